@@ -1,0 +1,70 @@
+"""The checks that need no derivative: form, linearity, mutation, sharing, repeatability and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gradcheck.coverage import Tally
+from gradcheck.evaluation import VjpError, call_forward, call_vjp
+from gradcheck.layouts import check_layouts
+from gradcheck.linearity import check_linearity
+from gradcheck.mutation import check_mutation, check_read_only
+from gradcheck.protocol import Subject, copy_inputs
+from gradcheck.report import Finding
+from gradcheck.session import Session
+from gradcheck.sharing import check_sharing
+from gradcheck.state import check_interleaving, check_repeats
+from gradcheck.structure import check_count, check_discrete, check_dtypes, check_shapes
+from gradcheck.wording import GIVEN, repro_call
+
+
+def check_behaviour(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:
+    """Runs every check that needs no derivative, in the dtypes of the given inputs.
+
+    When vjp raises, or returns the wrong number of gradients, that is the only finding: others would follow from it.
+    """
+    session = Session.start(subject, inputs, np.random.default_rng([seed, 0]), eps)
+    tally.checks += ["vjp raises", "gradient count"]
+    try:
+        gradients = call_vjp(subject, copy_inputs(inputs), call_forward(subject, inputs), session.cotangents(0))
+    except VjpError as error:
+        shapes = ", ".join(str(output.shape) for output in session.outputs)
+        message = f"vjp: expected gradients, got {error}, with cotangents of shape {shapes}"
+        return [Finding("vjp raises", message, repro=repro_call(inputs, GIVEN, seed))]
+    findings = check_count(subject, gradients)
+    if findings:
+        return findings
+    tally.checks += ["gradient shape", "gradient dtype", "nondifferentiable"]
+    findings += check_shapes(subject, inputs, gradients)
+    findings += check_dtypes(subject, inputs, gradients)
+    findings += check_discrete(subject, inputs, gradients)
+    for name, run in _CHECKS.items():
+        if _SPOILED_BY.get(name, frozenset()) & {finding.check for finding in findings}:
+            continue
+        tally.checks.append(name)
+        try:
+            findings += run(session)
+        except VjpError as error:
+            findings.append(Finding(name, f"vjp: expected gradients, got {error}, during the check {name!r}"))
+    return findings
+
+
+_CHECKS: dict[str, Callable[[Session], list[Finding]]] = {
+    "mutation": check_mutation,
+    "read-only": check_read_only,
+    "sharing": check_sharing,
+    "repeats": check_repeats,
+    "interleaving": check_interleaving,
+    "linear in the cotangent": check_linearity,
+    "layouts": check_layouts,
+}
+
+# A check is left out when an earlier finding would make it fail for the same reason.
+_SPOILED_BY = {
+    "read-only": frozenset({"mutation"}),
+    "layouts": frozenset({"mutation", "repeats"}),
+    "interleaving": frozenset({"repeats"}),
+    "linear in the cotangent": frozenset({"repeats"}),
+}

@@ -1,0 +1,51 @@
+"""Short precision hidden inside a forward function that takes float64."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcheck.dtypes import FLOAT64_EPS
+from gradcheck.evaluation import Point
+
+# A change of outputs too large for an equal result after rounding the input to be chance.
+_CLEAR = 2.0**-45
+_SHORT = ((2.0**-23, np.float32), (2.0**-10, np.float16))
+
+
+def hidden_eps(point: Point, generator: np.random.Generator) -> float:
+    """Finds the resolution of the arithmetic inside forward, as far as rounding of inputs or outputs shows it."""
+    if point.forward_eps > FLOAT64_EPS:
+        return point.forward_eps
+    moving = (*point.subject.differentiable, *point.subject.declared)
+    return max(_input_eps(point, k, generator) for k in moving)
+
+
+def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
+    """Finds the resolution of a forward function that rounds to a shorter dtype inside.
+
+    The function is called at values that need all 53 bits and at the same values rounded to a short dtype. If every
+    output agrees bit for bit although outputs do move under a somewhat larger change, input `k` is rounded inside; if
+    every output already fits the short dtype, the output is.
+
+    Returns:
+        float64's own resolution, or that of the shortest dtype that explains the results.
+    """
+    if not point.size or not point.values(k).size:
+        return FLOAT64_EPS
+    values = point.values(k)
+    bounds = point.subject.domain[k]
+    full = bounds.clip(values * (1.0 + 1e-3 * generator.random(values.shape)))
+    reference = point.forward_at(k, full)
+    found = FLOAT64_EPS
+    for eps, dtype in _SHORT:
+        rounded = full.astype(dtype).astype(np.float64)
+        if not np.isfinite(rounded).all() or np.array_equal(rounded, full):
+            continue
+        shifted = point.forward_at(k, bounds.clip(full * (1.0 - 4.0 * eps)))
+        moved = np.isfinite(reference) & (np.abs(shifted - reference) > _CLEAR * np.abs(reference))
+        if not moved.any():
+            continue
+        fits = bool(np.all(reference[moved].astype(dtype).astype(np.float64) == reference[moved]))
+        if fits or np.array_equal(point.forward_at(k, rounded)[moved], reference[moved]):
+            found = eps
+    return found

@@ -1,0 +1,100 @@
+"""Points without a derivative: kinks, which allow an interval, told from jumps and vertical tangents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from gradcheck.dtypes import BoolArray, FloatArray, IntArray
+from gradcheck.ladder import Ladder
+from gradcheck.numeric import Slope, Slopes
+
+
+class Kind(IntEnum):
+    """What the function does at a point, along one displacement."""
+
+    SMOOTH = 0
+    KINK = 1
+    JUMP = 2
+    STEEP = 3
+    UNDEFINED = 4
+
+
+REASONS = {
+    Kind.JUMP: "the function jumps there",
+    Kind.STEEP: "the slope is infinite there",
+    Kind.UNDEFINED: "the output is not finite there",
+}
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What each column's derivative can be: any value in [low, high], widened by bar. All of shape (columns,).
+
+    low equals high except at kinks; at jumps, vertical tangents and undefined points the values mean nothing.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    bar: FloatArray
+    kind: IntArray
+
+
+def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
+    """Decides for each column which derivative values are right.
+
+    Where the one-sided derivatives differ by more than their bars, every value between them is right: that is what
+    different, equally good conventions choose (Clarke's generalised derivative).
+    """
+    right, left = slopes.right, slopes.left
+    gap = np.abs(right.value - left.value)
+    size = np.maximum(np.abs(right.value), np.abs(left.value))
+    kink = gap > 4.0 * (right.bar + left.bar) + 1e-9 * size  # False where a side is NaN
+    best = _best(slopes)
+    low = np.where(kink, np.minimum(left.value, right.value), best.value)
+    high = np.where(kink, np.maximum(left.value, right.value), best.value)
+    bar = np.where(kink, np.maximum(left.bar, right.bar), best.bar)
+    kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
+    kind[_diverges(ladder, 1.3, 3.0) & ~np.isfinite(_settled(best))] = Kind.STEEP
+    kind[_jumps(ladder)] = Kind.JUMP
+    kind[~np.isfinite(ladder.center)] = Kind.UNDEFINED
+    return Derivative(low, high, bar, kind)
+
+
+def _best(slopes: Slopes) -> Slope:
+    """Takes the central slope, or the better one-sided slope where there is no central one."""
+    side_is_right = slopes.right.bar <= slopes.left.bar
+    value = np.where(side_is_right, slopes.right.value, slopes.left.value)
+    bar = np.where(side_is_right, slopes.right.bar, slopes.left.bar)
+    has_central = np.isfinite(slopes.central.bar)
+    return Slope(np.where(has_central, slopes.central.value, value), np.where(has_central, slopes.central.bar, bar))
+
+
+def _settled(slope: Slope) -> FloatArray:
+    """Gives the bar where it is small beside the value, else inf."""
+    return np.where(slope.bar < 1e-3 * np.abs(slope.value), slope.bar, np.inf)
+
+
+def _jumps(ladder: Ladder) -> BoolArray:
+    """Finds columns whose output stays away from its central value however small the step."""
+    found = np.zeros(ladder.center.shape, dtype=np.bool_)
+    for side in (ladder.plus, ladder.minus):
+        change = np.abs(side[-4:] - ladder.center)
+        least, most = change.min(axis=0), change.max(axis=0)
+        found |= np.isfinite(most) & (least > 0.9 * most) & (least > 16.0 * ladder.noise) & (least > 0)
+    return found
+
+
+def _diverges(ladder: Ladder, least_growth: float, most_growth: float) -> BoolArray:
+    """Finds columns whose one-sided quotients grow steadily, without bound, as the step shrinks."""
+    found = np.zeros(ladder.center.shape, dtype=np.bool_)
+    steps = ladder.steps[-5:, None]
+    for side in (ladder.plus, ladder.minus):
+        change = np.abs(side[-5:] - ladder.center)
+        quotient = change / steps
+        growth = quotient[1:] / quotient[:-1]
+        steady = (growth > least_growth) & (growth < most_growth)
+        found |= steady.all(axis=0) & (change[-1] > 16.0 * ladder.noise)
+    return found

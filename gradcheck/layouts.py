@@ -1,0 +1,131 @@
+"""Memory layouts: results must not depend on how the arguments lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gradcheck.dtypes import Array, as_float64, is_floating
+from gradcheck.evaluation import VjpError, call_vjp
+from gradcheck.protocol import copy_inputs, normalise_outputs
+from gradcheck.report import Finding
+from gradcheck.session import Session
+from gradcheck.tolerance import gradients_close
+
+
+def reversed_copy(array: Array) -> Array:
+    """Gives equal values with negative strides along every axis."""
+    flip = (slice(None, None, -1),) * array.ndim
+    flipped = np.array(array[flip], order="C")
+    return np.asarray(flipped[flip], dtype=array.dtype)
+
+
+def strided_copy(array: Array) -> Array:
+    """Gives equal values as every second element of a larger array, along every axis."""
+    if not array.ndim:
+        return array.copy()
+    larger = np.zeros([2 * length + 1 for length in array.shape], dtype=array.dtype)
+    view: Array = larger[tuple(slice(1, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def fortran_copy(array: Array) -> Array:
+    """Gives equal values with the first axis contiguous."""
+    return np.array(array, order="F")
+
+
+def unaligned_copy(array: Array) -> Array:
+    """Gives equal values at an address that is no multiple of the item size."""
+    raw = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    view = raw[1:].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "Fortran order": fortran_copy,
+    "negative strides": reversed_copy,
+    "a strided slice": strided_copy,
+    "an unaligned address": unaligned_copy,
+}
+
+
+def check_layouts(session: Session) -> list[Finding]:
+    """Finds results that differ from those for contiguous copies of the same values; each function is named once."""
+    findings = []
+    cotangents = session.cotangents(1)
+    for label, change in LAYOUTS.items():
+        changed = tuple(change(value) if isinstance(value, np.ndarray) else value for value in session.inputs)
+        findings += _compare(session, f"inputs in {label}", session.inputs, changed, cotangents, cotangents)
+        other = tuple(change(cotangent) for cotangent in cotangents)
+        findings += _compare(session, f"cotangents in {label}", session.inputs, session.inputs, cotangents, other)
+    even = tuple(_even(cotangent) for cotangent in cotangents)
+    flat = tuple(np.array(cotangent, order="C") for cotangent in even)
+    findings += _compare(session, "cotangents of stride 0", session.inputs, session.inputs, flat, even)
+    level = tuple(_level(value) for value in session.inputs)
+    findings += _compare(session, "inputs of stride 0", copy_inputs(level), level, cotangents, cotangents)
+    unique = {(finding.input, finding.message.split(":")[0]): finding for finding in reversed(findings)}
+    return list(unique.values())[::-1]
+
+
+def _even(array: Array) -> Array:
+    return np.broadcast_to(array.ravel()[0], array.shape) if array.size else array
+
+
+def _level(value: object) -> object:
+    return _even(value) if isinstance(value, np.ndarray) and is_floating(value.dtype) else value
+
+
+def _compare(
+    session: Session,
+    label: str,
+    inputs: Sequence[object],
+    changed: Sequence[object],
+    cotangents: Sequence[Array],
+    other: Sequence[Array],
+) -> list[Finding]:
+    subject = session.subject
+    try:
+        plain = normalise_outputs(subject.forward(*copy_inputs(inputs)))
+        expected = call_vjp(subject, copy_inputs(inputs), plain, copy_inputs_of(cotangents))
+    except Exception:  # values that forward or vjp refuse in any layout say nothing about layouts
+        return []
+    try:
+        outputs = normalise_outputs(subject.forward(*changed))
+    except Exception as error:
+        return [_refused("forward", label, f"{type(error).__name__}: {error}")]
+    findings = []
+    for position, (want, got) in enumerate(zip(plain, outputs, strict=False)):
+        if not _same(want, got, session.eps):
+            findings.append(Finding("layouts", f"output {position}: {_DIFFERENT.format(label=label)}"))
+    try:
+        gradients = call_vjp(subject, changed, plain, other)
+    except VjpError as error:
+        return [*findings, _refused("vjp", label, str(error))]
+    for name, gradient, right in zip(subject.names, gradients, expected, strict=True):
+        if not _same(right, gradient, session.eps):
+            message = f"gradient of {name!r}: {_DIFFERENT.format(label=label)}"
+            findings.append(Finding("layouts", message, input=name))
+    return findings
+
+
+_DIFFERENT = "expected what contiguous copies give, got other values for {label}; index by element, not by memory"
+
+
+def copy_inputs_of(arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Copies arrays into C order."""
+    return tuple(np.array(array, order="C") for array in arrays)
+
+
+def _same(first: Array | None, second: Array | None, eps: float) -> bool:
+    if first is None or second is None:
+        return first is second
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    return gradients_close(as_float64(second), as_float64(first), eps)
+
+
+def _refused(function: str, label: str, reason: str) -> Finding:
+    return Finding("layouts", f"{function}: expected to accept {label}, got {reason}; copy to the layout it needs")

@@ -1,0 +1,73 @@
+"""Pure renderings of a report: text for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+
+from gradcheck.report import Report, notes_of
+
+SCHEMA = 1
+
+
+def render_text(report: Report) -> str:
+    """Writes a report for people.
+
+    Args:
+        report: any report.
+
+    Returns:
+        Lines without trailing newline. The first line is the verdict; each finding's first line is complete alone;
+        then what was skipped or inconclusive, kinks, notes, and a last line of totals.
+    """
+    coverage = report.coverage
+    lines = [f"{_word(report.verdict)}  {_totals(report)}"]
+    for finding in report.findings:
+        lines.append(f"{finding.check}: {finding.message}")
+        lines += [f"  {label:<8} {text}" for label, text in notes_of(finding, report)]
+    for title, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
+        lines += [f"  {title:<8} {count} elements: {reason}" for reason, count in counts]
+    lines += [f"  kink     {kink}" for kink in coverage.kinks]
+    lines += [f"  note     {note}" for note in coverage.notes]
+    return "\n".join(lines)
+
+
+def to_json(report: Report) -> str:
+    """Writes a report for machines.
+
+    Args:
+        report: any report.
+
+    Returns:
+        A JSON object with `schema`, `verdict`, `seed`, `findings`, `coverage` and `rendered` (the text for people).
+        Numbers that JSON has no word for become the strings "nan", "inf" and "-inf".
+    """
+    document = {"schema": SCHEMA, **asdict(report), "rendered": render_text(report)}
+    return json.dumps(_portable(document), allow_nan=False, sort_keys=True)
+
+
+def _word(verdict: str) -> str:
+    return "FAIL" if verdict == "fail" else verdict
+
+
+def _totals(report: Report) -> str:
+    coverage = report.coverage
+    text = f"{len(report.findings)} findings, {coverage.tested} elements judged at {len(coverage.points)} points"
+    if coverage.skipped_count:
+        text += f", {coverage.skipped_count} skipped"
+    if coverage.inconclusive_count:
+        text += f", {coverage.inconclusive_count} inconclusive"
+    if math.isfinite(coverage.smallest_error_seen):
+        text += f"; sees down to {coverage.smallest_error_seen:.0e}"
+    return f"{text}; seed {report.seed}"
+
+
+def _portable(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, dict):
+        return {str(key): _portable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_portable(item) for item in value]
+    return value

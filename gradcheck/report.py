@@ -1,0 +1,86 @@
+"""The frozen outcome of a check: a verdict, its findings and its coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gradcheck.coverage import Coverage
+from gradcheck.errors import GradcheckError, attach_note
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with the subject.
+
+    Args:
+        check: name of the check that found it.
+        input: name of the input concerned; None when it concerns the whole subject.
+        index: multi-index of the worst element; None when there is no one element.
+        analytic: the value the subject gave there.
+        numeric: the value expected there.
+        error_bar: half width of the interval around `numeric` that was considered possible.
+        cause: the one pattern that explains the finding; None when none, or several, fit.
+        repro: a Python expression that shows the finding again.
+        message: one sentence, complete in itself.
+    """
+
+    check: str
+    message: str
+    input: str | None = None
+    index: tuple[int, ...] | None = None
+    analytic: float | None = None
+    numeric: float | None = None
+    error_bar: float | None = None
+    cause: str | None = None
+    repro: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of `gradcheck.check`.
+
+    Args:
+        verdict: "fail" when there is a finding, "inconclusive" when there is none but too little could be judged.
+        findings: what is wrong, gravest first.
+        coverage: what was looked at.
+        seed: the seed of the run; the same seed gives an equal report.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    coverage: Coverage = field(default_factory=Coverage)
+    seed: int = 0
+
+    def raise_if_failed(self, subject: str = "subject") -> None:
+        """Raises when the verdict is "fail".
+
+        Args:
+            subject: what was checked, in words; it starts the message.
+
+        Raises:
+            GradcheckError: the verdict is "fail". The message starts with the gravest finding; the rest are notes.
+        """
+        if self.verdict != "fail":
+            return
+        first, rest = self.findings[0], self.findings[1:]
+        error = GradcheckError(f"{subject}, {first.message}")
+        for label, text in notes_of(first, self):
+            attach_note(error, f"  {label:<8} {text}")
+        for finding in rest[:4]:
+            attach_note(error, f"  also     {finding.message}")
+        raise error
+
+
+def notes_of(finding: Finding, report: Report) -> list[tuple[str, str]]:
+    """Gives the labelled lines that follow a finding's first line: pattern, passed, rerun."""
+    failed = {other.check for other in report.findings}
+    passed = [check for check in report.coverage.checks if check not in failed]
+    lines = [("pattern", finding.cause)] if finding.cause else []
+    if passed:
+        lines.append(("passed", f"{len(passed)} other checks: {', '.join(passed)}"))
+    if finding.repro:
+        lines.append(("rerun", finding.repro))
+    return lines

@@ -1,0 +1,247 @@
+"""The comparison of a subject's gradients with numeric derivatives at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gradcheck.columns import Columns, measure_elementwise, measure_singly
+from gradcheck.compare import Comparison, Status, compare
+from gradcheck.cotangents import draw_cotangents, wiggle
+from gradcheck.domain import Reach, Room, measure_room
+from gradcheck.dtypes import Array, FloatArray, IntArray, as_float64, is_floating, resolution
+from gradcheck.evaluation import Point
+from gradcheck.groups import is_elementwise, owners
+from gradcheck.ladder import ladder_steps
+from gradcheck.noise import measure_noise
+from gradcheck.projection import Directional, Projector, locate
+from gradcheck.sampling import sample_elements
+from gradcheck.tolerance import Tolerance
+
+# One ladder serves any number of elements of an elementwise function; the limit is for memory only.
+_ELEMENTWISE_LIMIT = 20_000
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The subject's gradients at a point.
+
+    Args:
+        cotangents: shape (C, outputs).
+        raw: for each cotangent, what vjp returned.
+        wiggled: what vjp returned for the last cotangent changed by units in its last place.
+    """
+
+    cotangents: FloatArray
+    raw: tuple[tuple[Array | None, ...], ...]
+    wiggled: tuple[tuple[Array | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of one input's gradient at one point.
+
+    Args:
+        k: the input.
+        comparison: element by element.
+        size: number of elements of the input.
+        owner: which element each output depends on, for elementwise functions; else None.
+        shift: the judgement when all elements move together and no single element explains a fault; else None.
+        sensitivity: smallest uniform relative error that would have been seen.
+        missing: the subject returned None.
+    """
+
+    k: int
+    comparison: Comparison
+    size: int
+    owner: IntArray | None
+    shift: Directional | None
+    sensitivity: float
+    missing: bool
+
+
+def take_gradients(point: Point, generator: np.random.Generator) -> Gradients:
+    """Calls vjp for several cotangents.
+
+    Raises:
+        VjpError: the vjp raised.
+    """
+    cotangents = draw_cotangents(point.center, generator)
+    raw = tuple(point.gradients(row) for row in cotangents)
+    wiggled = [point.gradients(row) for row in wiggle(cotangents[-1], point.vjp_eps, generator)]
+    return Gradients(cotangents, raw, tuple(wiggled))
+
+
+def judge_input(point: Point, k: int, gradients: Gradients, limit: int, generator: np.random.Generator) -> Outcome:
+    """Compares the gradient of input `k`, which must not be empty, with numeric derivatives.
+
+    At most `limit` elements are differentiated one by one; when they can be moved together, many more are.
+    """
+    values = point.values(k)
+    steps = ladder_steps(point.forward_eps)
+    room = measure_room(values, point.subject.domain[k])
+    owner = owners(point, k)
+    if owner is not None and not is_elementwise(point, k, owner, room):
+        owner = None
+    elements = sample_elements(values.size, limit if owner is None else _ELEMENTWISE_LIMIT, generator)
+    analytic = _stack(gradients.raw, k, values)
+    tolerance = _tolerance(point, k, gradients, analytic)
+    noise = measure_noise(point, k, room, generator)
+    columns = _measure(point, k, elements, owner, steps, noise, "typical")
+    comparison = _compare(columns, gradients, analytic, tolerance)
+    for reach in _other_reaches(point, k, room, comparison):
+        noise = np.maximum(noise, measure_noise(point, k, measure_room(values, point.subject.domain[k], reach), generator))
+        columns = _measure(point, k, elements, owner, steps, noise, reach)
+        comparison = _sharper(comparison, _compare(columns, gradients, analytic, tolerance))
+    sensitivity = comparison.smallest_error_seen()
+    shift = None
+    if owner is None:
+        projector = Projector(point, k, room, noise, steps, analytic, gradients.cotangents, tolerance)
+        found, shift, seen = _project(projector, elements, comparison, generator)
+        sensitivity = min(sensitivity, seen)
+        if found.size:
+            columns = _measure(point, k, found, None, steps, noise, "typical")
+            comparison = _joined(comparison, _compare(columns, gradients, analytic, tolerance))
+    missing = all(row[k] is None for row in gradients.raw)
+    return Outcome(k, comparison, values.size, owner, shift, sensitivity, missing)
+
+
+def fit_gradient(gradient: Array | None, shape: tuple[int, ...]) -> FloatArray | None:
+    """Gives a gradient in its input's shape: None becomes zeros, an unsummed one is summed; else None."""
+    if gradient is None:
+        return np.zeros(shape)
+    axes = summed_axes(gradient.shape, shape)
+    if axes is None or not (is_floating(gradient.dtype) or gradient.dtype.kind in "iub"):
+        return None
+    return np.asarray(as_float64(gradient).sum(axis=axes)).reshape(shape)
+
+
+def summed_axes(given: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Gives the axes of `given` to sum over to undo a broadcast from `wanted`; None if it is no broadcast of it."""
+    lead = len(given) - len(wanted)
+    if lead < 0:
+        return None
+    pairs = list(zip(given[lead:], wanted, strict=True))
+    if any(have != want and want != 1 for have, want in pairs):
+        return None
+    return tuple(range(lead)) + tuple(lead + axis for axis, (have, want) in enumerate(pairs) if have != want)
+
+
+def _stack(rows: Sequence[tuple[Array | None, ...]], k: int, values: FloatArray) -> FloatArray:
+    fitted = [fit_gradient(row[k] if k < len(row) else None, values.shape) for row in rows]
+    return np.array([np.full(values.size, np.nan) if row is None else row.ravel() for row in fitted])
+
+
+def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray) -> Tolerance:
+    """Allows the rounding that the given dtypes and the forward function's own precision bring with them."""
+    wiggled = _stack(gradients.wiggled, k, point.values(k))
+    wiggle = np.max(np.abs(wiggled - analytic[-1]), axis=0, initial=0.0)
+    eps = max(point.vjp_eps, point.forward_eps)
+    gradient = gradients.raw[0][k]
+    if point.is_short and gradient is not None and is_floating(gradient.dtype):
+        eps = max(eps, resolution(gradient.dtype))
+    return Tolerance(eps, np.nan_to_num(wiggle, nan=0.0, posinf=0.0))
+
+
+def _measure(
+    point: Point, k: int, elements: IntArray, owner: IntArray | None, steps: FloatArray, noise: FloatArray, reach: Reach
+) -> Columns:
+    room = measure_room(point.values(k), point.subject.domain[k], reach)
+    if owner is None:
+        return measure_singly(point, k, room, noise, steps, elements)
+    return measure_elementwise(point, k, room, noise, steps, owner, elements)
+
+
+def _compare(columns: Columns, gradients: Gradients, analytic: FloatArray, tolerance: Tolerance) -> Comparison:
+    local = replace(tolerance, wiggle=tolerance.wiggle[columns.elements])
+    return compare(columns, gradients.cotangents, analytic[:, columns.elements], local)
+
+
+def _other_reaches(point: Point, k: int, room: Room, comparison: Comparison) -> list[Reach]:
+    """Gives the other reaches worth trying: where bars are wide, the function may live on another scale than x."""
+    wide = (comparison.bar > 1e-9 * np.abs(comparison.numeric)) & (comparison.bar > 0)
+    wide |= np.isin(comparison.status, (Status.WRONG, Status.UNSURE))
+    if not wide.any():
+        return []
+    reaches: list[Reach] = []
+    if (room.scale < 0.25).any():
+        reaches.append("wide")
+    magnitude = np.abs(point.values(k))
+    if ((magnitude > 0) & (magnitude < 2.0**-6 * room.scale)).any():
+        reaches.append("narrow")
+    return reaches
+
+
+def _sharper(first: Comparison, second: Comparison) -> Comparison:
+    """Takes each element from the comparison with the smaller bars; where the two contradict each other, from neither."""
+    better = second.bar.max(axis=0, initial=0.0) < first.bar.max(axis=0, initial=0.0)
+    better &= (second.status <= Status.UNSURE) & (first.status <= Status.UNSURE)
+    better |= (second.status > Status.UNSURE) & (first.status == Status.UNSURE)
+    gap = np.maximum(first.low - second.high, second.low - first.high)
+    size = np.maximum(np.abs(first.numeric), np.abs(second.numeric))
+    torn = (gap > 4.0 * (first.bar + second.bar) + 1e-9 * size).any(axis=0)
+    torn &= (first.status <= Status.UNSURE) & (second.status <= Status.UNSURE)
+    bar = np.where(better, second.bar, first.bar)
+    status = np.where(better, second.status, first.status)
+    return Comparison(
+        first.elements,
+        first.analytic,
+        np.where(better, second.low, first.low),
+        np.where(better, second.high, first.high),
+        np.where(torn, np.maximum(bar, gap), bar),
+        np.where(better, second.allowance, first.allowance),
+        np.where(torn, int(Status.UNSURE), status),
+        np.where(better, second.kink, first.kink),
+    )
+
+
+def _joined(first: Comparison, second: Comparison) -> Comparison:
+    """Puts two comparisons together, in order of the elements; the second wins where both have one."""
+    old = ~np.isin(first.elements, second.elements)
+    order = np.argsort(np.concatenate([first.elements[old], second.elements]))
+
+    def pair(a: Array, b: Array) -> Array:
+        return np.concatenate([a[..., old], b], axis=-1)[..., order]
+
+    return Comparison(
+        pair(first.elements, second.elements),
+        pair(first.analytic, second.analytic),
+        pair(first.low, second.low),
+        pair(first.high, second.high),
+        pair(first.bar, second.bar),
+        pair(first.allowance, second.allowance),
+        pair(first.status, second.status),
+        pair(first.kink, second.kink),
+    )
+
+
+def _project(
+    projector: Projector, elements: IntArray, comparison: Comparison, generator: np.random.Generator
+) -> tuple[IntArray, Directional | None, float]:
+    """Checks all elements together: along ones, and along random signs when not every element was checked singly.
+
+    Returns:
+        Elements that are to be checked singly, the failing judgement along ones if no element explains it, and the
+        smallest relative error seen.
+    """
+    size = projector.room.scale.size
+    none = np.zeros(0, dtype=np.int64)
+    seen = np.inf
+    directions = [np.ones(size)]
+    if elements.size < size:
+        directions += [generator.choice([-1.0, 1.0], size) for _ in range(2)]
+    if comparison.wrong.any() or size == 1:
+        return none, None, seen
+    for number, signs in enumerate(directions):
+        judged = projector.along(signs)
+        if judged.sharp:
+            seen = min(seen, judged.sensitivity)
+        if judged.wrong:
+            suspects = locate(projector, signs)
+            fresh = np.setdiff1d(suspects, elements)
+            if fresh.size:
+                return fresh, None, seen
+            return none, judged if number == 0 else None, seen
+    return none, None, seen

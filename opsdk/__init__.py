@@ -1,0 +1,114 @@
+"""opsdk: write an operator once, in Python; it is compiled, differentiated, proven and run everywhere.
+
+This module is the public surface: every name here is part of the contract, and the rest of the package is reached
+through it. Importing it loads NumPy and nothing else that is heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import opsdk.backends.arrays
+import opsdk.backends.numba_cpu
+import opsdk.backends.pyfunc
+from opsdk import autograd
+from opsdk.autograd.creation import (
+    arange,
+    assign,
+    full,
+    ones,
+    ones_like,
+    rand,
+    randn,
+    to_tensor,
+    uniform,
+    zeros,
+    zeros_like,
+)
+from opsdk.autograd.functional import grad
+from opsdk.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from opsdk.autograd.tape import TAPE as _TAPE
+from opsdk.autograd.tensor import Tensor
+from opsdk.core.dtype import (
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from opsdk.core.flags import get_flags, set_flags
+from opsdk.core.place import CPUPlace, CUDAPlace
+from opsdk.core.random import seed
+from opsdk.core.spec import TensorSpec
+from opsdk.define import infer
+from opsdk.define.decorators import op, register_op
+from opsdk.define.op import REGISTRY, Op, find_op
+from opsdk.define.sample import Sample
+from opsdk.ops.functions import (
+    abs,
+    add,
+    argmax,
+    cast,
+    clip,
+    concat,
+    divide,
+    equal,
+    exp,
+    flatten,
+    gather,
+    log,
+    matmul,
+    max,
+    maximum,
+    mean,
+    min,
+    minimum,
+    multiply,
+    pow,
+    relu,
+    reshape,
+    sigmoid,
+    softmax,
+    sqrt,
+    square,
+    squeeze,
+    stack,
+    subtract,
+    sum,
+    tanh,
+    transpose,
+    unsqueeze,
+    where,
+)
+from opsdk.ops.sum_to import sum_to
+
+if TYPE_CHECKING:
+    import gradcheck
+    from opsdk import io, metric, nn, optimizer, static
+    from opsdk.verify import verify
+
+__version__ = "0.1.0"
+
+_MODULES = {"static", "nn", "optimizer", "metric", "io"}
+
+
+# Any: a module or a function, loaded when it is first asked for.
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"opsdk.{name}")
+    if name == "verify":
+        value: Any = importlib.import_module("opsdk.verify").verify
+    elif name == "gradcheck":
+        value = importlib.import_module("gradcheck")
+    else:
+        raise AttributeError(f"module 'opsdk' has no attribute {name!r}")
+    globals()[name] = value
+    return value

@@ -1,0 +1,1 @@
+"""Floor 3, dynamic: tensors, the tape and the backward engine."""

@@ -1,0 +1,177 @@
+"""The backward engine: cotangents flow from the latest recorded call to the earliest, each node visited once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+import numpy as np
+
+from opsdk.autograd.gradients import step
+from opsdk.autograd.hooks import Hooks, run_hooks
+from opsdk.autograd.node import GradNode
+from opsdk.core.errors import DTypeError, GraphError, ShapeError
+
+# Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
+
+
+class Algebra(Protocol):
+    """What the engine needs to compute with values, so that it serves arrays and recorded tensors alike."""
+
+    def step(self, node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
+        """Returns the gradients of a node's inputs, one per edge."""
+        ...
+
+    def add(self, left: Any, right: Any) -> Any:
+        """Returns the sum of two contributions, in new memory."""
+        ...
+
+    def hooked(self, hooks: Hooks, value: Any) -> Any:
+        """Returns a gradient after its hooks."""
+        ...
+
+
+class ArrayAlgebra:
+    """Gradients as bare arrays: the backward is not recorded."""
+
+    step = staticmethod(step)
+
+    def __init__(self, wrap: Callable[[np.ndarray], Any]) -> None:
+        self.wrap = wrap
+
+    def add(self, left: Any, right: Any) -> Any:
+        """Adds out of place: a contribution may be the buffer of somebody else."""
+        return left + right
+
+    def hooked(self, hooks: Hooks, value: Any) -> Any:
+        """Calls the hooks on the gradient as a tensor."""
+        return run_hooks(hooks, self.wrap(value))._array
+
+
+def run(
+    roots: Sequence[Any],
+    seeds: Sequence[Any],
+    algebra: Algebra,
+    retain_graph: bool,
+    wanted: Mapping[Any, int] | None = None,
+) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any]]:
+    """Sends cotangents backward from `roots`.
+
+    Args:
+        roots: tensors, interior or leaves.
+        seeds: one cotangent per root, values of the algebra.
+        algebra: how values are computed with.
+        retain_graph: keeps what the nodes saved.
+        wanted: by `(node, output)` a number, for interior values whose gradients are asked for.
+
+    Returns:
+        By id of a leaf the leaf and its complete gradient, before its hooks; by the numbers of `wanted` the gradients
+        of interior values, after theirs. Nothing is freed when a step fails.
+    """
+    pending: dict[GradNode, list[Any]] = {}
+    queue: list[tuple[int, GradNode]] = []
+    leaves: dict[int, tuple[Any, Any]] = {}
+    captured: dict[int, Any] = {}
+    visited: list[GradNode] = []
+    step = algebra.step
+    for position, root in enumerate(roots):
+        _send(root._edge or (root, -1), seeds[position], pending, queue, leaves, algebra)
+    while queue:
+        node = heappop(queue)[1]
+        visited.append(node)
+        cotangents = pending.pop(node)
+        if node.hooks is not None:
+            for index, hooks in node.hooks.items():
+                if cotangents[index] is not None:
+                    cotangents[index] = algebra.hooked(hooks, cotangents[index])
+        if wanted:
+            for index, value in enumerate(cotangents):
+                if value is not None and (node, index) in wanted:
+                    captured[wanted[node, index]] = value
+        for edge, value in zip(node.edges, step(node, cotangents)):  # noqa: B905 - `step` gives one gradient an edge
+            if edge is not None and value is not None:
+                _send(edge, value, pending, queue, leaves, algebra)
+    if not retain_graph:
+        for node in visited:
+            node.saved = None
+    return leaves, captured
+
+
+def _send(
+    edge: tuple[Any, int],
+    value: Any,
+    pending: dict[GradNode, list[Any]],
+    queue: list[tuple[int, GradNode]],
+    leaves: dict[int, tuple[Any, Any]],
+    algebra: Algebra,
+) -> None:
+    """Adds a contribution to where an edge leads."""
+    target, index = edge
+    if index < 0:
+        key = id(target)
+        leaves[key] = (target, algebra.add(leaves[key][1], value) if key in leaves else value)
+    elif target not in pending:
+        if target.outputs is None:
+            pending[target] = [value]
+        else:
+            pending[target] = slots = [None] * len(target.outputs)
+            slots[index] = value
+        heappush(queue, (-target.sequence, target))
+    else:
+        slots = pending[target]
+        slots[index] = value if slots[index] is None else algebra.add(slots[index], value)
+
+
+def run_backward(tensors: Sequence[Any], seeds: Sequence[Any], algebra: ArrayAlgebra, retain_graph: bool) -> None:
+    """Adds the gradients of `tensors` to `grad` of all leaves; nothing is added if any step fails."""
+    leaves, _ = run(tensors, seeds, algebra, retain_graph)
+    wrap = algebra.wrap
+    for leaf, value in leaves.values():
+        if leaf._hooks:
+            value = run_hooks(leaf._hooks, wrap(value))._array.copy()  # a hook may hand out a tensor that it keeps
+        held = leaf.grad
+        if held is not None:
+            leaf.grad = wrap(held._array + value)
+        elif value.base is not None or leaf is tensors[0] or len(tensors) > 1:
+            leaf.grad = wrap(value.copy())  # a view, or the caller's own cotangent, belongs to somebody else
+        else:
+            leaf.grad = wrap(value)
+
+
+def check_root(tensor: Any, subject: str) -> None:
+    """Checks that a tensor has a graph to go back through.
+
+    Raises:
+        GraphError: it has none.
+    """
+    if tensor.stop_gradient:
+        raise GraphError(
+            f"{subject}: expected a tensor that was computed from one with stop_gradient=False, "
+            f"got shape {tuple(tensor.shape)} {tensor.dtype} with stop_gradient=True"
+        )
+
+
+def seed_of(tensor: Any, grad: Any) -> np.ndarray:
+    """Returns the cotangent to start from, ones unless given.
+
+    Raises:
+        GraphError: the tensor has no graph.
+        ShapeError: the cotangent has another shape than the tensor.
+        DTypeError: it has another dtype, or is no tensor or array.
+    """
+    if tensor.stop_gradient:
+        check_root(tensor, "backward")
+    array: np.ndarray = tensor._array
+    if grad is None:
+        ones = np.empty(array.shape, array.dtype)
+        ones.fill(1)
+        return ones
+    value = getattr(grad, "_array", grad)
+    if not isinstance(value, np.ndarray):
+        raise DTypeError(f"backward: cotangent expected a tensor or array, got {type(grad).__name__}")
+    if value.shape != array.shape:
+        raise ShapeError(f"backward: cotangent expected shape {array.shape} like the tensor, got {value.shape}")
+    if value.dtype != array.dtype:
+        raise DTypeError(f"backward: cotangent expected dtype {array.dtype} like the tensor, got {value.dtype}")
+    return value

@@ -1,0 +1,250 @@
+"""Between a node and its gradient op: what goes in, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.autograd.node import GradNode
+from opsdk.backends import arrays
+from opsdk.backends.plan import CallPlan, blame, keep
+from opsdk.core.errors import (
+    ArityError,
+    DTypeError,
+    GradientMissingError,
+    GraphError,
+    OpsdkError,
+    ShapeError,
+    VersionError,
+)
+from opsdk.define.opdef import MASK, GradRule
+from opsdk.ops.sum_to import sum_to
+
+# Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
+
+
+def missing_backward(node: GradNode) -> OpsdkError:
+    """Returns the error of a gradient that is asked of an op without a backward."""
+    opdef = node.plan.opdef
+    names = [opdef.schema.inputs[i].name for i in opdef.differentiable_inputs()]
+    output = opdef.schema.output_names[0]
+    return GradientMissingError(
+        f"{opdef.subject}: no backward, and {names[0]} needs a gradient; write @{opdef.schema.name}.backward "
+        f'or declare nondifferentiable=("{names[0]}",)',
+        at=node.used_at or "(set OPSDK_DEBUG=1 for where it was used)",
+        defined=str(opdef.origin),
+        help=f"@{opdef.schema.name}.backward  def {opdef.schema.name}_grad({names[0]}, d{output}): ...",
+    )
+
+
+def step(node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
+    """Returns the gradients of a node's inputs as arrays, one per edge."""
+    plan = node.plan
+    opdef = plan.gradient
+    if opdef is None:
+        raise missing_backward(node)
+    saved = node.saved
+    if saved is None:
+        raise freed(node)
+    lane = opdef.plans.get(plan)
+    if lane is not None:
+        made = lane(node, saved, cotangents[0])
+    else:
+        made = _step_any(node, saved, cotangents)
+    if len(node.edges) == 1 and made.__class__ is ndarray:  # an array of the right kind needs no routing
+        target, index = node.edges[0]
+        if index < 0:
+            like = target._array
+            if made.dtype is like.dtype and made.shape == like.shape:
+                return (made,)
+        elif (made.shape, made.dtype) == target.spec(index):
+            return (made,)
+    assert plan.rule is not None
+    return route(node, plan.rule, made, sum_to)
+
+
+def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+    plan = node.plan
+    rule, opdef = plan.rule, plan.gradient
+    assert rule is not None
+    assert opdef is not None
+    values = unchanged(node, saved)
+    inputs = gradient_inputs(node, rule, values, cotangents, np.zeros)
+    attrs = gradient_attrs(node, rule)
+    made = arrays.run(opdef, inputs, attrs)
+    call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
+    if plan.bare and plan.saves_output and call.is_short and len(inputs) == 2:
+        keep(opdef, plan, _lane(call, plan.takes))
+    return made
+
+
+def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any], Any]:
+    """Returns the backward of an op of which only the output is saved, in one function."""
+    launch, settled = call.launch, call.settled
+
+    def lane(node: GradNode, saved: Sequence[Any], cotangent: Any) -> Any:
+        value, box, version = saved
+        if box[0] != version:
+            raise changed(node, 0)
+        inputs = (value, cotangent) if takes else (cotangent, value)
+        try:
+            made = launch(*inputs)
+        except Exception as error:
+            blame(call, error)
+            raise
+        if made.__class__ is not ndarray or made.base is not None or made is cotangent or made is value:
+            return settled(made, inputs)[0]
+        return made
+
+    return lane
+
+
+def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:
+    """Returns the values that a node saved.
+
+    Raises:
+        VersionError: one was changed in place.
+    """
+    values = []
+    for i in range(0, len(saved), 3):
+        box = saved[i + 1]
+        if box is not None and box[0] != saved[i + 2]:
+            raise changed(node, i // 3)
+        values.append(saved[i])
+    return values
+
+
+def freed(node: GradNode) -> GraphError:
+    """Returns the error of a backward through a graph that an earlier one freed."""
+    return GraphError(
+        f"backward: expected a graph that is still there, that of {node.plan.opdef.subject} was freed by an "
+        "earlier backward; pass retain_graph=True to the earlier one"
+    )
+
+
+def changed(node: GradNode, position: int) -> VersionError:
+    """Returns the error of a saved value, given by its position among those saved, that was changed in place."""
+    rule, saved = node.plan.rule, node.saved
+    assert rule is not None
+    assert saved is not None
+    names = [n for n, s in zip(rule.op.opdef.schema.input_names, rule.sources, strict=True) if s.kind != "cotangent"]
+    return VersionError(
+        f"{node.plan.opdef.subject}: backward needs {names[position]!r} as it was at version "
+        f"{saved[3 * position + 2]}, it was changed in place since, to version {saved[3 * position + 1][0]}; "
+        "change a copy instead"
+    )
+
+
+def gradient_inputs(
+    node: GradNode, rule: GradRule, saved: Sequence[Any], cotangents: Sequence[Any], zeros: Callable[..., Any]
+) -> list[Any]:
+    """Returns the tensor inputs of the gradient op: what was saved, and the cotangents that arrived."""
+    values = iter(saved)
+    inputs: list[Any] = []
+    for source in rule.sources:
+        if source.kind != "cotangent":
+            inputs.append(next(values))
+        elif node.plan.opdef.schema.outputs[source.position].kind == "list":  # a variadic output is the only one
+            inputs.append([zeros(*node.spec(i)) if c is None else c for i, c in enumerate(cotangents)])
+        else:
+            value = cotangents[source.position]
+            inputs.append(zeros(*node.spec(source.position)) if value is None and rule.materialize else value)
+    return inputs
+
+
+def gradient_attrs(node: GradNode, rule: GradRule) -> dict[str, Any]:
+    """Returns the attributes of the gradient op."""
+    attrs = {name: node.attrs[name] for name in rule.attrs if name in node.attrs}
+    if rule.wants_mask:
+        attrs[MASK] = needed(node)
+    return attrs
+
+
+def needed(node: GradNode) -> tuple[bool, ...]:
+    """Returns per input of the op whether anybody wants its gradient."""
+    flags: list[bool] = []
+    start = 0
+    for count in _layout(node):
+        width = 1 if count is None else count
+        flags.append(any(edge is not None for edge in node.edges[start : start + width]))
+        start += width
+    return tuple(flags)
+
+
+def _layout(node: GradNode) -> Sequence[int | None]:
+    return node.layout or (None,) * len(node.edges)
+
+
+def route(node: GradNode, rule: GradRule, made: Any, sum_to: Callable[..., Any]) -> list[Any]:
+    """Returns one checked gradient per edge.
+
+    Raises:
+        ArityError: a gradient is missing, or a variadic input got the wrong number of them.
+        ShapeError, DTypeError: a gradient is not of its input's shape or dtype.
+    """
+    gradients = made if len(rule.wrt) > 1 else (made,)
+    edges = node.edges
+    by_input = dict(zip(rule.wrt, gradients, strict=True))
+    routed: list[Any] = []
+    for position, count in enumerate(_layout(node)):
+        value = by_input.get(position)
+        here = edges[len(routed) : len(routed) + (1 if count is None else count)]
+        if count is None:
+            routed.append(_conform(node, rule, position, here[0], value, sum_to))
+            continue
+        items = [None] * count if value is None else list(value)
+        if len(items) != count:
+            raise ArityError(
+                f"{node.plan.opdef.subject}, gradient of {node.plan.opdef.schema.inputs[position].name!r}: expected a list of "
+                f"{count}, one per tensor, got {len(items)}"
+            )
+        routed.extend(_conform(node, rule, position, e, v, sum_to) for e, v in zip(here, items, strict=True))
+    return routed
+
+
+def _conform(node: GradNode, rule: GradRule, position: int, edge: Any, value: Any, sum_to: Callable[..., Any]) -> Any:
+    if edge is None or position not in rule.wrt:
+        return None
+    target, index = edge
+    shape, dtype = (target._array.shape, target._array.dtype) if index < 0 else target.spec(index)
+    name = node.plan.opdef.schema.inputs[position].name
+    if value is None:
+        if position in rule.disconnected:
+            return None
+        raise ArityError(
+            f"{node.plan.opdef.subject}, gradient of {name!r}: expected an array, got None; if nothing depends on it, "
+            f'declare it: @{node.plan.opdef.schema.name}.backward(disconnected=("{name}",))',
+            at=str(rule.op.opdef.origin),
+        )
+    array = getattr(value, "_array", value)
+    if array.shape != shape:
+        if not rule.reduces:
+            raise _shape_error(node, rule, name, array.shape, shape)
+        value = sum_to(value, shape)
+        array = getattr(value, "_array", value)
+    if array.dtype != dtype:
+        raise DTypeError(
+            f"{node.plan.opdef.subject}, gradient of {name!r}: expected {dtype} like {name}, got {array.dtype}",
+            at=str(rule.op.opdef.origin),
+        )
+    return value
+
+
+def _shape_error(
+    node: GradNode, rule: GradRule, name: str, got: tuple[int, ...], want: tuple[int, ...]
+) -> ShapeError:
+    lead = len(got) - len(want)
+    pairs = list(zip(got[max(lead, 0) :], want, strict=False))
+    remedy = ""
+    if lead >= 0 and all(have == size or size == 1 for have, size in pairs):
+        axes = [*range(lead), *(lead + i for i, (have, size) in enumerate(pairs) if have != size)]
+        remedy = f"; sum it over ax{'is' if len(axes) == 1 else 'es'} {' and '.join(map(str, axes))}"
+    return ShapeError(
+        f"{node.plan.opdef.subject}, gradient of {name!r}: expected {want} like {name}, got {got}{remedy}",
+        at=str(rule.op.opdef.origin),
+        help=f"opsdk.sum_to(gradient, {want}); or declare infer=opsdk.infer.broadcast and opsdk sums" if remedy else "",
+        details={"expected": want, "got": got},
+    )

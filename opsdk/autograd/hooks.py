@@ -1,0 +1,80 @@
+"""Tensor hooks: functions that see a gradient when it is complete, and may replace it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opsdk.core.errors import HookError
+
+# Takes the gradient, a Tensor; returns None to keep it or a Tensor of the same shape and dtype.
+Hook = Callable[[Any], Any]  # Any: Tensor, which stands one module above
+
+
+class Hooks:
+    """Hooks of one tensor, in the order of their registration."""
+
+    __slots__ = ("_entries", "_next")
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Hook] = {}
+        self._next = 0
+
+    def add(self, hook: Hook) -> HookHandle:
+        """Adds a hook.
+
+        Raises:
+            HookError: the hook is not callable.
+        """
+        if not callable(hook):
+            raise HookError(f"register_hook: expected a callable, got {type(hook).__name__}")
+        key = self._next
+        self._next += 1
+        self._entries[key] = hook
+        return HookHandle(self, key)
+
+    def discard(self, key: int) -> bool:
+        """Removes a hook by its key; whether it was still there."""
+        return self._entries.pop(key, None) is not None
+
+    def __iter__(self) -> Iterator[Hook]:
+        return iter(list(self._entries.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+
+class HookHandle:
+    """What `register_hook` returns: it takes the hook off again."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: Hooks, key: int) -> None:
+        self._hooks = hooks
+        self._key = key
+
+    def remove(self) -> bool:
+        """Removes the hook; True the first time, False after."""
+        return self._hooks.discard(self._key)
+
+
+def run_hooks(hooks: Hooks, grad: Any) -> Any:
+    """Returns a gradient, a tensor, after its hooks.
+
+    Raises:
+        HookError: a hook returned something that cannot replace the gradient.
+    """
+    for hook in hooks:
+        returned = hook(grad)
+        if returned is None:
+            continue
+        array = getattr(returned, "_array", None)
+        if array is None:
+            raise HookError(f"tensor hook: expected None or a Tensor, got {type(returned).__name__}")
+        if array.shape != grad._array.shape or array.dtype != grad._array.dtype:
+            raise HookError(
+                f"tensor hook: expected a gradient of shape {grad._array.shape} and dtype {grad._array.dtype}, "
+                f"got {array.shape} and {array.dtype}"
+            )
+        grad = returned
+    return grad

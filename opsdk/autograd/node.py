@@ -1,0 +1,63 @@
+"""GradNode: one recorded call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from types import MappingProxyType
+from typing import Any
+
+from opsdk.autograd.hooks import Hooks
+from opsdk.autograd.tape_plan import TapePlan
+
+next_sequence = count().__next__
+
+
+class GradNode:
+    """What the backward of one call needs, and where its gradients go.
+
+    Attributes:
+        plan: the kind of call, with the op's definition and gradient rule.
+        attrs: the attributes of the call.
+        edges: per tensor input (variadic ones flattened) where its gradient goes: `(tensor, -1)` for a leaf,
+            `(node, output)` for an interior value, None where none is wanted.
+        saved: what the backward reads, in the order of the rule's sources: for each the value, its version counter
+            and the count then, one after another; None once the graph is freed.
+        outputs: shape and dtype of each output; None where the one output is itself what was saved.
+        sequence: a later call has a greater number; the backward visits the greatest first.
+        hooks: gradient hooks by output.
+        layout: per input None, or the number of tensors of a variadic input; () where no input is variadic.
+        used_at: the user's line, in debug mode.
+    """
+
+    hooks: dict[int, Hooks] | None = None
+    used_at: str | None = None
+    layout: tuple[int | None, ...] = ()
+    attrs: Mapping[str, Any] = MappingProxyType({})
+    outputs: Sequence[tuple[tuple[int, ...], Any]] | None = None
+    # Any: saved are arrays, lists of them, and counters; edges lead to tensors and nodes.
+    def __init__(self, plan: TapePlan, edges: Sequence[Any], saved: Sequence[Any]) -> None:
+        self.plan = plan
+        self.edges = edges
+        self.saved: Sequence[Any] | None = saved
+        self.sequence = next_sequence()
+
+    @property
+    def width(self) -> int:
+        """Number of outputs, those of a variadic one counted each."""
+        return 1 if self.outputs is None else len(self.outputs)
+
+    def spec(self, output: int) -> tuple[tuple[int, ...], Any]:
+        """Returns the shape and dtype of an output, which its cotangent must have."""
+        if self.outputs is not None:
+            return self.outputs[output]
+        assert self.saved is not None
+        return self.saved[0].shape, self.saved[0].dtype
+
+    @property
+    def name(self) -> str:
+        """Name of the op that was called."""
+        return self.plan.opdef.schema.name
+
+    def __repr__(self) -> str:
+        return f"<grad node of {self.plan.opdef.name} #{self.sequence}>"

@@ -1,0 +1,232 @@
+"""The tape: the frontend of dynamic tensors. It runs a call's kernel and records what the backward will need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.autograd.modes import OFF, is_grad_enabled
+from opsdk.autograd.node import GradNode, next_sequence
+from opsdk.autograd.tape_plan import TapePlan
+from opsdk.autograd.tensor import Tensor, check_in_place
+from opsdk.backends.constant import as_constant
+from opsdk.backends.plan import attrs_key, blame, keep, make_plan
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import InPlaceError
+from opsdk.core.flags import FLAGS
+from opsdk.core.origin import caller
+from opsdk.define.call import check_inputs
+from opsdk.define.frontend import register_frontend
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: the values of a call are tensors, lists of them, None or constants; attribute values.
+class Tape:
+    """The runtime of dynamic tensors."""
+
+    name = "dynamic tensors"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is a tensor."""
+        return isinstance(value, Tensor)
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs a call and, where a gradient may be asked for, records it."""
+        try:
+            arrays = [value._array for value in inputs]
+            kind = (not OFF or is_grad_enabled(), *[array.dtype for array in arrays], *[value.stop_gradient for value in inputs])
+        except AttributeError:  # a constant, None or a list among the inputs
+            inputs = lift(opdef, inputs)
+            arrays = [_arrays(value) for value in inputs]
+            kind = (is_grad_enabled(), *map(_kind, inputs))
+        if attrs:
+            kind = (*kind, attrs_key(attrs))
+        plan = opdef.plans.get(kind)
+        if plan is None:
+            return _first_call(opdef, kind, inputs, arrays, attrs)
+        if not plan.plain or plan.call is None:
+            return _launch(plan, plan.call and plan.call.run, inputs, arrays, attrs)
+        out = Tensor(plan.call.run(arrays, attrs))
+        if plan.record:
+            _record(plan, inputs, attrs, (out,))
+        return out
+
+
+def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arrays: list[Any], attrs: Any) -> Any:
+    """Runs a call of a new kind with every check, and keeps its plan when it succeeded."""
+    check_inputs(opdef, inputs)
+    record = is_grad_enabled() and _wants_gradient(opdef, inputs)
+    call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs)
+    plan = TapePlan(opdef, call, record)
+    result = _launch(plan, call and call.run_checked, inputs, arrays, attrs)
+    keep(opdef, kind, plan)
+    if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:
+        if (plan.saves_output or not record) and plan.stops[0] is not record:
+            lanes = opdef.plans.recorded if record else opdef.plans.plain
+            if record or inputs[0].stop_gradient or not is_grad_enabled():
+                lanes[arrays[0].dtype] = _lane(plan)
+    opdef.usage.in_graph = opdef.usage.in_graph or record
+    return result
+
+
+def short(opdef: OpDef, value: Tensor) -> Any:
+    """Applies an op to one tensor: the way of most calls, straight through a lane once the kind of call is known."""
+    plans = opdef.plans
+    plain = value.stop_gradient or (OFF and not is_grad_enabled())
+    lane = (plans.plain if plain else plans.recorded).get(value._array.dtype)
+    return TAPE.apply(opdef, (value,), {}) if lane is None else lane(value)
+
+
+def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
+    """Returns all that a known kind of call on one tensor does, in one function: kernel, tensor, node."""
+    call = plan.call
+    assert call is not None
+    launch, settled, dtype, record = call.launch, call.settled, call.dtype, plan.record
+    new = object.__new__
+
+    def lane(value: Tensor) -> Tensor:
+        array = value._array
+        try:
+            made = launch(array)
+        except Exception as error:
+            blame(call, error)
+            raise
+        if made.__class__ is not ndarray or made.dtype is not dtype or made.base is not None or made is array:
+            made = settled(made, (array,))[0]
+        if not record:
+            return Tensor(made)
+        # Both objects are made without their __init__, which costs more than all they hold; see `docs/design.md`.
+        box = [0]
+        node = new(GradNode)
+        node.plan = plan
+        node.edges = (value._edge or (value, -1),)
+        node.saved = (made, box, 0)
+        node.sequence = next_sequence()
+        out = new(Tensor)
+        out._array = made
+        out.stop_gradient = False
+        out._version = box
+        out._edge = (node, 0)
+        return out
+
+    return lane
+
+
+def _wants_gradient(opdef: OpDef, inputs: Sequence[Any]) -> bool:
+    wanted = (inputs[i] for i in opdef.differentiable_inputs())
+    tensors = (t for value in wanted for t in (value if isinstance(value, list) else (value,)) if t is not None)
+    return any(not t.stop_gradient and is_differentiable(t._array.dtype) for t in tensors)
+
+
+def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
+    """Returns the inputs with every constant as a tensor; arrays are copied, since their owner may change them."""
+    check_inputs(opdef, inputs)
+    flat = (t for value in inputs for t in (value if isinstance(value, (list, tuple)) else (value,)))
+    beside = next((t._array.dtype for t in flat if isinstance(t, Tensor)), None)
+
+    def one(value: Any, name: str) -> Any:
+        if value is None or isinstance(value, Tensor):
+            return value
+        array = as_constant(value, beside, f"{opdef.subject}, input {name!r}")
+        return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)
+
+    return [
+        [one(item, decl.name) for item in value] if decl.kind == "list" else one(value, decl.name)
+        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
+    ]
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, list):
+        return [tensor._array for tensor in value]
+    return None if value is None else value._array
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_kind(item) for item in value)
+    return None if value is None else (value._array.dtype, value.stop_gradient)
+
+
+def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Runs any kind of call: several outputs, lists, in-place, aliases, composites."""
+    opdef = plan.opdef
+    if run is None:
+        assert opdef.body is not None
+        return opdef.body(*inputs, **attrs)  # the ops that it is made of are recorded
+    schema = opdef.schema
+    for i in schema.mutated_inputs:
+        _check_mutable(opdef, inputs[i], schema.inputs[i].name)
+    made = run(arrays, attrs)
+    fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
+    for i in schema.mutated_inputs:
+        inputs[i]._version[0] += 1
+    outputs: list[Any] = []
+    for position, decl in enumerate(schema.outputs):
+        if decl.mutated:
+            outputs.append(inputs[schema.mutated_source(position)])
+        elif decl.kind == "list":
+            outputs.append([Tensor(array) for array in next(fresh)])
+        else:
+            out = Tensor(next(fresh))
+            for source in schema.aliased_sources(position):
+                out._version = inputs[source]._version  # one memory, one counter
+            outputs.append(out)
+    if plan.record:
+        _record(plan, inputs, attrs, outputs)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _check_mutable(opdef: OpDef, tensor: Tensor, name: str) -> None:
+    check_in_place(tensor, f"{opdef.subject}, input {name!r}")
+    if is_grad_enabled() and not tensor.stop_gradient and opdef.grad is None:
+        raise InPlaceError(
+            f"{opdef.subject}, input {name!r}: expected a tensor outside of the graph, since the op has no backward, "
+            "got one that needs a gradient; call it inside opsdk.no_grad(), or on a copy"
+        )
+
+
+def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Any]) -> None:
+    """Makes the node of a call and ties the outputs to it."""
+    edges: list[Any] = []
+    layout: list[int | None] = []
+    for value in inputs:
+        is_list = value.__class__ is list
+        edges += [_edge(tensor) for tensor in value] if is_list else [_edge(value)]
+        layout.append(len(value) if is_list else None)
+    saved: list[Any] = []
+    for is_input, position in plan.saves:
+        value = inputs[position] if is_input else outputs[position]
+        box = None if value is None else value._version if value.__class__ is not list else _box(value)
+        saved += (_arrays(value), box, 0 if box is None else box[0])
+    flat = [out for value in outputs for out in (value if value.__class__ is list else (value,))]
+    specs = [(out._array.shape, out._array.dtype) for out in flat]
+    node = GradNode(plan, edges, saved)
+    node.attrs = attrs
+    node.outputs = specs
+    if FLAGS.debug:
+        node.used_at = str(caller())
+    if any(count is not None for count in layout):
+        node.layout = tuple(layout)
+    index = 0
+    for value, stop in zip(outputs, plan.stops, strict=True):
+        for out in value if value.__class__ is list else (value,):
+            if not stop and is_differentiable(out._array.dtype):
+                out.stop_gradient = False
+                out._edge = (node, index)
+            index += 1
+
+
+def _box(tensors: Sequence[Any]) -> Any:
+    return tensors[0]._version if tensors else None
+
+
+def _edge(tensor: Any) -> Any:
+    return None if tensor is None or tensor.stop_gradient else tensor._edge or (tensor, -1)
+
+
+TAPE = Tape()
+register_frontend(TAPE, Tensor, short=short)

@@ -1,0 +1,41 @@
+"""TapePlan: a call plan, and what a call of this kind records for its backward."""
+
+from __future__ import annotations
+
+from opsdk.backends.plan import CallPlan
+from opsdk.define.opdef import OpDef
+
+
+class TapePlan:
+    """One kind of call on tensors.
+
+    Attributes:
+        call: the call plan; None for a composite op that is recorded through the ops it is made of.
+        record: whether a node is made.
+        saves: per source of the gradient rule its kind and position.
+        gradient: the gradient op's definition, or None.
+        saves_output: whether the one output is all that the backward reads; the commonest case.
+        takes: position of the first cotangent among the gradient op's inputs.
+        stops: per output whether it carries no gradient.
+        plain: whether there is one output, which is a tensor in memory of its own.
+        bare: whether the gradient op takes neither attributes nor a mask, and cotangents that nobody sent are zeros.
+    """
+
+    __slots__ = ("bare", "call", "gradient", "opdef", "plain", "record", "rule", "saves", "saves_output", "stops", "takes")
+
+    def __init__(self, opdef: OpDef, call: CallPlan | None, record: bool) -> None:
+        schema = opdef.schema
+        rule = opdef.grad
+        self.opdef = opdef
+        self.rule = rule
+        self.call = call
+        self.record = record
+        self.gradient = None if rule is None else rule.op.opdef
+        sources = () if rule is None or not record else rule.sources
+        self.saves = tuple((s.kind == "input", s.position) for s in sources if s.kind != "cotangent")
+        self.stops = tuple(not record or decl.name in opdef.traits.nondifferentiable for decl in schema.outputs)
+        single = len(schema.outputs) == 1 and schema.outputs[0].kind == "tensor"
+        self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs
+        self.saves_output = self.plain and self.saves == ((False, 0),)
+        self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
+        self.bare = rule is not None and rule.materialize and not rule.attrs and not rule.wants_mask

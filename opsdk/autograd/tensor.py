@@ -1,0 +1,294 @@
+"""Tensor: the dynamic value, an array with a place in the tape."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
+from opsdk.autograd.hooks import Hook, HookHandle, Hooks
+from opsdk.autograd.modes import is_grad_enabled
+from opsdk.autograd.node import GradNode
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import AttributeValueError, GraphError, InPlaceError, ShapeError
+from opsdk.core.names import unique_name
+from opsdk.core.place import CPU, Place
+from opsdk.ops.methods import ValueMethods
+
+
+class Tensor(ValueMethods):
+    """An n-dimensional array that the tape can follow.
+
+    Made by `opsdk.to_tensor` and by ops. `stop_gradient` is True unless a gradient was asked for; `grad` holds what
+    `backward` accumulated. Arithmetic, comparison, indexing and the methods of `ValueMethods` are ops.
+    """
+
+    __array_priority__ = 100  # so that `ndarray + tensor` asks the tensor
+
+    grad: Tensor | None = None
+    persistable = False
+    _name: str | None = None
+    _hooks: Hooks | None = None
+
+    def __init__(
+        self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None
+    ) -> None:
+        self._array = array
+        self.stop_gradient = stop_gradient
+        self._edge = edge  # the node that made this tensor and the output that it is; None for a leaf
+        self._version = [0]
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> list[int]:
+        """Sizes, as a list."""
+        return list(self._array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        return self._array.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._array.size
+
+    @property
+    def place(self) -> Place:
+        """Where the array lives."""
+        return CPU
+
+    @property
+    def name(self) -> str:
+        """The tensor's name; one is made when it is first asked for."""
+        if self._name is None:
+            self._name = unique_name("generated_tensor")
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made this tensor."""
+        return self._edge is None
+
+    @property
+    def requires_grad(self) -> bool:
+        """The opposite of `stop_gradient`, in PyTorch's words."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+    @property
+    def inplace_version(self) -> int:
+        """How often the tensor was changed in place."""
+        return self._version[0]
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray:
+        """Returns a copy of the values; changing it does not change the tensor."""
+        return self._array.copy()
+
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray:
+        """Returns the values for NumPy: a read-only view, or a copy where one is asked for or a dtype differs."""
+        if copy or (dtype is not None and dtype != self._array.dtype):
+            return self._array.astype(dtype or self._array.dtype)
+        view = self._array.view()
+        view.flags.writeable = False
+        return view
+
+    def item(self) -> Any:
+        """Returns the one element as a Python number (any of int, float, bool, complex).
+
+        Raises:
+            ShapeError: the tensor has not exactly one element.
+        """
+        if self._array.size != 1:
+            raise ShapeError(f"item: expected a tensor of one element, got shape {self._array.shape}")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """Returns the values as nested lists of Python numbers."""
+        return self._array.tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise ShapeError("len: expected a tensor of at least one dimension, got a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        prefix = " " * 7
+        values = np.array2string(self._array, prefix=prefix, separator=", ", precision=8)
+        return (
+            f"Tensor(shape={list(self._array.shape)}, dtype={self._array.dtype}, place={self.place}, "
+            f"stop_gradient={self.stop_gradient},\n{prefix}{values})"
+        )
+
+    # -- changing it --------------------------------------------------------------------------------------------------
+
+    def set_value(self, value: Any) -> None:
+        """Copies values into the tensor; what the tape saved of it before can then no longer be differentiated.
+
+        Args:
+            value: tensor or array of this shape; the dtype is converted.
+
+        Raises:
+            ShapeError: the value has another shape.
+        """
+        array = np.asarray(value)
+        if array.shape != self._array.shape:
+            raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
+        self._array[...] = array
+        self._version[0] += 1
+
+    def fill_(self, value: float) -> Tensor:
+        """Sets every element, in place; returns the tensor.
+
+        Raises:
+            InPlaceError: the tensor is a leaf that needs a gradient, and recording is on.
+        """
+        check_in_place(self, "fill_")
+        self._array.fill(value)
+        self._version[0] += 1
+        return self
+
+    def zero_(self) -> Tensor:
+        """Sets every element to zero, in place; returns the tensor."""
+        return self.fill_(0)
+
+    def detach(self) -> Tensor:
+        """Returns a tensor of the same memory that the tape does not follow."""
+        view = Tensor(self._array, True)
+        view._version = self._version
+        return view
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside of the tape: changing it needs no `no_grad`."""
+        return self.detach()
+
+    # -- gradients ----------------------------------------------------------------------------------------------------
+
+    def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+        """Adds the gradient of this tensor to `grad` of every leaf that it depends on.
+
+        Args:
+            grad_tensor: the cotangent to start from, of this shape and dtype; ones unless given.
+            retain_graph: keeps what was saved, so that backward can run again.
+
+        Raises:
+            GraphError: nothing was recorded for this tensor, or its graph was freed.
+            ShapeError: `grad_tensor` has another shape.
+            GradientMissingError: an op on the way has no backward.
+            VersionError: a saved value was changed in place.
+        """
+        run_backward((self,), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+
+    def register_hook(self, hook: Hook) -> HookHandle:
+        """Registers a function that sees this tensor's gradient once per backward, when it is complete.
+
+        Args:
+            hook: takes the gradient; returns None to keep it, or a tensor of the same shape and dtype to replace it.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+
+        Raises:
+            GraphError: the tensor needs no gradient.
+            HookError: the hook is not callable.
+        """
+        if self.stop_gradient:
+            raise GraphError("register_hook: expected a tensor that needs a gradient, got one with stop_gradient=True")
+        return self._hook_list().add(hook)
+
+    def retain_grads(self) -> None:
+        """Keeps the gradient of an interior tensor in `grad`, as it is after the hooks registered so far."""
+        if self._edge is None:
+            return
+        target = weakref.ref(self)
+
+        def keep(grad: Tensor) -> None:
+            tensor = target()
+            if tensor is not None:
+                tensor.grad = grad if tensor.grad is None else Tensor(tensor.grad._array + grad._array)
+
+        self.register_hook(keep)
+
+    def _hook_list(self) -> Hooks:
+        if self._edge is None:
+            if self._hooks is None:
+                self._hooks = Hooks()
+            return self._hooks
+        node, index = self._edge
+        if node.hooks is None:
+            node.hooks = {}
+        return node.hooks.setdefault(index, Hooks())
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Sets `grad` to zeros, or to None."""
+        if set_to_zero and self.grad is not None:
+            self.grad = Tensor(np.zeros_like(self.grad._array))
+        else:
+            self.grad = None
+
+    clear_grad = clear_gradient
+
+    def gradient(self) -> np.ndarray | None:
+        """Returns a copy of `grad` as an array, or None."""
+        return None if self.grad is None else self.grad.numpy()
+
+
+_ARRAYS = ArrayAlgebra(Tensor)
+
+
+def check_in_place(tensor: Tensor, subject: str) -> None:
+    """Checks that a tensor may be changed in place now.
+
+    Raises:
+        InPlaceError: it is a leaf that needs a gradient, and recording is on.
+    """
+    if is_grad_enabled() and not tensor.stop_gradient and tensor._edge is None:
+        raise InPlaceError(
+            f"{subject}: expected a tensor without stop_gradient=False or recording off, got a leaf that needs a "
+            "gradient; change it inside opsdk.no_grad()"
+        )
+
+
+def needs_float(tensor: Tensor, subject: str) -> None:
+    """Checks that a tensor's dtype can carry a gradient.
+
+    Raises:
+        AttributeValueError: it is an integer or bool tensor.
+    """
+    if not is_differentiable(tensor._array.dtype):
+        raise AttributeValueError(f"{subject}: stop_gradient=False expected a float dtype, got {tensor._array.dtype}")

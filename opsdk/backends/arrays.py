@@ -1,0 +1,77 @@
+"""The array frontend: an op called on bare NumPy arrays runs its kernel and gives arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.constant import as_constant
+from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
+from opsdk.define.call import check_inputs
+from opsdk.define.frontend import register_fallback
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: arrays, scalars, lists of them; attribute values.
+def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
+    """Returns the inputs with every constant as an array."""
+    check_inputs(opdef, inputs)
+    first = next((value.dtype for value in inputs if isinstance(value, (np.ndarray, np.generic))), None)
+    arrays: list[Any] = []
+    for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
+        subject = f"{opdef.subject}, input {decl.name!r}"
+        if decl.kind == "list":
+            arrays.append([as_constant(item, first, subject) for item in value])
+        else:
+            arrays.append(None if value is None else as_constant(value, first, subject))
+    return arrays
+
+
+def array_key(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns the key of a call on arrays: dtypes, and what the attributes decide."""
+    kinds = [tuple(v.dtype for v in a) if isinstance(a, list) else None if a is None else a.dtype for a in arrays]
+    return (*kinds, *attrs_key(attrs)) if attrs else tuple(kinds)
+
+
+def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Runs an op on arrays: the array it makes where it makes one, else a tuple."""
+    key = array_key(arrays, attrs)
+    plan: CallPlan | None = opdef.plans.get(key)
+    if plan is None:
+        plan = make_plan(opdef, arrays, attrs)
+        result = plan.run_checked(arrays, attrs)
+        keep(opdef, key, plan)  # only now: a call that failed is checked in full again
+        return result
+    return plan.run(arrays, attrs)
+
+
+def with_mutated(opdef: OpDef, made: Any, inputs: Sequence[Any]) -> Any:
+    """Returns all outputs of an op: those the kernel made, and mutated inputs where they are results."""
+    schema = opdef.schema
+    if len(schema.fresh_outputs) == len(schema.outputs):
+        return made
+    fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
+    every = tuple(
+        inputs[schema.mutated_source(i)] if decl.mutated else next(fresh) for i, decl in enumerate(schema.outputs)
+    )
+    return every[0] if len(every) == 1 else every
+
+
+class Arrays:
+    """The runtime of bare arrays; it takes every call that has no other runtime's value."""
+
+    name = "NumPy arrays"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is an array."""
+        return isinstance(value, (np.ndarray, np.generic))
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs the kernel."""
+        arrays = as_arrays(opdef, inputs)
+        return with_mutated(opdef, run(opdef, arrays, attrs), arrays)
+
+
+register_fallback(Arrays())

@@ -1,0 +1,46 @@
+"""Output buffers: arrays of the shapes and dtypes that an op's infer rule gives for actual inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import ShapeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.infer import Inferred, Specs
+from opsdk.define.opdef import OpDef
+
+
+# Any: an array, a list of arrays, or None.
+def specs_of(inputs: Sequence[Any]) -> Specs:
+    """Returns the specs of actual inputs, in the form that infer rules take."""
+    return [
+        None if value is None else [TensorSpec.of(v) for v in value] if isinstance(value, list) else TensorSpec.of(value)
+        for value in inputs
+    ]
+
+
+def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
+    """Returns the specs of the outputs for actual inputs."""
+    return opdef.infer(opdef.schema, specs_of(inputs), attrs)
+
+
+def allocate(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], positions: Sequence[int]) -> list[np.ndarray]:
+    """Returns uninitialised arrays for the outputs at `positions`.
+
+    Raises:
+        ShapeError: the infer rule leaves a size open, so that a buffer cannot be made before the kernel runs.
+    """
+    specs = infer(opdef, inputs, attrs)
+    buffers = []
+    for position in positions:
+        spec = specs[position]
+        if not isinstance(spec, TensorSpec) or None in spec.shape:
+            raise ShapeError(
+                f"{opdef.subject}, output {opdef.schema.output_names[position]!r}: expected a shape known before the "
+                f"kernel runs, since the kernel fills a buffer, got {spec}; let the kernel return the array"
+            )
+        buffers.append(np.empty(tuple(dim or 0 for dim in spec.shape), spec.dtype))
+    return buffers

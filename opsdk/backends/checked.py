@@ -1,0 +1,102 @@
+"""The checked launch: the same call, watched for changes of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.language import Launch
+from opsdk.core.errors import MutationError
+from opsdk.define.opdef import OpDef
+
+
+# Any: one entry per input, an array, a list of arrays or None; what a kernel returned.
+def run_checked(
+    opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any], *, guards: bool
+) -> Any:
+    """Launches a kernel; an input that it changes without having declared so is put back as it was.
+
+    Args:
+        guards: whether read-only views can stand in for the inputs. Compiled rows get the arrays themselves, since
+            a read-only array is another type to a compiler; their inputs are compared with copies instead.
+
+    Raises:
+        MutationError: an undeclared change; it names the input.
+    """
+    mutated = set(opdef.schema.mutated_inputs)
+    if not guards:
+        before = [_copies(value) for value in inputs]
+        result = launch(*inputs, **attrs)
+        _compare(opdef, inputs, before, mutated)
+        return result
+    views = [value if i in mutated else _each(value, _read_only) for i, value in enumerate(inputs)]
+    try:
+        return _writable_again(launch(*views, **attrs), views, inputs)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        # Something wrote, or wanted a writable buffer without writing. Copies tell which, and which input.
+        trial = [value if i in mutated else _copies(value) for i, value in enumerate(inputs)]
+        result = launch(*trial, **attrs)
+        try:
+            _compare(opdef, trial, inputs, mutated, restore=False)
+        except MutationError as finding:
+            raise finding from error
+        return result
+
+
+def _each(value: Any, function: Any) -> Any:
+    if value is None:
+        return None
+    return [function(item) for item in value] if isinstance(value, list) else function(value)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _writable_again(result: Any, views: Sequence[Any], inputs: Sequence[Any]) -> Any:
+    """Puts the inputs themselves where a kernel handed back the views that stood for them."""
+    pairs = [
+        (view, value)
+        for seen, given in zip(views, inputs, strict=True)
+        for view, value in zip(*(v if isinstance(v, list) else [v] for v in (seen, given)), strict=True)
+    ]
+
+    def original(item: Any) -> Any:
+        return next((value for view, value in pairs if item is view and item is not None), item)
+
+    if isinstance(result, tuple):
+        return tuple(original(item) for item in result)
+    return [original(item) for item in result] if isinstance(result, list) else original(result)
+
+
+def _copies(value: Any) -> Any:
+    return _each(value, lambda array: array.copy(order="K"))
+
+
+def _compare(
+    opdef: OpDef, after: Sequence[Any], before: Sequence[Any], mutated: set[int], *, restore: bool = True
+) -> None:
+    changed = []
+    for i, (now, then) in enumerate(zip(after, before, strict=True)):
+        pairs = zip(now, then, strict=True) if isinstance(now, list) else [(now, then)]
+        for array, copy in pairs:
+            if array is None or i in mutated or array.tobytes() == copy.tobytes():
+                continue
+            changed.append(opdef.schema.inputs[i].name)
+            if restore and array.flags.writeable:
+                array[...] = copy
+    if changed:
+        names = ", ".join(repr(name) for name in changed)
+        first = changed[0]
+        raise MutationError(
+            f"{opdef.subject}: input {names} was changed in place, expected it untouched; work on a copy, "
+            f"or declare it: Tensor(a!) {first}",
+            at=str(opdef.origin),
+            details={"inputs": tuple(changed)},
+        )

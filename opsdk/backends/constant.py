@@ -1,0 +1,63 @@
+"""Constants: arrays, scalars and nested lists that stand beside a runtime's values, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.dtype import as_dtype, is_differentiable
+from opsdk.core.errors import DTypeError, MixedRuntimeError
+from opsdk.define.frontend import owner_of
+
+DEFAULT = np.dtype("float32")
+
+
+# Any: a user may pass anything; what is not a constant is refused.
+def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str) -> np.ndarray:
+    """Returns a constant as an array.
+
+    Args:
+        value: an array, a NumPy scalar, a Python number or nested lists of numbers.
+        beside: dtype of the tensor that it stands beside. A Python number has no dtype of its own and takes this one,
+            unless it would lose its fraction: then it is float32.
+        subject: who asks, for the message.
+
+    Raises:
+        DTypeError: the value is no array and cannot be made one.
+        MixedRuntimeError: the value belongs to another runtime.
+    """
+    if isinstance(value, np.ndarray):
+        as_dtype(value.dtype, subject)
+        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if isinstance(value, (bool, int, float, complex)):
+        return np.asarray(value, number_dtype(value, beside))
+    owner = owner_of(value)
+    if owner is not None:
+        raise MixedRuntimeError(f"{subject}: expected values of one runtime, got one of {owner} beside them")
+    if isinstance(value, (list, tuple)):
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise DTypeError(f"{subject}: expected nested lists of equal lengths, got {value!r}") from error
+        if array.dtype.kind in "biufc":
+            return array.astype(DEFAULT) if array.dtype == np.float64 else array
+    kind = type(value)
+    remedy = f"; import opsdk.bridges.{kind.__module__.partition('.')[0]}" if kind.__name__ in ("Tensor", "Array") else ""
+    raise DTypeError(
+        f"{subject}: expected a tensor, array or number, got {kind.__module__}.{kind.__qualname__}{remedy}",
+        details={"got": kind},
+    )
+
+
+def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generic] | None) -> np.dtype[Any]:
+    """Returns the dtype that a Python number takes beside a tensor of dtype `beside`."""
+    if isinstance(value, bool):
+        return np.dtype("bool") if beside is None else beside
+    if isinstance(value, int):
+        return np.dtype("int64") if beside is None or beside.kind == "b" else beside
+    if isinstance(value, complex):
+        return np.dtype("complex128") if beside == np.float64 or beside == np.complex128 else np.dtype("complex64")
+    return beside if beside is not None and is_differentiable(beside) else DEFAULT

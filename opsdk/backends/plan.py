@@ -1,0 +1,211 @@
+"""CallPlan: everything about a kind of call that need not be decided again.
+
+The first call of a kind (dtypes, attribute types) is checked in full; when it succeeds the plan is kept and later calls
+take the short path. In debug mode every call is checked in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends import settle
+from opsdk.backends.buffers import infer
+from opsdk.backends.checked import run_checked
+from opsdk.backends.language import Launch, language_of
+from opsdk.core.errors import KernelNotFoundError, OpsdkError, attach_note
+from opsdk.core.flags import FLAGS, on_change
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import check_inputs, complete_attrs
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+
+_KEYED = (str, bool, np.dtype)  # attributes that may decide an output's dtype are part of the key by value
+_EXACT = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+_planned: WeakSet[OpDef] = WeakSet()
+
+
+def keep(opdef: OpDef, key: Hashable, plan: object) -> None:
+    """Keeps a plan that has served its first call; a change of flags forgets all plans."""
+    opdef.plans[key] = plan
+    _planned.add(opdef)
+
+
+@on_change
+def _forget() -> None:
+    for opdef in list(_planned):
+        opdef.plans.clear()
+
+
+# Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.
+def attrs_key(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns what a plan's key holds of the attributes: names, types, and values where these are few."""
+    return tuple((name, value if isinstance(value, _KEYED) else type(value)) for name, value in attrs.items())
+
+
+class CallPlan:
+    """One kernel, bound to one kind of call.
+
+    `run(inputs, attrs)` returns the array of an op with one kernel output, else a tuple with one entry per output that
+    the kernel makes; mutated inputs are not among them.
+    """
+
+    __slots__ = ("_attrs", "_dtypes", "_given", "kernel", "launch", "loose", "opdef", "reads_python", "run", "single")
+
+    def __init__(self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        check_inputs(opdef, inputs)
+        complete = complete_attrs(opdef, attrs)
+        language = language_of(opdef, kernel)
+        self.opdef = opdef
+        self.kernel = kernel
+        self.launch: Launch = language.compile(opdef, kernel)
+        self.reads_python = language.reads_python
+        self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
+        fresh = opdef.schema.fresh_outputs
+        self.single = len(fresh) == 1
+        specs = (None,) * len(opdef.schema.outputs) if self.loose else infer(opdef, inputs, complete)
+        self._dtypes = [spec.dtype if isinstance(spec, TensorSpec) else None for spec in (specs[i] for i in fresh)]
+        self._given = dict(attrs)
+        self._attrs = complete
+        self.run: Callable[[Sequence[Any], Mapping[str, Any]], Any] = self._choose()
+
+    def _choose(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+        if FLAGS.debug:
+            return self.run_checked
+        return _short(self) if self.is_short else self._run
+
+    @property
+    def is_short(self) -> bool:
+        """Whether one new array of the right dtype is all that a call can give, so that it needs no settling."""
+        simple = self.single and not self.opdef.schema.attrs and not FLAGS.debug
+        return simple and (self.dtype is not None or self.loose)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The dtype of the first output that the kernel makes; None where only its caller knows."""
+        return self._dtypes[0] if self._dtypes else None
+
+    def run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs with every check: nothing mutated, nothing aliased, shapes and dtypes as declared."""
+        check_inputs(self.opdef, inputs)
+        complete = complete_attrs(self.opdef, attrs)
+        with _Blame(self):
+            raw = run_checked(self.opdef, self.launch, inputs, complete, guards=self.reads_python)
+        outputs = self.settled(raw, inputs)
+        if not self.loose:
+            settle.check_specs(self.opdef, outputs, infer(self.opdef, inputs, complete))
+        return outputs[0] if self.single else tuple(outputs)
+
+    def _run(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        if attrs == self._given:
+            complete: Mapping[str, Any] = self._attrs
+        else:
+            complete = complete_attrs(self.opdef, attrs)
+        try:
+            raw = self.launch(*inputs, **complete)
+        except Exception as error:
+            blame(self, error)
+            raise
+        outputs = self.settled(raw, inputs)
+        return outputs[0] if self.single else tuple(outputs)
+
+    def settled(self, raw: Any, inputs: Sequence[Any]) -> list[Any]:
+        """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
+        opdef = self.opdef
+        schema = opdef.schema
+        settled: list[Any] = []
+        for position, dtype, value in zip(
+            schema.fresh_outputs, self._dtypes, settle.as_outputs(opdef, raw), strict=True
+        ):
+            decl = schema.outputs[position]
+            if value is None and self.loose:
+                settled.append(None)
+            elif decl.kind == "list":
+                settled.append([self._one(position, None, item, inputs, settled) for item in value])
+            else:
+                settled.append(self._one(position, dtype, value, inputs, settled))
+        return settled
+
+    def _one(
+        self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
+    ) -> Any:
+        opdef = self.opdef
+        if value is None and self.loose:
+            return None
+        array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype)
+        if array.base is not None or any(array is source for source in _flat(inputs)):
+            array = settle.separate(opdef, position, array, inputs)
+        if self.loose and any(array is other for other in _flat(before)):
+            array = array.copy()  # two gradients that are one buffer, as `return dy, dy` gives them
+        return array
+
+
+def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    """Returns the shortest safe way through a kernel."""
+    launch, settled, dtype = plan.launch, plan.settled, plan.dtype
+
+    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        try:
+            out = launch(*inputs)
+        except Exception as error:
+            blame(plan, error)
+            raise
+        if out.__class__ is ndarray and out.base is None and (out.dtype is dtype or dtype is None):
+            for value in inputs:
+                if value is out:
+                    break
+            else:
+                return out
+        return settled(out, inputs)[0]
+
+    return run
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [item for value in values for item in (value if isinstance(value, list) else (value,))]
+
+
+def blame(plan: CallPlan, error: BaseException) -> None:
+    """Notes on a user's exception which op raised it and where that is defined; type and traceback stay."""
+    if not isinstance(error, OpsdkError):
+        opdef = plan.opdef
+        role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
+        attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
+
+
+class _Blame:
+    def __init__(self, plan: CallPlan) -> None:
+        self.plan = plan
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception):
+            blame(self.plan, error)
+
+
+def make_plan(
+    opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], *, place: str = "cpu", row: Kernel | None = None
+) -> CallPlan:
+    """Returns the plan of a kind of call, on the row that serves it or on a given row.
+
+    Raises:
+        KernelNotFoundError: no row serves the place and dtype.
+    """
+    first = next((value for value in _flat(inputs) if value is not None), None)
+    dtype = None if first is None else first.dtype
+    kernel = row or opdef.kernels.select(place, dtype)
+    if kernel is None:
+        rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
+        raise KernelNotFoundError(
+            f"{opdef.subject}: no kernel for ({place}, {dtype}); registered: {rows}; cast the input or add a row",
+            because=f"input {opdef.schema.input_names[0]!r} is {dtype}" if opdef.schema.inputs else "",
+        )
+    return CallPlan(opdef, kernel, inputs, attrs)

@@ -1,0 +1,135 @@
+"""Settling: what a kernel returned, made into arrays and held to what was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
+from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define.infer import Inferred
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: what a user's kernel returned can be anything.
+def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
+    """Returns one entry per output that the kernel had to return, in order.
+
+    Raises:
+        ArityError: a wrong number of values.
+        ReturnError: a dict whose keys are not the outputs.
+    """
+    schema = opdef.schema
+    wanted = [schema.outputs[i] for i in schema.fresh_outputs]
+    names = [decl.name for decl in wanted]
+    if isinstance(raw, Mapping):
+        by_name = {key if key in names else f"d{key}": value for key, value in raw.items()}
+        if set(by_name) != set(names):
+            raise ReturnError(f"{_where(opdef)}: expected a dict with keys {', '.join(names)}, got {', '.join(raw)}")
+        return [by_name[name] for name in names]
+    if len(wanted) == 1 and wanted[0].kind == "list":
+        return [raw[0] if isinstance(raw, tuple) and len(raw) == 1 and isinstance(raw[0], (list, tuple)) else raw]
+    if not wanted and raw is None:
+        return []
+    values = list(raw) if isinstance(raw, (tuple, list)) else [raw]
+    if len(values) != len(wanted):
+        kind = "gradient" if opdef.gradient_of else "output"
+        raise ArityError(
+            f"{_where(opdef)}: expected {len(wanted)} {kind}{'' if len(wanted) == 1 else 's'} "
+            f"({', '.join(names) or 'none'}), got {len(values)}",
+            help="return a tuple in that order, or a dict by name" if len(wanted) > 1 else "",
+            at=str(opdef.origin),
+        )
+    return values
+
+
+def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] | None) -> np.ndarray:
+    """Returns a returned value as an array; NumPy scalars and plain numbers become 0-d arrays.
+
+    Raises:
+        ReturnError: the value is not an array.
+        DTypeError: its dtype is not the declared one.
+    """
+    if isinstance(value, np.ndarray):
+        array = value if type(value) is np.ndarray else np.asarray(value)
+    elif isinstance(value, np.generic):
+        array = np.asarray(value)
+    elif isinstance(value, (bool, int, float, complex)):
+        array = np.asarray(value, dtype)  # a plain number has no dtype of its own
+    else:
+        returned = "nothing (None)" if value is None else type(value).__name__
+        raise ReturnError(
+            f"{_where(opdef)}, output {output!r}: expected a NumPy array, got {returned}", at=str(opdef.origin)
+        )
+    if dtype is not None and array.dtype != dtype:
+        raise DTypeError(
+            f"{_where(opdef)}, output {output!r}: expected {dtype}, got {array.dtype}; "
+            f"cast it with .astype, or declare the dtype with an infer rule",
+            at=str(opdef.origin),
+        )
+    return array
+
+
+def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> None:
+    """Holds the shapes of a run to the infer rule.
+
+    Raises:
+        ShapeError: an output has another shape than inferred.
+    """
+    fresh = opdef.schema.fresh_outputs
+    for position, value in zip(fresh, outputs, strict=True):
+        spec = inferred[position]
+        if isinstance(spec, TensorSpec) and isinstance(value, np.ndarray) and not spec.admits(value.shape):
+            raise ShapeError(
+                f"{_where(opdef)}, output {opdef.schema.outputs[position].name!r}: expected shape "
+                f"{shape_text(spec.shape)} by its infer rule, got {value.shape}",
+                at=str(opdef.origin),
+                help=f"give it a rule: @{opdef.schema.name}.infer, or infer=opsdk.infer.reduce and the like",
+            )
+
+
+def shares(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether two arrays overlap in memory; answered exactly where that is cheap, else on the safe side."""
+    if left is right:
+        return True
+    if not np.may_share_memory(left, right):
+        return False
+    try:
+        return bool(np.shares_memory(left, right, max_work=10_000))
+    except (np.exceptions.TooHardError, ValueError):
+        return True
+
+
+def separate(opdef: OpDef, position: int, array: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
+    """Returns an output that shares no memory with an input, unless the schema allows it.
+
+    A gradient that is a cotangent's own buffer is copied: `return dy` is right mathematics. A forward that hands out
+    its input is refused, since a later change of one value would silently change the other.
+
+    Raises:
+        AliasError: an undeclared alias.
+    """
+    schema = opdef.schema
+    allowed = schema.aliased_sources(position)
+    for i, value in enumerate(inputs):
+        for source in value if isinstance(value, list) else [value]:
+            if source is None or i in allowed or not shares(array, source):
+                continue
+            if opdef.gradient_of is not None or opdef.is_composite:
+                return array.copy()
+            what = "itself" if array is source else "a view of it"
+            name, output = schema.inputs[i].name, schema.outputs[position].name
+            raise AliasError(
+                f"{opdef.subject}, output {output!r}: expected a new array, got input {name!r} {what}; "
+                f"return a copy, or declare the alias: Tensor(a) {name} -> Tensor(a) {output}",
+                at=str(opdef.origin),
+            )
+    return array
+
+
+def _where(opdef: OpDef) -> str:
+    if opdef.gradient_of is not None:
+        return f"op {opdef.gradient_of!r}, backward {opdef.schema.name}"
+    return opdef.subject

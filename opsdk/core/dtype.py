@@ -1,0 +1,76 @@
+"""Names of the element types and their conversion to `numpy.dtype`."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from opsdk.core.errors import DTypeError
+from opsdk.core.lazy import optional
+
+DTypeLike: TypeAlias = "str | type | np.dtype[np.generic]"
+
+bool_ = np.dtype("bool")
+int8 = np.dtype("int8")
+int16 = np.dtype("int16")
+int32 = np.dtype("int32")
+int64 = np.dtype("int64")
+uint8 = np.dtype("uint8")
+uint16 = np.dtype("uint16")
+uint32 = np.dtype("uint32")
+uint64 = np.dtype("uint64")
+float16 = np.dtype("float16")
+float32 = np.dtype("float32")
+float64 = np.dtype("float64")
+complex64 = np.dtype("complex64")
+complex128 = np.dtype("complex128")
+
+NATIVE = (
+    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    float16, float32, float64, complex64, complex128,
+)  # fmt: skip
+NAMES = (*(dtype.name for dtype in NATIVE), "bfloat16")
+
+_BY_NAME: dict[str, np.dtype[np.generic]] = {dtype.name: dtype for dtype in NATIVE}
+_ALIASES = {"float": "float32", "double": "float64", "half": "float16", "int": "int64", "long": "int64"}
+_PYTHON = {float: "float32", int: "int64", bool: "bool", complex: "complex64"}
+
+
+def bfloat16() -> np.dtype[np.generic]:
+    """Returns the bfloat16 dtype; ml_dtypes is imported on first use, since most programs never ask."""
+    if "bfloat16" not in _BY_NAME:
+        ml_dtypes = optional("ml_dtypes", extra="test", subject="dtype bfloat16")
+        _BY_NAME["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
+    return _BY_NAME["bfloat16"]
+
+
+def as_dtype(value: DTypeLike, subject: str = "dtype") -> np.dtype[np.generic]:
+    """Returns the `numpy.dtype` that a name, a NumPy type or a Python type stands for.
+
+    Python's own `float` and `int` mean float32 and int64, the default types of tensors.
+
+    Raises:
+        DTypeError: the value names no supported element type.
+    """
+    if isinstance(value, str):
+        name = _ALIASES.get(value, value)
+        if name == "bfloat16":
+            return bfloat16()
+        if name in _BY_NAME:
+            return _BY_NAME[name]
+    elif isinstance(value, type) and value in _PYTHON:
+        return _BY_NAME[_PYTHON[value]]
+    elif value is not None:
+        try:
+            dtype = np.dtype(value)
+        except TypeError:
+            dtype = None  # not a NumPy type: reported below with the alternatives
+        if dtype is not None and dtype.name in NAMES:
+            return dtype if dtype.isnative else dtype.newbyteorder("=")
+    raise DTypeError(f"{subject}: expected one of {', '.join(NAMES)}, got {value!r}", details={"got": value})
+
+
+def is_differentiable(dtype: np.dtype[np.generic]) -> bool:
+    """Whether values of this dtype can carry a gradient (floating or complex)."""
+    return dtype.kind in "fc" or dtype.name == "bfloat16"

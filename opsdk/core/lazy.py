@@ -1,0 +1,28 @@
+"""Optional packages, imported on first use with a remedy where they are missing."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from opsdk.core.errors import MissingDependencyError
+
+
+def optional(module: str, *, extra: str, subject: str) -> ModuleType:
+    """Imports an optional package.
+
+    Args:
+        module: dotted name to import.
+        extra: the extra of opsdk that installs it.
+        subject: who needs it, for the message.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingDependencyError(
+            f'{subject} needs {package}, which cannot be imported ({error}): pip install "opsdk[{extra}]"'
+        ) from error

@@ -1,0 +1,35 @@
+"""Places: where an array lives and where a kernel runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A kind of memory (`cpu`, `cuda`) and the index of the device."""
+
+    kind: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        return f"Place({self.kind})" if self.kind == "cpu" else f"Place({self.kind}:{self.index})"
+
+    __repr__ = __str__
+
+
+CPU = Place("cpu")
+
+
+def CPUPlace() -> Place:  # noqa: N802 - Paddle's spelling, part of the contract
+    """Returns the place of host memory."""
+    return CPU
+
+
+def CUDAPlace(index: int = 0) -> Place:  # noqa: N802
+    """Returns the place of one CUDA device.
+
+    Args:
+        index: the number of the device, from 0.
+    """
+    return Place("cuda", index)

@@ -1,0 +1,106 @@
+"""Attributes: the typed, non-tensor parameters of an op, and the check of their values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.dtype import as_dtype
+from opsdk.core.errors import AttributeValueError, DTypeError
+
+SCALARS = ("int", "float", "bool", "str", "complex", "dtype")
+TYPE = re.compile(rf"({'|'.join(SCALARS)})(\[\])?(\?)?")
+
+
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True)
+class AttrDecl:
+    """One attribute: a scalar type, possibly a list (`int[]`) or optional (`int?`), and its default.
+
+    The default is Any: it is a value of the declared type, or REQUIRED.
+    """
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a call must give the attribute."""
+        return self.default is REQUIRED
+
+    def __str__(self) -> str:
+        text = f"{self.type} {self.name}"
+        return text if self.is_required else f"{text}={literal(self.default)}"
+
+
+# Any, here and below: a value of one of the types of SCALARS, a tuple of them, or None.
+def literal(value: Any) -> str:
+    """Returns a default as the schema language writes it."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    if isinstance(value, np.dtype):
+        return value.name
+    return repr(value)
+
+
+def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
+    """Returns `value` in the attribute's own type: NumPy scalars become Python's, lists become tuples.
+
+    Raises:
+        AttributeValueError: the value is not of the declared type.
+    """
+    match = TYPE.fullmatch(decl.type)
+    assert match is not None, decl.type  # the schema was checked when it was made
+    scalar, is_list, is_optional = match.groups()
+    if value is None and is_optional:
+        return None
+    if is_list:
+        if isinstance(value, (list, tuple, np.ndarray)) and not isinstance(value, str):
+            items = [_scalar(scalar, item) for item in value]
+            if _BAD not in items:
+                return tuple(items)
+        elif _scalar(scalar, value) is not _BAD and scalar == "int":
+            return (_scalar(scalar, value),)  # axis=1 where axes are a list, as NumPy has it
+    else:
+        item = _scalar(scalar, value)
+        if item is not _BAD:
+            return item
+    raise AttributeValueError(
+        f"{subject}: attribute {decl.name!r} expected {decl.type}, got {value!r} ({type(value).__name__})",
+        details={"attribute": decl.name, "got": value},
+    )
+
+
+_BAD = object()
+
+
+def _scalar(kind: str, value: Any) -> Any:  # noqa: PLR0911 - one return per type of the schema language
+    is_bool = isinstance(value, (bool, np.bool_))
+    if kind == "bool":
+        return bool(value) if is_bool else _BAD
+    if kind == "int":
+        return int(value) if isinstance(value, (int, np.integer)) and not is_bool else _BAD
+    if kind == "float":
+        return float(value) if isinstance(value, (int, float, np.integer, np.floating)) and not is_bool else _BAD
+    if kind == "complex":
+        number = isinstance(value, (int, float, complex, np.number)) and not is_bool
+        return complex(value) if number else _BAD
+    if kind == "str":
+        return str(value) if isinstance(value, str) else _BAD
+    try:
+        return as_dtype(value)
+    except DTypeError:
+        return _BAD

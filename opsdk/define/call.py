@@ -1,0 +1,93 @@
+"""Binding of a call: positional and keyword arguments to the inputs and attributes of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opsdk.core.errors import ArityError, AttributeValueError
+from opsdk.core.suggest import alternatives
+from opsdk.define.attribute import coerce
+from opsdk.define.opdef import OpDef
+from opsdk.define.schema import OpSchema
+
+
+# Any: values belong to whichever runtime they come from.
+def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns one entry per tensor input, and the attributes that were given.
+
+    A last variadic input takes all remaining positional arguments, or one list.
+
+    Raises:
+        ArityError: too many, too few or doubled arguments, or a name that the schema does not have.
+    """
+    schema = opdef.schema
+    values = dict(kwargs)
+    positional = list(args)
+    names = list(schema.positional)
+    if names and _is_list(schema, names[-1]) and len(positional) > len(names):
+        head = len(names) - 1
+        positional = [*positional[:head], positional[head:]]
+    if len(positional) > len(names):
+        raise ArityError(f"{opdef.subject}: expected {_count(len(names))}, got {len(args)}; it is {schema}")
+    for name, value in zip(names, positional, strict=False):
+        if name in values:
+            raise ArityError(f"{opdef.subject}: expected {name!r} once, got it by position and by name")
+        values[name] = value
+    known = (*schema.input_names, *schema.attr_names)
+    for name in values:
+        if name not in known:
+            raise ArityError(f"{opdef.subject}: nothing is called {name!r}; there are {alternatives(name, known)}")
+    inputs = []
+    for decl in schema.inputs:
+        if decl.name not in values and decl.kind == "tensor":
+            raise ArityError(f"{opdef.subject}: expected input {decl.name!r}, got no value for it; it is {schema}")
+        value = values.pop(decl.name, [] if decl.kind == "list" else None)
+        inputs.append(value)
+    return tuple(inputs), values
+
+
+def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns all attributes: those given, checked and in their own types, and the defaults of the others.
+
+    Raises:
+        ArityError: a required attribute is missing.
+        AttributeValueError: a value is not of the declared type.
+    """
+    complete = {}
+    for decl in opdef.schema.attrs:
+        if decl.name in attrs:
+            value = attrs[decl.name]
+            complete[decl.name] = value if decl.type == "bool[]" else coerce(decl, value, opdef.subject)
+        elif decl.is_required:
+            raise ArityError(
+                f"{opdef.subject}: expected attribute {decl.name!r} ({decl.type}), got no value for it; "
+                f"it is {opdef.schema}"
+            )
+        else:
+            complete[decl.name] = decl.default
+    return complete
+
+
+def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
+    """Checks that None stands only where an input is optional, and lists only where it is variadic.
+
+    Raises:
+        ArityError: an input is missing.
+        AttributeValueError: a list where one tensor is expected, or the other way round.
+    """
+    for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
+        if value is None and decl.kind != "optional":
+            raise ArityError(f"{opdef.subject}: input {decl.name!r} expected a tensor, got None")
+        if decl.kind == "list" and not isinstance(value, (list, tuple)):
+            raise AttributeValueError(
+                f"{opdef.subject}: input {decl.name!r} expected a list of tensors, got {type(value).__name__}"
+            )
+
+
+def _is_list(schema: OpSchema, name: str) -> bool:
+    return any(decl.name == name and decl.kind == "list" for decl in schema.inputs)
+
+
+def _count(number: int) -> str:
+    return f"{number} argument{'' if number == 1 else 's'}"

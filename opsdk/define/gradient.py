@@ -1,0 +1,149 @@
+"""Gradient ops: from a backward function to an op of its own and the rule that connects it to the forward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.core.origin import origin_of
+from opsdk.core.spec import TensorSpec
+from opsdk.define.attribute import AttrDecl
+from opsdk.define.binding import check_names, parameters_of, reorder
+from opsdk.define.infer import Attrs, Inferred, Specs, first_spec
+from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits, digest_of
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+
+
+class GradientInfer:
+    """Each gradient is like its input where that input is at hand, else like the first tensor.
+
+    Runtimes know the forward's own specs and use those; this rule serves direct calls of the gradient op.
+    """
+
+    reduces_gradients = False
+
+    def __init__(self, names: Sequence[str | None]) -> None:
+        self.names = tuple(names)
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        """Returns one spec per gradient."""
+        inferred: list[TensorSpec | None | list[TensorSpec]] = []
+        for name, output in zip(self.names, schema.outputs, strict=True):
+            given = specs[schema.input_names.index(name)] if name in schema.input_names else None
+            if output.kind == "list":
+                inferred.append(given if isinstance(given, list) else None)
+            else:
+                inferred.append(given if isinstance(given, TensorSpec) else first_spec(schema, specs))
+        return tuple(inferred)
+
+
+# Any: a backward has any signature; it binds by name.
+def make_gradient(
+    forward: OpDef,
+    function: Callable[..., Any],
+    handle: Callable[[OpDef], Handle],
+    *,
+    composite: bool,
+    materialize: bool,
+    disconnected: Sequence[str],
+    name: str | None,
+) -> GradRule:
+    """Returns the rule of a forward whose backward is `function`, with the gradient op in it.
+
+    Raises:
+        BindingError: a parameter names no input, output, cotangent or attribute.
+        DefinitionError: the op has nothing to differentiate, or `disconnected` names no differentiable input.
+    """
+    schema = forward.schema
+    cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if _carries(forward, decl)}
+    known = [*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK]
+    parameters = parameters_of(function)
+    check_names(function, parameters, known, f"{forward.subject}, backward")
+    wrt = forward.differentiable_inputs()
+    if not wrt or not cotangents:
+        raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
+    for entry in disconnected:
+        if entry not in [schema.inputs[i].name for i in wrt]:
+            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
+    if not any(parameter in cotangents for parameter in parameters):
+        raise BindingError(
+            f"{forward.subject}, backward {function.__name__}: expected a cotangent among its parameters "
+            f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
+        )
+    sources, inputs = _sources(schema, parameters, cotangents, materialize)
+    attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names)
+    gradient_schema = OpSchema(
+        namespace=schema.namespace,
+        name=name or f"{schema.name}_grad",
+        inputs=inputs,
+        attrs=tuple(schema.attr(attr) for attr in attrs)
+        + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),
+        outputs=_results(schema, wrt, {decl.name for decl in inputs}),
+        version=schema.version,
+        positional=tuple(decl.name for decl in inputs),
+    )
+    call = reorder(function, parameters, gradient_schema.input_names)
+    integer = tuple(d.name for d in inputs if d.name in forward.traits.nondifferentiable)
+    traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic)
+    kernels = KernelTable()
+    language = "composite" if composite else REFERENCE
+    kernels.add(Kernel(KernelKey("cpu"), language, call, origin_of(function), gradient_schema.input_names))
+    opdef = OpDef(
+        schema=gradient_schema,
+        infer=GradientInfer([schema.inputs[i].name for i in wrt]),
+        traits=traits,
+        origin=origin_of(function),
+        kernels=kernels,
+        body=call if composite else None,
+        doc=function.__doc__,
+        gradient_of=forward.name,
+        digest=digest_of(gradient_schema, traits, function),
+    )
+    return GradRule(
+        op=handle(opdef),
+        sources=sources,
+        attrs=attrs,
+        wrt=wrt,
+        reduces=forward.infer.reduces_gradients,
+        materialize=materialize,
+        wants_mask=MASK in parameters,
+        disconnected=tuple(i for i in wrt if schema.inputs[i].name in disconnected),
+    )
+
+
+def _carries(forward: OpDef, decl: OutputDecl) -> bool:
+    return decl.name not in forward.traits.nondifferentiable
+
+
+def _sources(
+    schema: OpSchema, parameters: Sequence[str], cotangents: dict[str, int], materialize: bool
+) -> tuple[tuple[Source, ...], tuple[InputDecl, ...]]:
+    sources: list[Source] = []
+    inputs: list[InputDecl] = []
+    for parameter in parameters:
+        if parameter in schema.input_names:
+            position = schema.input_names.index(parameter)
+            sources.append(Source("input", position))
+            inputs.append(InputDecl(parameter, schema.inputs[position].kind))
+        elif parameter in schema.output_names:
+            position = schema.output_names.index(parameter)
+            sources.append(Source("output", position))
+            inputs.append(InputDecl(parameter, schema.outputs[position].kind))
+        elif parameter in cotangents:
+            position = cotangents[parameter]
+            sources.append(Source("cotangent", position))
+            kind = schema.outputs[position].kind
+            inputs.append(InputDecl(parameter, kind if materialize or kind == "list" else "optional"))
+    return tuple(sources), tuple(inputs)
+
+
+def _results(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
+    """Names each gradient `d<input>`; where a cotangent has that name already, `<input>_grad`."""
+    results = []
+    for position in wrt:
+        decl = schema.inputs[position]
+        name = f"d{decl.name}"
+        results.append(OutputDecl(f"{decl.name}_grad" if name in taken else name, "list" if decl.kind == "list" else "tensor"))
+    return tuple(results)

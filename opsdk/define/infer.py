@@ -1,0 +1,188 @@
+"""Infer rules: shapes and dtypes of outputs from those of inputs, with no array touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from opsdk.core.errors import ArityError, BindingError, ReturnError, ShapeError
+from opsdk.core.spec import Shape, TensorSpec, shape_text
+from opsdk.core.suggest import alternatives
+from opsdk.define.binding import parameters_of
+from opsdk.define.schema import OpSchema
+
+# One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
+Specs = Sequence["TensorSpec | None | list[TensorSpec]"]
+# Any: attribute values of the types of the schema language.
+Attrs = Mapping[str, Any]
+# One entry per output: a spec, a list of specs for a variadic output, or None where only a run can tell.
+Inferred = tuple["TensorSpec | None | list[TensorSpec]", ...]
+
+
+class InferRule(Protocol):
+    """What the stock rules and user-written functions are to the rest of the house."""
+
+    reduces_gradients: bool  # whether inputs are broadcast, so that gradients are summed back
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred: ...
+
+
+def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> TensorSpec:
+    """Returns the spec of a named input, or of the first input that is present."""
+    chosen = specs if name is None else [specs[schema.input_names.index(name)]]
+    for spec in chosen:
+        if isinstance(spec, list) and spec:
+            return spec[0]
+        if isinstance(spec, TensorSpec):
+            return spec
+    raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
+
+
+class like:  # noqa: N801 - a stock rule reads like a function where it is used
+    """Every output has the shape and dtype of one input, the first unless another is named."""
+
+    reduces_gradients = False
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        """Returns one spec per output."""
+        return (first_spec(schema, specs, self.name),) * len(schema.outputs)
+
+
+class _Broadcast:
+    """Every output has the broadcast shape of all inputs and, unless `dtype` says else, NumPy's result dtype."""
+
+    reduces_gradients = True
+
+    def __init__(self, dtype: str | None = None, *, floating: bool = False) -> None:
+        self.dtype = dtype
+        self.floating = floating
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        """Returns one spec per output.
+
+        Raises:
+            ShapeError: the inputs do not broadcast.
+        """
+        present = [s for spec in specs for s in (spec if isinstance(spec, list) else [spec]) if s is not None]
+        shape: Shape = ()
+        for spec in present:
+            shape = broadcast_dims(shape, spec.shape, schema)
+        dtype = np.dtype(self.dtype) if self.dtype else np.result_type(*(spec.dtype for spec in present))
+        if self.floating and dtype.kind in "biu":
+            dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
+        return (TensorSpec(shape, dtype),) * len(schema.outputs)
+
+    def with_dtype(self, dtype: str) -> _Broadcast:
+        """Returns the rule with a fixed output dtype, as comparisons need it."""
+        return _Broadcast(dtype)
+
+    def with_floating(self) -> _Broadcast:
+        """Returns the rule in which integers give floats, as a quotient does."""
+        return _Broadcast(floating=True)
+
+
+broadcast = _Broadcast()
+
+
+def broadcast_dims(left: Shape, right: Shape, schema: OpSchema) -> Shape:
+    """Returns the broadcast of two shapes; an unknown size against a known one above 1 gives the known one.
+
+    Raises:
+        ShapeError: two known sizes differ and neither is 1.
+    """
+    width = max(len(left), len(right))
+    dims: list[int | None] = []
+    for a, b in zip((1,) * (width - len(left)) + left, (1,) * (width - len(right)) + right, strict=True):
+        if a == b or b == 1:
+            dims.append(a)
+        elif a == 1 or a is None:
+            dims.append(b)
+        elif b is None:
+            dims.append(a)
+        else:
+            raise ShapeError(
+                f"op {schema.qualified_name!r}: expected shapes that broadcast, "
+                f"got {shape_text(left)} and {shape_text(right)}"
+            )
+    return tuple(dims)
+
+
+def normalize_axes(axis: Sequence[int] | int | None, ndim: int, subject: str) -> tuple[int, ...]:
+    """Returns axes as non-negative positions; None or an empty list means all of them.
+
+    Raises:
+        ShapeError: an axis lies outside of the array or occurs twice.
+    """
+    if axis is None or (not isinstance(axis, int) and len(axis) == 0):
+        return tuple(range(ndim))
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    for entry in axes:
+        if not -ndim <= entry < ndim:
+            raise ShapeError(f"{subject}: axis expected in [{-ndim}, {ndim}), got {entry}")
+    positions = tuple(entry % ndim for entry in axes)
+    if len(set(positions)) < len(positions):
+        raise ShapeError(f"{subject}: axis expected each dimension once, got {tuple(axes)}")
+    return positions
+
+
+class _Reduce:
+    """The first input with the axes of attribute `axis` dropped, or kept with size 1 where `keepdim` is true."""
+
+    reduces_gradients = False
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        """Returns one spec per output.
+
+        Raises:
+            ShapeError: an axis lies outside of the input.
+        """
+        spec = first_spec(schema, specs)
+        axes = normalize_axes(attrs.get("axis"), spec.ndim, f"op {schema.qualified_name!r}")
+        keep = bool(attrs.get("keepdim", False))
+        dims = [1 if i in axes else dim for i, dim in enumerate(spec.shape) if keep or i not in axes]
+        return (TensorSpec(dims, spec.dtype),) * len(schema.outputs)
+
+
+reduce = _Reduce()
+
+
+class InferFunction:
+    """A rule written by a user: a function bound by name to input specs and attributes."""
+
+    # Any: a user function of any signature; its parameter names were checked when it was registered.
+    def __init__(self, function: Callable[..., Any], schema: OpSchema, *, reduces_gradients: bool = False) -> None:
+        known = (*schema.input_names, *schema.attr_names)
+        self.function = function
+        self.reduces_gradients = reduces_gradients
+        self.parameters = parameters_of(function)
+        for name in self.parameters:
+            if name not in known:
+                raise BindingError(
+                    f"op {schema.qualified_name!r}, infer: no input or attribute is called {name!r}; "
+                    f"there are {alternatives(name, known)}"
+                )
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        """Returns what the user's function returned, one entry per output.
+
+        Raises:
+            ReturnError: it returned something else than specs.
+            ArityError: it returned the wrong number of them.
+        """
+        values = {**dict(zip(schema.input_names, specs, strict=True)), **attrs}
+        result = self.function(**{name: values[name] for name in self.parameters})
+        entries = result if isinstance(result, tuple) else (result,)
+        if len(entries) != len(schema.outputs):
+            raise ArityError(
+                f"op {schema.qualified_name!r}, infer: expected {len(schema.outputs)} specs "
+                f"for {', '.join(schema.output_names)}, got {len(entries)}"
+            )
+        for entry in entries:
+            if not isinstance(entry, TensorSpec) and not isinstance(entry, list) and entry is not None:
+                raise ReturnError(f"op {schema.qualified_name!r}, infer: expected TensorSpec, got {entry!r}")
+        return entries

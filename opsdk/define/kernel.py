@@ -1,0 +1,109 @@
+"""Kernel rows: how an op is computed, as data that nothing compiles before the first launch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from opsdk.core.origin import Origin
+
+REFERENCE = "numpy"  # the language of the row that defines what is right
+
+
+@dataclass(frozen=True)
+class KernelKey:
+    """Where a row applies: a kind of place and a dtype; `dtype=None` is every dtype."""
+
+    place: str
+    dtype: np.dtype[np.generic] | None = None
+
+    def __str__(self) -> str:
+        return f"({self.place}, {'*' if self.dtype is None else self.dtype.name})"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One row: a key, a language and the source in that language, not yet compiled.
+
+    Args:
+        key: place and dtype that the row serves.
+        language: `numpy`, `numba`, `c`, `composite`.
+        source: a Python callable (any signature, hence Any), or text.
+        origin: where it was written.
+        parameters: the names that the source takes, in its own order: inputs, outputs (preallocated), attributes.
+        options: what only this language understands, such as a launch shape.
+    """
+
+    key: KernelKey
+    language: str
+    source: Callable[..., Any] | str
+    origin: Origin
+    parameters: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.language} {self.key}"
+
+
+class PlanCache(dict[Any, Any]):
+    """Call plans by kind of call, kept by the backends and runtimes (Any: keys and plans are theirs).
+
+    Calls of one value find theirs by dtype alone, in `recorded` where a gradient may be asked for, else in `plain`.
+    """
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recorded: dict[Any, Any] = {}
+        self.plain: dict[Any, Any] = {}
+
+    def clear(self) -> None:
+        """Forgets every plan."""
+        super().clear()
+        self.recorded.clear()
+        self.plain.clear()
+
+
+class KernelTable:
+    """The rows of one op. It grows from outside; a row is never changed, only superseded by a later one."""
+
+    def __init__(self) -> None:
+        self._rows: list[Kernel] = []
+        self._lock = threading.Lock()
+        self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when a row comes
+
+    def add(self, kernel: Kernel) -> None:
+        """Adds a row; one with the same key and language takes the place of the earlier one."""
+        with self._lock:
+            kept = [row for row in self._rows if (row.key, row.language) != (kernel.key, kernel.language)]
+            self._rows = [*kept, kernel]
+        for cache in list(self.plans):
+            cache.clear()
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(tuple(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def select(self, place: str, dtype: np.dtype[np.generic] | None) -> Kernel | None:
+        """Returns the row that serves a place and dtype, or None.
+
+        An exact dtype comes before a wildcard, a faster language before the reference, a later row before an earlier.
+        """
+        fitting = [
+            (row.key.dtype is not None, row.language not in (REFERENCE, "composite"), order, row)
+            for order, row in enumerate(self._rows)
+            if row.key.place == place and row.key.dtype in (None, dtype)
+        ]
+        return max(fitting, key=lambda entry: entry[:3])[3] if fitting else None
+
+    def reference(self) -> Kernel | None:
+        """Returns the row that defines what is right: the NumPy or composite one."""
+        return next((row for row in self._rows if row.language in (REFERENCE, "composite")), None)

@@ -1,0 +1,246 @@
+"""Op: the handle that a user holds and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as dataclass_replace
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import DefinitionError, OpsdkError
+from opsdk.core.origin import origin_of
+from opsdk.core.traceback import trimmed
+from opsdk.define.binding import check_names, parameters_of
+from opsdk.define.call import bind
+from opsdk.define.frontend import APPLY, SHORT, apply_slowly
+from opsdk.define.gradient import make_gradient
+from opsdk.define.infer import InferFunction, InferRule
+from opsdk.define.kernel import Kernel, KernelKey, PlanCache
+from opsdk.define.opdef import OpDef, Usage
+from opsdk.define.op_registry import OpRegistry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+_ABSENT: Any = object()
+
+
+class Op:
+    """A registered op: call it, and give it a backward, kernels, an infer rule and samples.
+
+    Tensors give tensors and are recorded on the tape, Program variables give variables, NumPy arrays give arrays.
+    """
+
+    def __init__(self, opdef: OpDef) -> None:
+        self.opdef = opdef
+
+    @property
+    def opdef(self) -> OpDef:
+        """The current definition; graphs hold the one they were built with."""
+        return self._opdef
+
+    @opdef.setter
+    def opdef(self, opdef: OpDef) -> None:
+        self._opdef = opdef
+        self._arity = len(opdef.schema.inputs)
+        self._attrs = frozenset(opdef.schema.attr_names)
+        self.__name__ = opdef.schema.name
+        self.__doc__ = opdef.doc or str(opdef.schema)
+
+    # Any: the values of a call belong to whichever runtime they come from.
+    def __call__(self, value: Any = _ABSENT, /, *values: Any, **attrs: Any) -> Any:
+        """Applies the op; see the op's own schema for what it takes."""
+        try:
+            if self._arity == 1 and not values and not attrs:
+                short = SHORT.get(value.__class__)
+                if short is not None:
+                    return short(self._opdef, value)
+            args = () if value is _ABSENT else (value, *values)
+            if len(args) != self._arity or (attrs and not self._attrs.issuperset(attrs)):
+                args, attrs = bind(self._opdef, args, attrs)
+            for argument in args:
+                apply = APPLY.get(argument.__class__)
+                if apply is not None:
+                    return apply(self._opdef, args, attrs)
+            return apply_slowly(self._opdef, args, attrs)
+        except OpsdkError as error:
+            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
+
+    # -- defining ----------------------------------------------------------------------------------------------------
+
+    @overload
+    def backward(self, function: Callable[..., Any]) -> Op: ...
+
+    @overload
+    def backward(
+        self,
+        function: None = None,
+        *,
+        composite: bool = ...,
+        materialize: bool = ...,
+        disconnected: Sequence[str] = ...,
+        name: str | None = ...,
+        replace: bool = ...,
+    ) -> Callable[[Callable[..., Any]], Op]: ...
+
+    def backward(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        composite: bool = False,
+        materialize: bool = True,
+        disconnected: Sequence[str] = (),
+        name: str | None = None,
+        replace: bool = False,
+    ) -> Op | Callable[[Callable[..., Any]], Op]:
+        """Registers the backward, and returns it: it is an op of its own.
+
+        Args:
+            function: takes inputs, outputs, `d<output>` cotangents and attributes by name; what it names is what is
+                saved. Returns one gradient per differentiable input, in order, or a dict by input name.
+            composite: the function is made of registered ops and so can itself be differentiated, to any order.
+            materialize: an output that nobody used gives a cotangent of zeros; False gives None.
+            disconnected: inputs whose gradient may be None, because nothing depends on them.
+            name: name of the gradient op; `<op>_grad` unless given.
+            replace: replaces a backward that graphs already use; those graphs keep the old one.
+
+        Raises:
+            BindingError: a parameter names nothing that the op has.
+            DefinitionError: the op has a backward from elsewhere, or is used in a graph already.
+        """
+
+        def register(function: Callable[..., Any]) -> Op:
+            old = self.opdef
+            origin = origin_of(function)
+            redefined = old.grad is not None and old.grad.op.opdef.origin.file == origin.file
+            if not (replace or redefined):
+                if old.grad is not None:
+                    raise DefinitionError(
+                        f"{old.subject}: has a backward from {old.grad.op.opdef.origin}, got another from {origin}; "
+                        "pass replace=True to replace it"
+                    )
+                if old.usage.in_graph:
+                    raise DefinitionError(
+                        f"{old.subject}: expected its backward before its first use in a graph, got it after; define "
+                        "it earlier or pass replace=True, graphs that exist keep the op without a backward"
+                    )
+            rule = make_gradient(
+                old, function, Op, composite=composite, materialize=materialize, disconnected=disconnected, name=name
+            )
+            opdef = rule.op.opdef
+            REGISTRY.admit(opdef, replace=replace)
+            gradient = Op(opdef)
+            REGISTRY.put(opdef.name, gradient)
+            self.opdef = renewed(old, grad=dataclass_replace(rule, op=gradient))
+            return gradient
+
+        return register if function is None else register(function)
+
+    def kernel(
+        self,
+        place: str,
+        function: Callable[..., Any] | None = None,
+        *,
+        language: str,
+        dtype: DTypeLike | None = None,
+        source: str | None = None,
+        **options: Any,
+    ) -> Callable[[F], F]:
+        """Registers a kernel row; used as a decorator.
+
+        Args:
+            place: `cpu` or `cuda`.
+            function: the kernel, where this is not used as a decorator.
+            language: what the row is written in, such as `numba`.
+            dtype: the dtype of the first tensor that the row serves; every dtype unless given.
+            source: text or a file name, for languages that are not Python.
+            options: what only the language understands, such as `launch`.
+
+        Raises:
+            BindingError: a parameter of the kernel names no input, output or attribute.
+        """
+        if source is not None:
+            raise DefinitionError(
+                f"{self.opdef.subject}: language expected one that reads Python functions, got {language!r} with source"
+            )
+
+        def register(function: F) -> F:
+            schema = self.opdef.schema
+            names = parameters_of(function)
+            known = (*schema.input_names, *schema.output_names, *schema.attr_names)
+            check_names(function, names, known, f"{self.opdef.subject}, {language} kernel")
+            key = KernelKey(place, None if dtype is None else as_dtype(dtype))
+            self.opdef.kernels.add(Kernel(key, language, function, origin_of(function), names, options))
+            return function
+
+        if function is not None:
+            register(function)  # type: ignore[type-var]
+        return register
+
+    def infer(self, function: Callable[..., Any] | InferRule) -> Callable[..., Any] | InferRule:
+        """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule."""
+        rule = as_infer(function, self.opdef)
+        self.opdef = renewed(self.opdef, infer=rule)
+        return function
+
+    def samples(self, function: F) -> F:
+        """Registers a generator of sample inputs: `function(rng)` yields `opsdk.Sample`s, each with its reason."""
+        self.opdef = renewed(self.opdef, samples=function)
+        return function
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> str:
+        """The signature, as text."""
+        return str(self.opdef.schema)
+
+    @property
+    def grad(self) -> Op | None:
+        """The gradient op, or None."""
+        rule = self.opdef.grad
+        return rule.op if rule is not None and isinstance(rule.op, Op) else None
+
+    def __repr__(self) -> str:
+        return f"<op {self.opdef.schema} at {self.opdef.origin}>"
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: Mapping[int, object]) -> Op:
+        return self  # an op is an identity: copies of a layer call the same one
+
+    def __reduce__(self) -> tuple[Callable[[str], Op], tuple[str]]:
+        return find_op, (self.opdef.name,)
+
+
+REGISTRY: OpRegistry[Op] = OpRegistry()
+
+
+def find_op(name: str) -> Op:
+    """Returns the registered op of a name: `namespace::name`, or a bare name that is built in or unique.
+
+    Raises:
+        UnknownOpError: no op has that name; the message lists the nearest.
+    """
+    return REGISTRY.find(name)
+
+
+def renewed(opdef: OpDef, **changes: Any) -> OpDef:
+    """Returns a new definition that differs in `changes`; it starts without call plans and without users."""
+    fields = {**changes, "plans": PlanCache(), "usage": Usage()}
+    return dataclass_replace(opdef, **fields)
+
+
+def as_infer(rule: Callable[..., Any] | InferRule, opdef: OpDef) -> InferRule:
+    """Returns an infer rule from a stock rule, its class, or a user's function."""
+    if isinstance(rule, type):
+        rule = rule()  # `infer=opsdk.infer.like` without the brackets
+    if hasattr(rule, "reduces_gradients"):
+        return rule  # type: ignore[return-value]
+    return InferFunction(rule, opdef.schema)
+
+
+__all__ = ["REGISTRY", "Op", "as_infer", "find_op", "np", "renewed"]

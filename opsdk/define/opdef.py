@@ -1,0 +1,164 @@
+"""OpDef and GradRule: the frozen identity of an op."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Protocol
+
+from opsdk.core.origin import Origin
+from opsdk.define.infer import InferRule
+from opsdk.define.kernel import KernelTable, PlanCache
+from opsdk.define.schema import OpSchema
+
+MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
+
+
+class Handle(Protocol):
+    """What a rule needs of an op's handle: the definition that it points at now."""
+
+    opdef: OpDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one input of a gradient op comes from: `input`, `output` or `cotangent`, and its position."""
+
+    kind: str
+    position: int
+
+
+@dataclass(frozen=True)
+class GradRule:
+    """How the gradient of an op is had. Tape, `append_backward`, bridges and gradcheck read this same rule.
+
+    Args:
+        op: the gradient op, an ordinary registered op.
+        sources: where each of its tensor inputs comes from, in order.
+        attrs: the forward attributes that it takes.
+        wrt: positions of the inputs that it gives gradients of, in order.
+        reduces: whether gradients are summed to their inputs' shapes when these were broadcast.
+        materialize: whether an output that nobody used gives a cotangent of zeros (True) or None (False).
+        wants_mask: whether the gradient op takes `needs_input_grad`.
+        disconnected: positions of inputs whose gradient may be None.
+    """
+
+    op: Handle
+    sources: tuple[Source, ...]
+    attrs: tuple[str, ...]
+    wrt: tuple[int, ...]
+    reduces: bool = False
+    materialize: bool = True
+    wants_mask: bool = False
+    disconnected: tuple[int, ...] = ()
+
+    def saves(self, kind: str) -> tuple[int, ...]:
+        """Returns the positions of the inputs or outputs that the backward reads."""
+        return tuple(source.position for source in self.sources if source.kind == kind)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an op promises about itself; `verify` holds it to every one of them."""
+
+    nondifferentiable: tuple[str, ...] = ()
+    deterministic: bool = True
+    linear: bool = False
+    surrogate: bool = False
+    domain: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, compare=False)
+
+
+@dataclass
+class Usage:
+    """Whether a graph holds this definition; the one thing about it that is not fixed at birth."""
+
+    in_graph: bool = False
+
+
+# Any: reference, body and sample functions have any signature; the schema says what they take.
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """What an op is. It cannot change under a graph that holds it; giving it a backward makes a new OpDef.
+
+    Args:
+        schema: the signature.
+        infer: shapes and dtypes of the outputs from those of the inputs.
+        traits: promises.
+        origin: where it was defined.
+        kernels: the rows; shared by all OpDefs that differ only in gradient, infer or samples.
+        grad: how to differentiate it, or None.
+        body: for a composite op, the function of other ops that it is.
+        samples: yields sample inputs.
+        doc: what the author wrote about it.
+        gradient_of: the qualified name of the op that this one is the gradient of.
+        plans: call plans by kind of call, kept by the backends.
+    """
+
+    schema: OpSchema
+    infer: InferRule
+    traits: Traits
+    origin: Origin
+    kernels: KernelTable
+    grad: GradRule | None = None
+    body: Callable[..., Any] | None = None
+    samples: Callable[..., Any] | None = None
+    doc: str | None = None
+    gradient_of: str | None = None
+    digest: str = ""
+    plans: PlanCache = field(default_factory=PlanCache)
+    usage: Usage = field(default_factory=Usage)
+
+    def __post_init__(self) -> None:
+        self.kernels.plans.add(self.plans)
+
+    @property
+    def name(self) -> str:
+        """`namespace::name`."""
+        return self.schema.qualified_name
+
+    @property
+    def subject(self) -> str:
+        """The op as messages name it."""
+        return f"op {self.schema.qualified_name!r}"
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether the op is a function of other ops, and so differentiable through them."""
+        return self.body is not None
+
+    def differentiable_inputs(self) -> tuple[int, ...]:
+        """Returns the positions of the inputs that were not declared non-differentiable."""
+        return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
+
+
+def digest_of(schema: OpSchema, traits: Traits, *functions: Callable[..., Any] | None) -> str:
+    """Returns a short hash over everything that decides what an op computes."""
+    text = [str(schema), repr(traits)]
+    for function in functions:
+        text.append("-" if function is None else _function_text(function))
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:16]
+
+
+def _function_text(function: Callable[..., Any]) -> str:
+    inner = getattr(function, "py_func", function)
+    inner = getattr(inner, "__func__", inner)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return f"{type(function).__name__}:{getattr(function, '__name__', '')}"
+    cells = tuple(_cell_text(cell) for cell in (inner.__closure__ or ()))
+    return f"{_code_text(code)}{inner.__defaults__!r}{inner.__kwdefaults__!r}{cells}"
+
+
+def _cell_text(cell: Any) -> str:
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return "empty"
+    return _code_text(value.__code__) if hasattr(value, "__code__") else f"{type(value).__name__}:{value!r}"[:200]
+
+
+def _code_text(code: CodeType) -> str:
+    constants = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code.hex()}{code.co_names}{constants}{code.co_varnames}"

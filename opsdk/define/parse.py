@@ -1,0 +1,171 @@
+"""Parser of the schema language: `ns::name@2(Tensor x, Tensor? w=None, *, float eps=1e-5) -> (Tensor y, Tensor n)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from opsdk.core.errors import AttributeValueError, OpsdkError, SchemaError
+from opsdk.define.attribute import REQUIRED, TYPE, AttrDecl, coerce
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+
+_HEAD = re.compile(r"\s*(?:(?P<ns>[A-Za-z_]\w*)::)?(?P<name>[A-Za-z_]\w*)(?:@(?P<version>\d+))?\s*")
+_TENSOR = re.compile(r"Tensor(?:\(([a-z])(!?)\))?(\[\]|\?)?")
+_KINDS = {None: "tensor", "?": "optional", "[]": "list"}
+
+
+def parse_schema(text: str, namespace: str) -> OpSchema:
+    """Returns the schema that `text` writes; a name without a namespace gets the given one.
+
+    Raises:
+        SchemaError: the text is not of the schema language; the message quotes the part that is not.
+    """
+    head = _HEAD.match(text)
+    if head is None or not text[head.end() :].startswith("("):
+        raise SchemaError(f"schema {text!r}: expected 'name(' with an optional 'namespace::' in front")
+    close = _closing(text, head.end())
+    parameters, arrow, results = text[head.end() + 1 : close], text[close + 1 :].strip()[:2], text[close + 1 :]
+    if arrow != "->":
+        raise SchemaError(f"schema {text!r}: expected '-> results' after the parameters, got {results.strip()!r}")
+    inputs, attrs, positional = _parameters(_split(parameters), text)
+    outputs = _results(results.strip()[2:].strip(), text)
+    schema = OpSchema(
+        namespace=head["ns"] or namespace,
+        name=head["name"],
+        inputs=inputs,
+        attrs=attrs,
+        outputs=outputs,
+        version=int(head["version"] or 1),
+        positional=positional,
+    )
+    check_schema(schema)
+    return schema
+
+
+def check_schema(schema: OpSchema) -> None:
+    """Checks what the grammar cannot say: names that occur once, aliases that have a source.
+
+    Raises:
+        SchemaError: a name occurs twice, an output aliases nothing, or a mutated output has no mutated input.
+    """
+    names = [*schema.input_names, *schema.attr_names, *schema.output_names]
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaError(f"schema of {schema.qualified_name!r}: expected every name once, got {name!r} twice")
+    for decl in schema.outputs:
+        sources = [source for source in schema.inputs if decl.alias and source.alias == decl.alias]
+        if decl.alias and not sources:
+            raise SchemaError(
+                f"schema of {schema.qualified_name!r}: output {decl.name!r} aliases ({decl.alias}), "
+                "which no input carries; mark the input it shares memory with"
+            )
+        if decl.mutated and not any(source.mutated for source in sources):
+            raise SchemaError(
+                f"schema of {schema.qualified_name!r}: output {decl.name!r} is marked ({decl.alias}!), "
+                "but no input is mutated under that letter"
+            )
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for position in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if depth == 0:
+            return position
+    raise SchemaError(f"schema {text!r}: expected ')' for the '(' at column {start}")
+
+
+def _split(text: str) -> list[str]:
+    """Splits at commas outside of brackets and quotes."""
+    parts, depth, quote, start = [], 0, "", 0
+    for position, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return [*parts, text[start:].strip()] if text.strip() else []
+
+
+def _parameters(
+    parts: Sequence[str], text: str
+) -> tuple[tuple[InputDecl, ...], tuple[AttrDecl, ...], tuple[str, ...]]:
+    inputs: list[InputDecl] = []
+    attrs: list[AttrDecl] = []
+    positional: list[str] = []
+    keyword_only = False
+    for part in parts:
+        if part == "*":
+            keyword_only = True
+            continue
+        decl = _parameter(part, text)
+        if isinstance(decl, AttrDecl):
+            attrs.append(decl)
+        elif keyword_only:
+            raise SchemaError(f"schema {text!r}: tensor {decl.name!r} expected before '*', only attributes go after it")
+        else:
+            inputs.append(decl)
+        if not keyword_only:
+            positional.append(decl.name)
+    return tuple(inputs), tuple(attrs), tuple(positional)
+
+
+def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
+    declaration, _, default = (piece.strip() for piece in part.partition("="))
+    kind, _, name = declaration.rpartition(" ")
+    kind = kind.strip()
+    if not name.isidentifier() or not kind:
+        raise SchemaError(f"schema {text!r}: expected 'type name', got {part!r}")
+    tensor = _TENSOR.fullmatch(kind)
+    if tensor is not None:
+        if default and not (default == "None" and tensor[3] == "?"):
+            raise SchemaError(f"schema {text!r}: {part!r} has a default; only 'Tensor?' may have one, None")
+        return InputDecl(name, _KINDS[tensor[3]], tensor[1], bool(tensor[2]))
+    if TYPE.fullmatch(kind) is None:
+        raise SchemaError(
+            f"schema {text!r}: type expected Tensor, Tensor?, Tensor[], int, float, bool, str, complex or dtype "
+            f"(with [] or ?), got {kind!r}"
+        )
+    return with_default(AttrDecl(name, kind), default, text)
+
+
+def with_default(decl: AttrDecl, default: str, text: str) -> AttrDecl:
+    """Returns the declaration with a default read from its text; no text means that there is none.
+
+    Raises:
+        SchemaError: the text is not a literal of the declared type.
+    """
+    if not default:
+        return AttrDecl(decl.name, decl.type, REQUIRED)
+    try:
+        is_word = re.fullmatch(r"-?[A-Za-z_]\w*", default) and default not in {"None", "True", "False"}
+        value = default if decl.type.startswith("dtype") and default != "None" else None
+        if value is None and default != "None":
+            value = float(default) if is_word else ast.literal_eval(default)  # inf and nan are words
+        return AttrDecl(decl.name, decl.type, coerce(decl, value, "default"))
+    except (ValueError, SyntaxError, AttributeValueError, OpsdkError) as error:
+        raise SchemaError(
+            f"schema {text!r}: default of {decl.name!r} expected a literal of type {decl.type}, got {default!r}"
+        ) from error
+
+
+def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
+    parts = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+    outputs = []
+    for position, part in enumerate(parts):
+        kind, _, name = part.partition(" ")
+        tensor = _TENSOR.fullmatch(kind)
+        if tensor is None or tensor[3] == "?":
+            raise SchemaError(f"schema {whole!r}: result expected 'Tensor name' or 'Tensor[] name', got {part!r}")
+        name = name.strip() or ("y" if len(parts) == 1 else f"y{position}")
+        if not name.isidentifier():
+            raise SchemaError(f"schema {whole!r}: result name expected an identifier, got {name!r}")
+        outputs.append(OutputDecl(name, _KINDS[tensor[3]], tensor[1], bool(tensor[2])))
+    return tuple(outputs)

@@ -1,0 +1,128 @@
+"""OpSchema: the signature of an op, the contract that every layer quotes.
+
+The language is a subset of PyTorch's function schema. `parse_schema` and `str(schema)` are inverse to one another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from opsdk.define.attribute import AttrDecl
+
+
+@dataclass(frozen=True)
+class InputDecl:
+    """One tensor parameter.
+
+    `kind` is `tensor`, `optional` (None may be passed) or `list` (any number of tensors). Inputs and outputs with the
+    same `alias` letter may share memory; `mutated` inputs are changed in place.
+    """
+
+    name: str
+    kind: str = "tensor"
+    alias: str | None = None
+    mutated: bool = False
+
+    def __str__(self) -> str:
+        return f"{tensor_type(self)} {self.name}" + ("=None" if self.kind == "optional" else "")
+
+
+@dataclass(frozen=True)
+class OutputDecl:
+    """One result: a tensor, or a list of tensors whose length the inputs decide."""
+
+    name: str
+    kind: str = "tensor"
+    alias: str | None = None
+    mutated: bool = False
+
+    def __str__(self) -> str:
+        return f"{tensor_type(self)} {self.name}"
+
+
+def tensor_type(decl: InputDecl | OutputDecl) -> str:
+    """Returns the type of a tensor parameter or result as the schema language writes it."""
+    mark = f"({decl.alias}{'!' if decl.mutated else ''})" if decl.alias else ""
+    return f"Tensor{mark}" + {"tensor": "", "optional": "?", "list": "[]"}[decl.kind]
+
+
+@dataclass(frozen=True)
+class OpSchema:
+    """The signature of an op.
+
+    Args:
+        namespace, name, version: together the identity, printed `namespace::name@version`.
+        inputs: tensor parameters in order.
+        attrs: attributes in order; those not in `positional` are keyword-only.
+        outputs: results in order.
+        positional: names of all parameters that may be passed by position, in order.
+    """
+
+    namespace: str
+    name: str
+    inputs: tuple[InputDecl, ...]
+    attrs: tuple[AttrDecl, ...]
+    outputs: tuple[OutputDecl, ...]
+    version: int = 1
+    positional: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def qualified_name(self) -> str:
+        """`namespace::name`, the name used in messages."""
+        return f"{self.namespace}::{self.name}"
+
+    @property
+    def identity(self) -> str:
+        """`namespace::name@version`, the name used in files."""
+        return f"{self.qualified_name}@{self.version}"
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the tensor inputs, in order."""
+        return tuple(decl.name for decl in self.inputs)
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the results, in order."""
+        return tuple(decl.name for decl in self.outputs)
+
+    @cached_property
+    def attr_names(self) -> tuple[str, ...]:
+        """Names of the attributes, in order."""
+        return tuple(decl.name for decl in self.attrs)
+
+    @cached_property
+    def mutated_inputs(self) -> tuple[int, ...]:
+        """Positions of the inputs that are changed in place."""
+        return tuple(i for i, decl in enumerate(self.inputs) if decl.mutated)
+
+    @cached_property
+    def fresh_outputs(self) -> tuple[int, ...]:
+        """Positions of the outputs that a kernel returns; the others are mutated inputs, handed on."""
+        return tuple(i for i, decl in enumerate(self.outputs) if not decl.mutated)
+
+    def mutated_source(self, output: int) -> int:
+        """Returns the position of the input that a mutated output hands on."""
+        alias = self.outputs[output].alias
+        return next(i for i in self.mutated_inputs if self.inputs[i].alias == alias)
+
+    def aliased_sources(self, output: int) -> tuple[int, ...]:
+        """Returns the positions of the inputs whose memory an output may share."""
+        alias = self.outputs[output].alias
+        return tuple(i for i, decl in enumerate(self.inputs) if alias is not None and decl.alias == alias)
+
+    def attr(self, name: str) -> AttrDecl:
+        """Returns the declaration of an attribute."""
+        return self.attrs[self.attr_names.index(name)]
+
+    def __str__(self) -> str:
+        by_name: dict[str, InputDecl | AttrDecl] = {decl.name: decl for decl in (*self.inputs, *self.attrs)}
+        parts = [str(by_name[name]) for name in self.positional]
+        keyword_only = [str(decl) for decl in self.attrs if decl.name not in self.positional]
+        if keyword_only:
+            parts += ["*", *keyword_only]
+        outputs = ", ".join(str(decl) for decl in self.outputs)
+        if len(self.outputs) != 1:
+            outputs = f"({outputs})"
+        return f"{self.identity}({', '.join(parts)}) -> {outputs}"

@@ -1,0 +1,114 @@
+"""Schema read from a Python signature: positional parameters are tensors, keyword-only ones are attributes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError, SchemaError
+from opsdk.define.attribute import REQUIRED, TYPE, AttrDecl, coerce
+from opsdk.define.parse import check_schema
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+
+_SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
+_LIST = re.compile(r"(?:typing\.)?(?:list|tuple|Sequence|List|Tuple)\[\s*(\w+)[^\]]*\]")
+
+
+# Any: a callable of any signature; the signature is what is read here.
+def schema_of(function: Callable[..., Any], namespace: str, name: str) -> OpSchema:
+    """Returns the schema of a reference function; its single output is called `y`.
+
+    `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute.
+
+    Raises:
+        SchemaError: the signature cannot be read as a schema.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"op {name!r}: {function!r} has no readable signature; write the schema as text") from error
+    inputs: list[InputDecl] = []
+    attrs: list[AttrDecl] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            attrs.append(_attribute(parameter, name))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            raise SchemaError(f"op {name!r}: expected named attributes, got '**{parameter.name}'; list them after '*'")
+        else:
+            inputs.append(_input(parameter, name))
+    output = "y" if "y" not in {decl.name for decl in (*inputs, *attrs)} else "out"
+    schema = OpSchema(
+        namespace, name, tuple(inputs), tuple(attrs), (OutputDecl(output),), positional=tuple(d.name for d in inputs)
+    )
+    check_schema(schema)
+    return schema
+
+
+def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
+    if parameter.kind is parameter.VAR_POSITIONAL or _is_list(parameter.annotation):
+        return InputDecl(parameter.name, "list")
+    if parameter.default is None:
+        return InputDecl(parameter.name, "optional")
+    if parameter.default is not parameter.empty:
+        raise SchemaError(
+            f"op {op!r}: parameter {parameter.name!r} has the default {parameter.default!r}, but positional parameters "
+            f"are tensors; put '*' before it to make it an attribute"
+        )
+    return InputDecl(parameter.name)
+
+
+def _is_list(annotation: Any) -> bool:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return bool(re.match(r"(?:typing\.)?(?:list|tuple|Sequence|List|Tuple)\b", str(text)))
+
+
+def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
+    kind = attribute_type(parameter.annotation)
+    if kind is None and parameter.default is not parameter.empty:
+        kind = _type_of_value(parameter.default)
+    if kind is None:
+        raise SchemaError(
+            f"op {op!r}: attribute {parameter.name!r} expected an annotation (int, float, bool, str, complex, "
+            f"np.dtype, list[int], or one of them with '| None'), got {parameter.annotation!r}"
+        )
+    decl = AttrDecl(parameter.name, kind)
+    if parameter.default is parameter.empty:
+        return decl
+    try:
+        return AttrDecl(decl.name, decl.type, coerce(decl, parameter.default, f"op {op!r}"))
+    except AttributeValueError as error:
+        raise SchemaError(
+            f"op {op!r}: default of attribute {parameter.name!r} expected {kind}, got {parameter.default!r}"
+        ) from error
+
+
+def attribute_type(annotation: Any) -> str | None:
+    """Returns the schema type that an annotation stands for, or None if it stands for none."""
+    if annotation in _SCALAR_OF:
+        return _SCALAR_OF[annotation]
+    text = annotation if isinstance(annotation, str) else str(annotation).replace("<class '", "").replace("'>", "")
+    text = text.replace("typing.", "").strip()
+    optional = re.fullmatch(r"(?:Optional\[(.+)\]|(.+?)\s*\|\s*None)", text)
+    if optional:
+        text = (optional[1] or optional[2]).strip()
+    items = _LIST.fullmatch(text)
+    scalar = (items[1] if items else text).replace("np.dtype", "dtype").replace("numpy.dtype", "dtype")
+    kind = scalar + ("[]" if items else "") + ("?" if optional else "")
+    return kind if TYPE.fullmatch(kind) else None
+
+
+def _type_of_value(value: Any) -> str | None:
+    for kind, name in _SCALAR_OF.items():
+        if type(value) is kind or (kind is np.dtype and isinstance(value, np.dtype)):
+            return name
+    if isinstance(value, (tuple, list)) and value:
+        inner = _type_of_value(value[0])
+        return f"{inner}[]" if inner else None
+    return None
+
+
+__all__ = ["REQUIRED", "attribute_type", "schema_of"]

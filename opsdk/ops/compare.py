@@ -1,0 +1,52 @@
+"""Comparison and logic: results are bool and carry no gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opsdk.define.decorators import op
+from opsdk.define.infer import broadcast
+
+_BOOL = broadcast.with_dtype("bool")
+
+
+@op("opsdk::equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
+def equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x == y."""
+    return np.equal(x, y)
+
+
+@op("opsdk::not_equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
+def not_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x != y."""
+    return np.not_equal(x, y)
+
+
+@op("opsdk::less_than(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
+def less_than(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x < y."""
+    return np.less(x, y)
+
+
+@op("opsdk::less_equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
+def less_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x <= y."""
+    return np.less_equal(x, y)
+
+
+@op("opsdk::greater_than(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
+def greater_than(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x > y."""
+    return np.greater(x, y)
+
+
+@op("opsdk::greater_equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
+def greater_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x >= y."""
+    return np.greater_equal(x, y)
+
+
+@op("opsdk::logical_not(Tensor x) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "out"))
+def logical_not(x: np.ndarray) -> np.ndarray:
+    """True where x is zero or False."""
+    return np.logical_not(x)

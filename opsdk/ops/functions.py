@@ -1,0 +1,118 @@
+"""The built-in ops as functions with NumPy's and Paddle's argument conventions; they take any runtime's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.ops import activation, compare, elementwise, exponential, joining, reduction, shape
+from opsdk.ops import matmul as _matmul
+from opsdk.ops.methods import as_axes
+
+
+# Any, in this file: arrays, tensors or Program variables, and the same out.
+add = elementwise.elementwise_add
+subtract = elementwise.elementwise_sub
+multiply = elementwise.elementwise_mul
+divide = elementwise.elementwise_div
+pow = elementwise.elementwise_pow  # noqa: A001 - the names are NumPy's
+maximum = elementwise.elementwise_max
+minimum = elementwise.elementwise_min
+equal = compare.equal
+exp = exponential.exp
+log = exponential.log
+sqrt = activation.sqrt
+square = activation.square
+abs = activation.abs  # noqa: A001
+sign = activation.sign
+tanh = activation.tanh
+sigmoid = activation.sigmoid
+relu = activation.relu
+matmul = _matmul.matmul
+where = joining.where
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
+    return activation.softmax(x, axis=axis)
+
+
+def log_softmax(x: Any, axis: int = -1) -> Any:
+    """Returns the logarithm of softmax. Differentiable."""
+    return activation.log_softmax(x, axis=axis)
+
+
+def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:  # noqa: A002
+    """Returns x held inside [min, max]. Differentiable; the bounds count as inside."""
+    return activation.clip(x, min=min, max=max)
+
+
+def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """Returns the sum over axes, all unless given. Differentiable."""
+    return reduction.reduce_sum(x, axis=as_axes(axis), keepdim=keepdim)
+
+
+def mean(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    """Returns the mean over axes, all unless given. Differentiable."""
+    return reduction.reduce_mean(x, axis=as_axes(axis), keepdim=keepdim)
+
+
+def max(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """Returns the greatest element over axes. Differentiable; ties share the gradient."""
+    return reduction.reduce_max(x, axis=as_axes(axis), keepdim=keepdim)
+
+
+def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:  # noqa: A001
+    """Returns the least element over axes. Differentiable; ties share the gradient."""
+    return reduction.reduce_min(x, axis=as_axes(axis), keepdim=keepdim)
+
+
+def argmax(x: Any, axis: int = -1, keepdim: bool = False) -> Any:
+    """Returns the position of the greatest element along an axis, int64. Not differentiable."""
+    return reduction.argmax(x, axis=axis, keepdim=keepdim)
+
+
+def cast(x: Any, dtype: DTypeLike) -> Any:
+    """Returns x in another dtype. Differentiable between float dtypes."""
+    return shape.cast(x, dtype=as_dtype(dtype))
+
+
+def reshape(x: Any, shape_: Sequence[int]) -> Any:
+    """Returns x in another shape; -1 once for a size that follows, 0 for the input's own. Differentiable."""
+    return shape.reshape(x, shape=list(shape_))
+
+
+def transpose(x: Any, perm: Sequence[int]) -> Any:
+    """Returns x with its axes in another order. Differentiable."""
+    return shape.transpose(x, perm=list(perm))
+
+
+def unsqueeze(x: Any, axis: int | Sequence[int]) -> Any:
+    """Returns x with axes of size 1 put in. Differentiable."""
+    return shape.unsqueeze(x, axis=as_axes(axis))
+
+
+def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Returns x without axes of size 1. Differentiable."""
+    return shape.squeeze(x, axis=as_axes(axis))
+
+
+def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1) -> Any:
+    """Returns x with a range of axes joined into one. Differentiable."""
+    return shape.flatten(x, start_axis=start_axis, stop_axis=stop_axis)
+
+
+def concat(x: Sequence[Any], axis: int = 0) -> Any:
+    """Returns the values one after another along an axis. Differentiable."""
+    return joining.concat(list(x), axis=axis)
+
+
+def stack(x: Sequence[Any], axis: int = 0) -> Any:
+    """Returns the values side by side along a new axis. Differentiable."""
+    return joining.stack(list(x), axis=axis)
+
+
+def gather(x: Any, index: Any, axis: int = 0) -> Any:
+    """Returns slices of x along an axis, at integer positions. Differentiable in x."""
+    return joining.gather(x, index, axis=axis)

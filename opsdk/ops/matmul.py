@@ -1,0 +1,155 @@
+"""Matrix products: `matmul` as NumPy has it, and `mul`, Paddle's product of flattened operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import ShapeError
+from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define.decorators import op
+from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims
+from opsdk.define.schema import OpSchema
+from opsdk.ops.shape import reshape_like, transpose, unsqueeze
+
+# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
+
+
+class _MatmulInfer:
+    """Batch dimensions broadcast; a vector on the left is a row, on the right a column, and is dropped again."""
+
+    reduces_gradients = True
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        x, y = specs
+        assert isinstance(x, TensorSpec)
+        assert isinstance(y, TensorSpec)
+        left, right = _oriented(x.shape, attrs["transpose_x"]), _oriented(y.shape, attrs["transpose_y"])
+        inner = (left[-1] if left else None, right[-2 if len(right) > 1 else -1] if right else None)
+        if not left or not right or (None not in inner and inner[0] != inner[1]):
+            raise ShapeError(
+                f"op {schema.qualified_name!r}: expected matrices whose inner sizes agree, "
+                f"got {shape_text(x.shape)} and {shape_text(y.shape)}"
+            )
+        batch = broadcast_dims(left[:-2], right[:-2], schema)
+        rows = left[-2:-1]
+        columns = right[-1:] if len(right) > 1 else ()
+        return (TensorSpec((*batch, *rows, *columns), np.result_type(x.dtype, y.dtype)),)
+
+
+def _oriented(shape: Sequence[int | None], flip: bool) -> tuple[int | None, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if flip and len(shape) > 1 else tuple(shape)
+
+
+@op(
+    "opsdk::matmul(Tensor x, Tensor y, *, bool transpose_x=False, bool transpose_y=False) -> Tensor out",
+    infer=_MatmulInfer(),
+)
+def matmul(x: np.ndarray, y: np.ndarray, *, transpose_x: bool = False, transpose_y: bool = False) -> np.ndarray:
+    """Matrix product of the last two axes; either operand may be taken transposed."""
+    left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
+    right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
+    return np.matmul(left, right)
+
+
+@matmul.backward(composite=True)
+def matmul_grad(
+    x: Any, y: Any, dout: Any, transpose_x: bool, transpose_y: bool, needs_input_grad: tuple[bool, ...]
+) -> Any:
+    """dout · yᵀ and xᵀ · dout, with the transpositions of the forward undone."""
+    left, right = len(x.shape) == 1, len(y.shape) == 1
+    a = unsqueeze(x, axis=[0]) if left else x
+    b = unsqueeze(y, axis=[1]) if right else y
+    flip_a, flip_b = transpose_x and not left, transpose_y and not right
+    d = dout
+    if right:
+        d = unsqueeze(d, axis=[-1])
+    if left:
+        d = unsqueeze(d, axis=[-2])
+    dx = dy = None
+    if needs_input_grad[0]:
+        dx = (
+            matmul(b, d, transpose_x=flip_b, transpose_y=True)
+            if flip_a
+            else matmul(d, b, transpose_y=not flip_b)
+        )
+        dx = reshape_like(dx, x) if left and len(dx.shape) == 2 else dx
+    if needs_input_grad[1]:
+        dy = (
+            matmul(d, a, transpose_x=True, transpose_y=flip_a)
+            if flip_b
+            else matmul(a, d, transpose_x=not flip_a)
+        )
+        dy = reshape_like(dy, y) if right and len(dy.shape) == 2 else dy
+    return dx, dy
+
+
+@op("opsdk::mul(Tensor x, Tensor y, *, int x_num_col_dims=1, int y_num_col_dims=1) -> Tensor out")
+def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> np.ndarray:
+    """Matrix product after flattening: the first `num_col_dims` axes are rows, the others columns."""
+    rows, columns = x.shape[:x_num_col_dims], y.shape[y_num_col_dims:]
+    product = _matrix(x, x_num_col_dims) @ _matrix(y, y_num_col_dims)
+    return product if product.shape == rows + columns else product.reshape(rows + columns).copy()
+
+
+def _matrix(x: np.ndarray, rows: int) -> np.ndarray:
+    return x if x.ndim == 2 and rows == 1 else x.reshape(_size(x.shape[:rows]), _size(x.shape[rows:]))
+
+
+def _size(dims: Sequence[int]) -> int:
+    return int(np.prod(dims)) if len(dims) else 1
+
+
+@mul.infer
+def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int) -> TensorSpec:
+    inner_x, inner_y = x.shape[x_num_col_dims:], y.shape[:y_num_col_dims]
+    if None not in inner_x and None not in inner_y and _size(inner_x) != _size(inner_y):  # type: ignore[arg-type]
+        raise ShapeError(
+            f"op 'opsdk::mul': expected as many columns in x as rows in y, got {shape_text(x.shape)} flattened after "
+            f"axis {x_num_col_dims} and {shape_text(y.shape)} after axis {y_num_col_dims}"
+        )
+    return TensorSpec((*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]), np.result_type(x.dtype, y.dtype))
+
+
+@mul.backward
+def mul_grad(
+    x: np.ndarray,
+    y: np.ndarray,
+    dout: np.ndarray,
+    x_num_col_dims: int,
+    y_num_col_dims: int,
+    needs_input_grad: tuple[bool, ...],
+) -> Any:
+    """dout · yᵀ and xᵀ · dout, flattened as the forward flattens."""
+    left, right = _matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims)
+    d = dout.reshape(left.shape[0], right.shape[1])
+    dx = np.matmul(d, right.T).reshape(x.shape) if needs_input_grad[0] else None
+    dy = np.matmul(left.T, d).reshape(y.shape) if needs_input_grad[1] else None
+    return dx, dy
+
+
+@mul_grad.backward(composite=True)
+def mul_grad_grad(
+    x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int
+) -> Any:
+    """Derivatives of the two products; each is itself a flattened product."""
+    sizes = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
+    dx = _from_right(dout, ddy, x, sizes)
+    dy = _from_left(dout, ddx, y, sizes)
+    return dx, dy, mul(ddx, y, **sizes) + mul(x, ddy, **sizes)
+
+
+def _from_right(dout: Any, ddy: Any, x: Any, sizes: dict[str, int]) -> Any:
+    columns = len(ddy.shape) - sizes["y_num_col_dims"]
+    rows = list(range(sizes["y_num_col_dims"], len(ddy.shape))) + list(range(sizes["y_num_col_dims"]))
+    flipped = transpose(ddy, perm=rows)
+    return reshape_like(mul(dout, flipped, x_num_col_dims=sizes["x_num_col_dims"], y_num_col_dims=columns), x)
+
+
+def _from_left(dout: Any, ddx: Any, y: Any, sizes: dict[str, int]) -> Any:
+    rows = sizes["x_num_col_dims"]
+    order = list(range(rows, len(ddx.shape))) + list(range(rows))
+    flipped = transpose(ddx, perm=order)
+    return reshape_like(mul(flipped, dout, x_num_col_dims=len(ddx.shape) - rows, y_num_col_dims=rows), y)

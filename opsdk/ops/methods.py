@@ -1,0 +1,209 @@
+"""ValueMethods: the operators and methods that tensors and Program variables share, each a call of an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.ops import activation, compare, elementwise, joining, matmul, reduction, shape
+
+_NUMBERS = (int, float)
+
+
+def as_axes(axis: int | Sequence[int] | None) -> list[int] | None:
+    """Returns an axis argument as the list that reductions take."""
+    return None if axis is None else [axis] if isinstance(axis, int) else list(axis)
+
+
+# Any, in this file: `self` and the results are tensors or Program variables; operands may also be arrays or numbers.
+class ValueMethods:
+    """Arithmetic, comparison, indexing and the common functions as methods.
+
+    Whatever `self` is, the result is of the same runtime. Numbers take the dtype of `self`.
+    """
+
+    __slots__ = ()
+
+    # -- arithmetic ---------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        return elementwise.scale(self, bias=float(other)) if _is_number(self, other) else _call("add", self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return elementwise.scale(self, bias=-float(other)) if _is_number(self, other) else _call("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        if _is_number(self, other):
+            return elementwise.scale(self, scale=-1.0, bias=float(other))
+        return _call("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return elementwise.scale(self, scale=float(other)) if _is_number(self, other) else _call("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return elementwise.scale(self, scale=float(other)) if _is_number(self, other) else _call("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _call("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _call("div", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _call("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _call("pow", other, self)
+
+    def __neg__(self) -> Any:
+        return elementwise.scale(self, scale=-1.0)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul.matmul(other, self)
+
+    def __abs__(self) -> Any:
+        return activation.abs(self)
+
+    # -- comparison ---------------------------------------------------------------------------------------------------
+
+    def __lt__(self, other: Any) -> Any:
+        return compare.less_than(self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return compare.less_equal(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return compare.greater_than(self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return compare.greater_equal(self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return compare.equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return compare.not_equal(self, other)
+
+    __hash__ = object.__hash__
+
+    # -- elements -----------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return joining.getitem(self, index=joining.encode_index(index))
+
+    def astype(self, dtype: DTypeLike) -> Any:
+        """Returns the value in another dtype; differentiable between float dtypes."""
+        return shape.cast(self, dtype=as_dtype(dtype))
+
+    cast = astype
+
+    def clone(self) -> Any:
+        """Returns a copy that gradients flow through."""
+        return shape.assign(self)
+
+    def reshape(self, *sizes: Any) -> Any:
+        """Returns the elements in another shape; -1 once for a size that follows. Differentiable."""
+        wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
+        return shape.reshape(self, shape=list(wanted))
+
+    def transpose(self, perm: Sequence[int]) -> Any:
+        """Returns the value with its axes in another order. Differentiable."""
+        return shape.transpose(self, perm=list(perm))
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - NumPy's name
+        """The value with its axes reversed."""
+        ndim = len(self.shape)  # type: ignore[attr-defined]
+        return shape.transpose(self, perm=list(range(ndim))[::-1])
+
+    def flatten(self, start_axis: int = 0, stop_axis: int = -1) -> Any:
+        """Returns the value with a range of axes joined into one. Differentiable."""
+        return shape.flatten(self, start_axis=start_axis, stop_axis=stop_axis)
+
+    def unsqueeze(self, axis: int | Sequence[int]) -> Any:
+        """Returns the value with axes of size 1 put in. Differentiable."""
+        return shape.unsqueeze(self, axis=as_axes(axis))
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
+        """Returns the value without axes of size 1. Differentiable."""
+        return shape.squeeze(self, axis=as_axes(axis))
+
+    # -- functions ----------------------------------------------------------------------------------------------------
+
+    def matmul(self, other: Any, transpose_x: bool = False, transpose_y: bool = False) -> Any:
+        """Returns the matrix product. Differentiable in both."""
+        return matmul.matmul(self, other, transpose_x=transpose_x, transpose_y=transpose_y)
+
+    def sum(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+        """Returns the sum over axes, all unless given. Differentiable."""
+        return reduction.reduce_sum(self, axis=as_axes(axis), keepdim=keepdim)
+
+    def mean(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+        """Returns the mean over axes, all unless given. Differentiable."""
+        return reduction.reduce_mean(self, axis=as_axes(axis), keepdim=keepdim)
+
+    def max(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+        """Returns the greatest element over axes. Differentiable; ties share the gradient."""
+        return reduction.reduce_max(self, axis=as_axes(axis), keepdim=keepdim)
+
+    def min(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+        """Returns the least element over axes. Differentiable; ties share the gradient."""
+        return reduction.reduce_min(self, axis=as_axes(axis), keepdim=keepdim)
+
+    def argmax(self, axis: int = -1, keepdim: bool = False) -> Any:
+        """Returns the position of the greatest element along an axis, int64. Not differentiable."""
+        return reduction.argmax(self, axis=axis, keepdim=keepdim)
+
+    def exp(self) -> Any:
+        """Returns e to this power. Differentiable."""
+        return activation.exp(self)
+
+    def log(self) -> Any:
+        """Returns the natural logarithm. Differentiable."""
+        return activation.log(self)
+
+    def sqrt(self) -> Any:
+        """Returns the square root. Differentiable."""
+        return activation.sqrt(self)
+
+    def square(self) -> Any:
+        """Returns the square. Differentiable."""
+        return activation.square(self)
+
+    def abs(self) -> Any:
+        """Returns the absolute value. Differentiable; 0 at the kink."""
+        return activation.abs(self)
+
+    def tanh(self) -> Any:
+        """Returns the hyperbolic tangent. Differentiable."""
+        return activation.tanh(self)
+
+
+def _is_number(value: Any, other: Any) -> bool:
+    """Whether `other` is a plain number that `scale` can take without changing the dtype of `value`."""
+    if other.__class__ is float:
+        return bool(value.dtype.kind in "fV")
+    return other.__class__ is int and bool(value.dtype.kind in "fV")
+
+
+def _call(name: str, left: Any, right: Any) -> Any:
+    return _BINARY[name](left, right)
+
+
+_BINARY = {
+    "add": elementwise.elementwise_add,
+    "sub": elementwise.elementwise_sub,
+    "mul": elementwise.elementwise_mul,
+    "div": elementwise.elementwise_div,
+    "pow": elementwise.elementwise_pow,
+}
+
+__all__ = ["ValueMethods", "as_axes", "np"]

@@ -1,0 +1,194 @@
+"""Ops that move elements without computing: reshape, transpose, cast, squeeze, concat, stack, slicing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import ShapeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.decorators import op
+from opsdk.define.infer import normalize_axes
+
+# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
+Dims = Sequence["int | None"]
+
+
+@op("opsdk::cast(Tensor x, *, dtype dtype) -> Tensor out")
+def cast(x: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
+    """x in another dtype; out-of-range values convert as NumPy converts them, without a warning."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return x.astype(dtype)
+
+
+@cast.infer
+def _cast(x: TensorSpec, dtype: np.dtype[Any]) -> TensorSpec:
+    return TensorSpec(x.shape, dtype)
+
+
+@cast.backward(composite=True)
+def cast_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's dtype."""
+    return cast(dout, dtype=x.dtype)
+
+
+@op("opsdk::assign(Tensor x) -> Tensor out")
+def assign(x: np.ndarray) -> np.ndarray:
+    """A copy of x."""
+    return x.copy()
+
+
+@assign.backward(composite=True)
+def assign_grad(dout: Any) -> Any:
+    """The cotangent."""
+    return assign(dout)
+
+
+@op("opsdk::reshape(Tensor(a) x, *, int[] shape) -> Tensor(a) out")
+def reshape(x: np.ndarray, *, shape: Sequence[int]) -> np.ndarray:
+    """x with other sizes, in the same order; -1 once for a size that follows, 0 for the input's own size there."""
+    return np.reshape(x, _resolve(x.shape, shape))
+
+
+def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:
+    resolved = []
+    for i, size in enumerate(want):
+        if size == 0 and 0 not in have:
+            if i >= len(have):
+                raise ShapeError(f"reshape: size 0 at position {i} stands for the input's own, which has {len(have)}")
+            size = -1 if have[i] is None else have[i]  # type: ignore[assignment]
+        resolved.append(size)
+    known = int(np.prod([size for size in resolved if size != -1]))
+    if None not in have:
+        total = int(np.prod([dim or 0 for dim in have]))
+        fits = resolved.count(-1) <= 1 and (total % known == 0 if known and -1 in resolved else total == known)
+        if not fits:
+            raise ShapeError(f"reshape: expected sizes that hold {total} elements like {tuple(have)}, got {tuple(want)}")
+    return tuple(resolved)
+
+
+@reshape.infer
+def _reshape(x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
+    resolved = _resolve(x.shape, shape)
+    if None in x.shape:
+        return TensorSpec(resolved, x.dtype)
+    total = int(np.prod([dim or 0 for dim in x.shape]))
+    known = int(np.prod([size for size in resolved if size != -1]))
+    return TensorSpec([total // known if size == -1 else size for size in resolved], x.dtype)
+
+
+@reshape.backward(composite=True)
+def reshape_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's shape."""
+    return reshape_like(dout, x)
+
+
+@op("opsdk::reshape_like(Tensor x, Tensor like) -> Tensor out", nondifferentiable=("like",))
+def reshape_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """x in the shape of `like`."""
+    return x.reshape(like.shape).copy()
+
+
+@reshape_like.infer
+def _reshape_like(x: TensorSpec, like: TensorSpec) -> TensorSpec:
+    return TensorSpec(like.shape, x.dtype)
+
+
+@reshape_like.backward(composite=True)
+def reshape_like_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's shape."""
+    return reshape_like(dout, x)
+
+
+@op("opsdk::transpose(Tensor(a) x, *, int[] perm) -> Tensor(a) out")
+def transpose(x: np.ndarray, *, perm: Sequence[int]) -> np.ndarray:
+    """x with its axes in another order."""
+    return np.transpose(x, _permutation(perm, x.ndim))
+
+
+def _permutation(perm: Sequence[int], ndim: int) -> tuple[int, ...]:
+    axes = normalize_axes(list(perm), ndim, "transpose") if len(perm) else ()
+    if len(axes) != ndim:
+        raise ShapeError(f"transpose: perm expected {ndim} axes, got {tuple(perm)}")
+    return axes
+
+
+@transpose.infer
+def _transpose(x: TensorSpec, perm: Sequence[int]) -> TensorSpec:
+    return TensorSpec([x.shape[axis] for axis in _permutation(perm, x.ndim)], x.dtype)
+
+
+@transpose.backward(composite=True)
+def transpose_grad(dout: Any, perm: Sequence[int]) -> Any:
+    """The cotangent, with the axes back where they were."""
+    positive = [axis % len(perm) for axis in perm]
+    return transpose(dout, perm=[positive.index(axis) for axis in range(len(positive))])
+
+
+@op("opsdk::unsqueeze(Tensor(a) x, *, int[] axis) -> Tensor(a) out")
+def unsqueeze(x: np.ndarray, *, axis: Sequence[int]) -> np.ndarray:
+    """x with axes of size 1 put in; the positions are those in the result."""
+    return np.expand_dims(x, tuple(axis)) if len(axis) else x.view()
+
+
+@unsqueeze.infer
+def _unsqueeze(x: TensorSpec, axis: Sequence[int]) -> TensorSpec:
+    ndim = x.ndim + len(axis)
+    at = normalize_axes(list(axis), ndim, "unsqueeze") if len(axis) else ()
+    dims = iter(x.shape)
+    return TensorSpec([1 if i in at else next(dims) for i in range(ndim)], x.dtype)
+
+
+@unsqueeze.backward(composite=True)
+def unsqueeze_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's shape."""
+    return reshape_like(dout, x)
+
+
+@op("opsdk::squeeze(Tensor(a) x, *, int[]? axis=None) -> Tensor(a) out")
+def squeeze(x: np.ndarray, *, axis: Sequence[int] | None = None) -> np.ndarray:
+    """x without its axes of size 1, or without those named; a named axis of another size stays."""
+    at = normalize_axes(axis, x.ndim, "squeeze")
+    return x.reshape([size for i, size in enumerate(x.shape) if not (i in at and size == 1)])
+
+
+@squeeze.infer
+def _squeeze(x: TensorSpec, axis: Sequence[int] | None) -> TensorSpec:
+    at = normalize_axes(axis, x.ndim, "squeeze")
+    return TensorSpec([dim for i, dim in enumerate(x.shape) if not (i in at and dim == 1)], x.dtype)
+
+
+@squeeze.backward(composite=True)
+def squeeze_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's shape."""
+    return reshape_like(dout, x)
+
+
+@op("opsdk::flatten(Tensor(a) x, *, int start_axis=0, int stop_axis=-1) -> Tensor(a) out")
+def flatten(x: np.ndarray, *, start_axis: int = 0, stop_axis: int = -1) -> np.ndarray:
+    """x with a range of axes joined into one."""
+    return x.reshape([-1 if dim is None else dim for dim in _flat_dims(x.shape, start_axis, stop_axis)])
+
+
+def _flat_dims(shape: Dims, start: int, stop: int) -> list[int | None]:
+    if not shape:
+        return [1]
+    first, last = normalize_axes([start], len(shape), "flatten")[0], normalize_axes([stop], len(shape), "flatten")[0]
+    if last < first:
+        raise ShapeError(f"flatten: expected start_axis ≤ stop_axis, got {start} and {stop}")
+    joined = shape[first : last + 1]
+    size = None if None in joined else int(np.prod([dim or 0 for dim in joined]))
+    return [*shape[:first], size, *shape[last + 1 :]]
+
+
+@flatten.infer
+def _flatten(x: TensorSpec, start_axis: int, stop_axis: int) -> TensorSpec:
+    return TensorSpec(_flat_dims(x.shape, start_axis, stop_axis), x.dtype)
+
+
+@flatten.backward(composite=True)
+def flatten_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's shape."""
+    return reshape_like(dout, x)

@@ -1,0 +1,80 @@
+"""sum_to: the sum that undoes broadcasting, as a function of arrays and as an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import ShapeError
+from opsdk.define.decorators import op
+from opsdk.define.infer import like
+
+
+def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Sums an array over the axes along which `shape` was broadcast to it.
+
+    Args:
+        array: array of any dtype and of a shape that `shape` broadcasts to.
+        shape: the shape wanted, sizes ≥ 0.
+
+    Returns:
+        An array of that shape and of the array's dtype; the array itself where the shapes agree already.
+
+    Raises:
+        ShapeError: `shape` does not broadcast to the array's shape.
+
+    Gradient:
+        With respect to the array: the cotangent, broadcast back. The shape is not differentiable.
+
+    Example:
+        >>> sum_to(np.ones((2, 3)), (3,))
+        array([2., 2., 2.])
+    """
+    wanted = tuple(shape)
+    if array.shape == wanted:
+        return array
+    lead = array.ndim - len(wanted)
+    pairs = zip(array.shape[max(lead, 0) :], wanted, strict=False)
+    if lead < 0 or any(have != want and want != 1 for have, want in pairs):
+        raise ShapeError(f"sum_to: expected a shape that broadcasts to {array.shape}, got {wanted}")
+    stretched = tuple(lead + i for i, want in enumerate(wanted) if want == 1 and array.shape[lead + i] != 1)
+    total = array.sum(axis=(*range(lead), *stretched), keepdims=True, dtype=array.dtype)
+    return total.reshape(wanted)
+
+
+@op("opsdk::sum_to_like(Tensor x, Tensor like) -> Tensor out", infer=like("like"), nondifferentiable=("like",))
+def sum_to_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Sums x over the axes along which `like` was broadcast to it; only the shape of `like` matters."""
+    total = sum_to(x, like.shape)
+    return total.copy() if total is x else total
+
+
+@op("opsdk::expand_as(Tensor x, Tensor like) -> Tensor out", nondifferentiable=("like",))
+def expand_as(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Broadcasts x to the shape of `like`; the values of `like` do not matter."""
+    return np.broadcast_to(x, like.shape).copy()
+
+
+@expand_as.infer
+def _expanded(x: Any, like: Any) -> Any:
+    return type(x)(like.shape, x.dtype)
+
+
+@sum_to_like.infer
+def _summed(x: Any, like: Any) -> Any:
+    return type(x)(like.shape, x.dtype)
+
+
+# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
+@sum_to_like.backward(composite=True)
+def sum_to_like_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, broadcast back."""
+    return expand_as(dout, x)
+
+
+@expand_as.backward(composite=True)
+def expand_as_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, summed back."""
+    return sum_to_like(dout, x)

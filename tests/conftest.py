@@ -1,0 +1,37 @@
+"""What every test shares: caches of this run only, and a seeded random generator."""
+
+import ctypes
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# Numba reads its folder once, when it is first imported, so this stands at the top and not in a fixture.
+_CACHE = Path(tempfile.mkdtemp(prefix="opsdk-tests-"))
+os.environ["NUMBA_CACHE_DIR"] = str(_CACHE / "numba")
+os.environ["OPSDK_CACHE_DIR"] = str(_CACHE / "opsdk")
+
+
+def pytest_unconfigure():
+    shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("gpu") and not _has_cuda_device():
+        pytest.skip("no CUDA device")
+
+
+def _has_cuda_device():
+    try:
+        return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def rng():
+    """The same random numbers in every run."""
+    return np.random.default_rng(20240229)
