@@ -10,16 +10,9 @@ from numpy import ndarray
 
 from opsdk.autograd.node import GradNode
 from opsdk.backends import arrays
+from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, blame, keep
-from opsdk.core.errors import (
-    ArityError,
-    DTypeError,
-    GradientMissingError,
-    GraphError,
-    OpsdkError,
-    ShapeError,
-    VersionError,
-)
+from opsdk.core.errors import GradientMissingError, GraphError, OpsdkError, VersionError
 from opsdk.define.opdef import MASK, GradRule
 from opsdk.ops.sum_to import sum_to
 
@@ -182,8 +175,7 @@ def route(node: GradNode, rule: GradRule, made: Any, sum_to: Callable[..., Any])
     """Returns one checked gradient per edge.
 
     Raises:
-        ArityError: a gradient is missing, or a variadic input got the wrong number of them.
-        ShapeError, DTypeError: a gradient is not of its input's shape or dtype.
+        ArityError, ShapeError, DTypeError: as `conform` raises them.
     """
     gradients = made if len(rule.wrt) > 1 else (made,)
     edges = node.edges
@@ -195,12 +187,11 @@ def route(node: GradNode, rule: GradRule, made: Any, sum_to: Callable[..., Any])
         if count is None:
             routed.append(_conform(node, rule, position, here[0], value, sum_to))
             continue
-        items = [None] * count if value is None else list(value)
-        if len(items) != count:
-            raise ArityError(
-                f"{node.plan.opdef.subject}, gradient of {node.plan.opdef.schema.inputs[position].name!r}: expected a list of "
-                f"{count}, one per tensor, got {len(items)}"
-            )
+        if value is None and not any(here):
+            routed += [None] * count
+            continue
+        items = list(value) if value is not None else [None] * count
+        check_count(node.plan.opdef, position, count, items)
         routed.extend(_conform(node, rule, position, e, v, sum_to) for e, v in zip(here, items, strict=True))
     return routed
 
@@ -210,41 +201,4 @@ def _conform(node: GradNode, rule: GradRule, position: int, edge: Any, value: An
         return None
     target, index = edge
     shape, dtype = (target._array.shape, target._array.dtype) if index < 0 else target.spec(index)
-    name = node.plan.opdef.schema.inputs[position].name
-    if value is None:
-        if position in rule.disconnected:
-            return None
-        raise ArityError(
-            f"{node.plan.opdef.subject}, gradient of {name!r}: expected an array, got None; if nothing depends on it, "
-            f'declare it: @{node.plan.opdef.schema.name}.backward(disconnected=("{name}",))',
-            at=str(rule.op.opdef.origin),
-        )
-    array = getattr(value, "_array", value)
-    if array.shape != shape:
-        if not rule.reduces:
-            raise _shape_error(node, rule, name, array.shape, shape)
-        value = sum_to(value, shape)
-        array = getattr(value, "_array", value)
-    if array.dtype != dtype:
-        raise DTypeError(
-            f"{node.plan.opdef.subject}, gradient of {name!r}: expected {dtype} like {name}, got {array.dtype}",
-            at=str(rule.op.opdef.origin),
-        )
-    return value
-
-
-def _shape_error(
-    node: GradNode, rule: GradRule, name: str, got: tuple[int, ...], want: tuple[int, ...]
-) -> ShapeError:
-    lead = len(got) - len(want)
-    pairs = list(zip(got[max(lead, 0) :], want, strict=False))
-    remedy = ""
-    if lead >= 0 and all(have == size or size == 1 for have, size in pairs):
-        axes = [*range(lead), *(lead + i for i, (have, size) in enumerate(pairs) if have != size)]
-        remedy = f"; sum it over ax{'is' if len(axes) == 1 else 'es'} {' and '.join(map(str, axes))}"
-    return ShapeError(
-        f"{node.plan.opdef.subject}, gradient of {name!r}: expected {want} like {name}, got {got}{remedy}",
-        at=str(rule.op.opdef.origin),
-        help=f"opsdk.sum_to(gradient, {want}); or declare infer=opsdk.infer.broadcast and opsdk sums" if remedy else "",
-        details={"expected": want, "got": got},
-    )
+    return conform(node.plan.opdef, rule, position, value, shape, dtype, sum_to)

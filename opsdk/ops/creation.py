@@ -51,3 +51,9 @@ def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, d
 def gaussian_random(*, shape: Sequence[int], mean: float, std: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers from a normal distribution; the same seed gives the same numbers."""
     return np.random.default_rng(seed).normal(mean, std, tuple(shape)).astype(dtype)
+
+
+@op("opsdk::fill_any_like(Tensor x, *, float value=0.0) -> Tensor out", nondifferentiable=("x", "out"))
+def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
+    """An array of one value, of the shape and dtype of x."""
+    return np.full(x.shape, value, x.dtype)

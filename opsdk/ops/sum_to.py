@@ -78,3 +78,18 @@ def sum_to_like_grad(x: Any, dout: Any) -> Any:
 def expand_as_grad(x: Any, dout: Any) -> Any:
     """The cotangent, summed back."""
     return sum_to_like(dout, x)
+
+
+@op("opsdk::sum(Tensor[] x) -> Tensor out")
+def sum(x: Sequence[np.ndarray]) -> np.ndarray:  # noqa: A001 - the name that Programs print
+    """The sum of arrays of one shape, added from the first to the last."""
+    total = x[0].copy()
+    for array in x[1:]:
+        total = np.add(total, array)
+    return np.asarray(total)
+
+
+@sum.backward(composite=True)
+def sum_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, for each."""
+    return [dout for _ in x]

@@ -1,0 +1,22 @@
+"""one_hot: integer classes as rows that are 1 at the class and 0 elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opsdk.core.errors import ShapeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.decorators import op
+
+
+@op("opsdk::one_hot(Tensor x, *, int num_classes) -> Tensor out", nondifferentiable=("x", "out"))
+def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
+    """1 where the last axis equals the class, else 0; float32, of shape (*x.shape, num_classes)."""
+    if x.size and (x.min() < 0 or x.max() >= num_classes):
+        raise ShapeError(f"op 'opsdk::one_hot': x expected in [0, {num_classes}), got {x.min()} to {x.max()}")
+    return np.equal(x[..., None], np.arange(num_classes)).astype(np.float32)
+
+
+@one_hot.infer
+def _one_hot(x: TensorSpec, num_classes: int) -> TensorSpec:
+    return TensorSpec((*x.shape, num_classes), "float32")

@@ -1,0 +1,42 @@
+"""Floor 3, static: Programs that are built once and run many times, with Paddle's words and meanings."""
+
+from opsdk.ops.initializer import ParamAttr
+from opsdk.static import nn
+from opsdk.static.backward import append_backward, gradients
+from opsdk.static.block import Block
+from opsdk.static.executor import Executor
+from opsdk.static.framework import default_main_program, default_startup_program, program_guard
+from opsdk.static.frontend import RECORDER as _RECORDER
+from opsdk.static.input import InputSpec, data
+from opsdk.static.metric import accuracy
+from opsdk.static.operator import Operator
+from opsdk.static.parameter import create_global_var, create_parameter
+from opsdk.static.program import Program
+from opsdk.static.py_func import py_func
+from opsdk.static.scope import Scope, global_scope, scope_guard
+from opsdk.static.variable import Parameter, Variable
+
+__all__ = [
+    "Block",
+    "Executor",
+    "InputSpec",
+    "Operator",
+    "ParamAttr",
+    "Parameter",
+    "Program",
+    "Scope",
+    "Variable",
+    "accuracy",
+    "append_backward",
+    "create_global_var",
+    "create_parameter",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "global_scope",
+    "gradients",
+    "nn",
+    "program_guard",
+    "py_func",
+    "scope_guard",
+]

@@ -1,0 +1,183 @@
+"""Block: variables by name, and the operators over them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opsdk.core.dtype import DTypeLike
+from opsdk.core.errors import ProgramError, VariableNotFoundError
+from opsdk.core.names import unique_name
+from opsdk.core.spec import TensorSpec, as_shape, shape_text
+from opsdk.core.suggest import alternatives
+from opsdk.define.op import find_op
+from opsdk.static.operator import Operator
+from opsdk.static.recording import append_explicit
+from opsdk.static.variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from opsdk.static.program import Program
+
+
+class Block:
+    """One scope of variables and a sequence of operators."""
+
+    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
+        self.program = program
+        self.idx = idx
+        self.parent_idx = parent_idx
+        self.vars: dict[str, Variable] = {}
+        self.ops: list[Operator] = []
+
+    # -- variables ----------------------------------------------------------------------------------------------------
+
+    def create_var(
+        self,
+        name: str | None = None,
+        shape: Sequence[int | None] | None = None,
+        dtype: DTypeLike | None = None,
+        persistable: bool = False,
+        stop_gradient: bool = False,
+        is_data: bool = False,
+    ) -> Variable:
+        """Creates a variable, or returns the one of that name if it agrees.
+
+        Args:
+            name: unique in the Program; one is made unless given.
+            shape: sizes, -1 or None for any size; mandatory.
+            dtype: element type; mandatory.
+            persistable: kept in the Scope between runs.
+            stop_gradient: no gradient flows through it.
+            is_data: `feed` must give it.
+
+        Raises:
+            ProgramError: no shape or dtype, or the name belongs to a variable of another shape or dtype.
+        """
+        if shape is None or dtype is None:
+            missing = "shape" if shape is None else "dtype"
+            raise ProgramError(
+                f"create_var {name!r}: expected a {missing}, got none; a variable needs name, shape and dtype"
+            )
+        spec = TensorSpec(shape, dtype)
+        held = self.vars.get(name) if name is not None else None
+        if held is not None:
+            self._check_same(held, spec)
+            return held
+        made = Variable(
+            self,
+            name or unique_name("_generated_var"),
+            spec.shape,
+            spec.dtype,
+            persistable=persistable,
+            stop_gradient=stop_gradient,
+            is_data=is_data,
+        )
+        return self.add(made)
+
+    def create_parameter(
+        self, name: str, shape: Sequence[int | None], dtype: DTypeLike, **options: Any
+    ) -> Parameter:
+        """Creates a parameter, or returns the one of that name if it agrees: that is how parameters are shared.
+
+        Any: `options` are those of `Parameter`.
+
+        Raises:
+            ProgramError: a size is unknown, or the name belongs to a variable of another shape or dtype.
+        """
+        if None in as_shape(shape):
+            raise ProgramError(f"parameter {name!r}: expected known sizes, got {tuple(shape)}")
+        held = self.vars.get(name)
+        if held is not None:
+            self._check_same(held, TensorSpec(shape, dtype))
+            if isinstance(held, Parameter):
+                return held
+            raise ProgramError(f"parameter {name!r}: expected a free name, got that of a variable")
+        made = Parameter(self, name, shape, dtype, **options)
+        self.add(made)
+        return made
+
+    def create_constant(self, array: np.ndarray) -> Variable:
+        """Creates a variable that holds a copy of an array: a constant beside Variables."""
+        name = unique_name("constant")
+        value = array.copy()
+        return self.add(Variable(self, name, value.shape, value.dtype, stop_gradient=True, value=value))
+
+    def add(self, variable: Variable) -> Variable:
+        """Puts a variable into the block."""
+        self.vars[variable.name] = variable
+        self.program.touch()
+        return variable
+
+    def _check_same(self, held: Variable, spec: TensorSpec) -> None:
+        if held.spec != spec:
+            raise ProgramError(
+                f"variable {held.name!r}: expected {held.dtype} {shape_text(held.spec.shape)}, as it was created before, "
+                f"got {spec.dtype} {shape_text(spec.shape)}"
+            )
+
+    def var(self, name: str) -> Variable:
+        """Returns the variable of a name.
+
+        Raises:
+            VariableNotFoundError: the block has none.
+        """
+        if name not in self.vars:
+            raise VariableNotFoundError(
+                f"variable {name!r}: not in this block; it has {alternatives(name, self.vars)}"
+            )
+        return self.vars[name]
+
+    def has_var(self, name: str) -> bool:
+        """Whether the block has a variable of that name."""
+        return name in self.vars
+
+    def free_name(self, name: str) -> str:
+        """Returns the name, or with `_1`, `_2` … behind it the first that is not taken."""
+        if name not in self.vars:
+            return name
+        number = 1
+        while f"{name}_{number}" in self.vars:
+            number += 1
+        return f"{name}_{number}"
+
+    def all_parameters(self) -> list[Parameter]:
+        """Returns the parameters in the order of their creation."""
+        return [variable for variable in self.vars.values() if isinstance(variable, Parameter)]
+
+    def iter_parameters(self) -> Iterator[Parameter]:
+        """Iterates over the parameters."""
+        return iter(self.all_parameters())
+
+    # -- operators ----------------------------------------------------------------------------------------------------
+
+    def append_op(
+        self,
+        type: str,  # noqa: A002 - Paddle's name
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Operator:
+        """Appends a call of a registered op; the Block stays as it was if anything about it is wrong.
+
+        Args:
+            type: name of the op.
+            inputs: by the schema's names a Variable, its name, or a list of them.
+            outputs: the same, for variables that exist already.
+            attrs: attributes.
+
+        Raises:
+            UnknownOpError: no op has that name.
+            VariableNotFoundError: a variable is not in the block.
+            ProgramError: an input or output is missing, unknown, or of another shape or dtype than the op gives.
+        """
+        return append_explicit(self, find_op(type).opdef, inputs or {}, outputs or {}, attrs or {})
+
+    def insert(self, index: int, operator: Operator) -> None:
+        """Puts an operator in at a position."""
+        self.ops.insert(index, operator)
+        self.program.touch()
+
+    def __repr__(self) -> str:
+        return f"<block {self.idx}: {len(self.vars)} variables, {len(self.ops)} operators>"

@@ -1,0 +1,185 @@
+"""Executor: runs a Program on fed arrays and returns fetched ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from opsdk.core.errors import FeedError, FetchError, OpsdkError, ProgramError
+from opsdk.core.place import CPU, Place
+from opsdk.core.suggest import alternatives
+from opsdk.core.traceback import trimmed
+from opsdk.static.framework import default_main_program
+from opsdk.static.operator import Operator
+from opsdk.static.program import Program
+from opsdk.static.scope import Scope, global_scope
+from opsdk.static.steps import Compiled, check_fits, check_ready
+from opsdk.static.variable import Variable
+
+
+class Executor:
+    """Runs Programs.
+
+    Args:
+        place: host memory; the default, and all that is served yet.
+    """
+
+    def __init__(self, place: Place | None = None) -> None:
+        self.place = place or CPU
+        if self.place.kind != "cpu":
+            raise ProgramError(f"Executor: place expected CPUPlace(), got {self.place}; Programs run in host memory")
+        self._compiled: WeakKeyDictionary[Program, dict[Any, Compiled]] = WeakKeyDictionary()
+        self._is_closed = False
+
+    # Any: what users feed and fetch is checked here.
+    def run(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | Variable | str | None = None,
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = True,
+        use_prune: bool = False,
+    ) -> list[np.ndarray]:
+        """Runs every operator of a Program once, in order.
+
+        Args:
+            program: the default main Program unless given.
+            feed: an array for every `data` variable that is read, of its dtype and shape; lists are converted.
+            fetch_list: variables or names whose values are wanted.
+            scope: where persistable values live; the global Scope unless given.
+            return_numpy: accepted for programs written for Paddle; arrays are returned either way.
+            use_program_cache: accepted likewise; a Program is compiled once and again only when it changed.
+            use_prune: runs only what the fetches need.
+
+        Returns:
+            One array per fetch, in memory of its own.
+
+        Raises:
+            FeedError: a feed is missing, unknown, or of another dtype or shape.
+            FetchError: a fetch is not in the Program.
+            NotInitializedError: a parameter has no value: the startup program was not run.
+        """
+        try:
+            return self._run(program or default_main_program(), feed or {}, fetch_list, scope or global_scope(), use_prune)
+        except OpsdkError as error:
+            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
+
+    def close(self) -> None:
+        """Gives up what was compiled; the Executor cannot run any more."""
+        self._compiled.clear()
+        self._is_closed = True
+
+    def _run(
+        self, program: Program, feed: Mapping[str, Any], fetch_list: Any, scope: Scope, use_prune: bool
+    ) -> list[np.ndarray]:
+        if self._is_closed:
+            raise ProgramError("Executor: expected one that is open, this one was closed; make a new one")
+        if not isinstance(program, Program):
+            raise ProgramError(f"Executor.run: program expected a Program, got {type(program).__name__}")
+        fetches = fetch_names(program, fetch_list)
+        plans = self._compiled.setdefault(program, {})
+        key = (program.version, tuple(fetches) if use_prune else None)
+        compiled = plans.get(key)
+        if compiled is None:
+            compiled = self._compile(program, fetches if use_prune else None)
+            for stale in [held for held in plans if held[0] != program.version]:
+                del plans[stale]
+            plans[key] = compiled
+        fed = checked_feed(program, compiled, feed)
+        values: list[Any] = [None] * len(compiled.slots)
+        held_values = {name: scope.lookup(name) for name in compiled.persistable}
+        check_ready(compiled, held_values)
+        for slot, constant in compiled.constants:
+            values[slot] = constant
+        for name, value in (*held_values.items(), *fed.items()):
+            values[compiled.slots[name]] = value
+        for step in compiled.steps:
+            step.run(values)
+        for name in compiled.persistable:
+            value = values[compiled.slots[name]]
+            if value is not None and value is not held_values[name]:
+                scope.home(name)[name] = value
+        return [fetched(program, name, values[compiled.slots[name]], scope) for name in fetches]
+
+    def _compile(self, program: Program, targets: list[str] | None) -> Compiled:
+        operators: list[Operator] = program.global_block().ops
+        if targets is not None:
+            needed = set(targets)
+            kept = []
+            for operator in reversed(operators):
+                if needed & set(operator.output_arg_names):
+                    kept.append(operator)
+                    needed |= {*operator.input_arg_names, *operator.like.values()}
+            operators = kept[::-1]
+        return Compiled(program, operators)
+
+
+def fetch_names(program: Program, fetch_list: Any) -> list[str]:
+    """Returns the names of what is to be fetched; nested lists are read through.
+
+    Raises:
+        FetchError: an entry is neither a Variable nor the name of one.
+    """
+    entries = [] if fetch_list is None else fetch_list if isinstance(fetch_list, (list, tuple)) else [fetch_list]
+    names: list[str] = []
+    known = program.global_block().vars
+    for position, entry in enumerate(entries):
+        if isinstance(entry, (list, tuple)):
+            names += fetch_names(program, entry)
+            continue
+        if not isinstance(entry, (Variable, str)):
+            raise FetchError(f"fetch_list[{position}]: expected a Variable or a name, got {type(entry).__name__}")
+        name = entry if isinstance(entry, str) else entry.name
+        if name not in known:
+            raise FetchError(f"fetch {name!r}: not in the Program; it has {alternatives(name, known)}")
+        names.append(name)
+    return names
+
+
+def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Returns the fed arrays, each held to its variable.
+
+    Raises:
+        FeedError: a feed is missing, unknown, or of another dtype or shape.
+    """
+    if not isinstance(feed, Mapping):
+        raise FeedError(f"feed: expected a dict from names to arrays, got {type(feed).__name__}")
+    variables = program.global_block().vars
+    data = [name for name, variable in variables.items() if variable.is_data]
+    fed: dict[str, np.ndarray] = {}
+    for name, value in feed.items():
+        if name not in data:
+            raise FeedError(f"feed {name!r}: no data variable has that name; there are {alternatives(str(name), data)}")
+        spec = variables[name].spec
+        try:
+            array = value if isinstance(value, np.ndarray) else np.asarray(value)
+            array = array.astype(spec.dtype) if isinstance(value, (list, tuple, int, float)) else array
+        except ValueError as error:
+            raise FeedError(f"feed {name!r}: expected an array of {spec.dtype}, got {value!r}") from error
+        problem = check_fits(name, spec, array)
+        if problem is not None:
+            raise FeedError(problem)
+        fed[name] = array
+    missing = [name for name in compiled.feeds if name not in fed]
+    if missing:
+        raise FeedError(f"feed: expected a value for {', '.join(map(repr, missing))}, got {', '.join(fed) or 'none'}")
+    return fed
+
+
+def fetched(program: Program, name: str, value: Any, scope: Scope) -> np.ndarray:
+    """Returns a fetched value in memory that nothing else holds.
+
+    Raises:
+        FetchError: nothing in this run gave the variable a value.
+    """
+    variable = program.global_block().vars[name]
+    if value is None and variable.persistable:
+        value = scope.lookup(name)
+    if value is None:
+        raise FetchError(f"fetch {name!r}: expected a value, nothing that ran gives it one")
+    return value.copy()

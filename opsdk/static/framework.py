@@ -1,0 +1,50 @@
+"""Default Programs, and the guard that changes them inside a `with` block."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opsdk.core.errors import ProgramError
+from opsdk.static.program import Program
+
+
+class _Defaults(threading.local):
+    def __init__(self) -> None:
+        self.stack = [(_MAIN, _STARTUP)]
+
+
+_MAIN, _STARTUP = Program(), Program()
+_defaults = _Defaults()
+
+
+def default_main_program() -> Program:
+    """Returns the Program that building functions append to."""
+    return _defaults.stack[-1][0]
+
+
+def default_startup_program() -> Program:
+    """Returns the Program that initialises parameters."""
+    return _defaults.stack[-1][1]
+
+
+@contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Makes Programs the default ones inside a `with` block.
+
+    Args:
+        main_program: takes variables and operators.
+        startup_program: takes the initialisation of parameters; the default one unless given.
+
+    Raises:
+        ProgramError: an argument is not a Program.
+    """
+    for role, program in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(program, Program) and not (program is None and role == "startup_program"):
+            raise ProgramError(f"program_guard: {role} expected a Program, got {type(program).__name__}")
+    _defaults.stack.append((main_program, startup_program or default_startup_program()))
+    try:
+        yield
+    finally:
+        _defaults.stack.pop()

@@ -1,0 +1,22 @@
+"""Measures of a network, as operators of a Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opsdk.ops import loss
+from opsdk.static.variable import Variable
+
+
+def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:  # noqa: A002 - Paddle's name
+    """Appends the share of rows whose label is among the k greatest scores.
+
+    Args:
+        input: float Variable of shape (rows, classes).
+        label: integer Variable of shape (rows,) or (rows, 1).
+        k: how many of the greatest count, ≥ 1.
+
+    Returns:
+        A 0-d float32 Variable. Not differentiable.
+    """
+    return loss.accuracy(input, label, k=k)

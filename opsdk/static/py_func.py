@@ -1,0 +1,178 @@
+"""py_func: a Python callable as an operator of a Program, with Paddle's contract."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+from opsdk.core.errors import ArityError, ProgramError
+from opsdk.core.origin import origin_of
+from opsdk.core.spec import TensorSpec
+from opsdk.define.infer import Attrs, Inferred, Specs
+from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.op import Op
+from opsdk.define.opdef import GradRule, OpDef, Source, Traits
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.static.operator import FORWARD, PY_FUNC
+from opsdk.static.recording import connect, stops
+from opsdk.static.variable import Variable
+
+# Any, in this file: a user's callable takes arrays and returns whatever it returns; that is checked when it runs.
+Function = Callable[..., Any]
+
+
+class _Declared:
+    """The specs that the output variables were created with."""
+
+    reduces_gradients = False
+
+    def __init__(self, specs: Sequence[TensorSpec]) -> None:
+        self.specs = tuple(specs)
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        return self.specs
+
+
+def py_func(
+    func: Function,
+    x: Variable | Sequence[Variable] | None,
+    out: Variable | Sequence[Variable] | None,
+    backward_func: Function | None = None,
+    skip_vars_in_backward_input: Variable | Sequence[Variable] | None = None,
+) -> Any:
+    """Appends a call of a Python function to the Program.
+
+    Args:
+        func: takes one read-only array per variable of `x`, returns one array per variable of `out`.
+        x: inputs; None for none.
+        out: outputs, created before with `create_var`; their shapes and dtypes are held against every run. None for
+            none.
+        backward_func: takes the inputs, the outputs and the cotangents of the outputs, in this order, less what is
+            skipped; returns one gradient per input, None for one that needs none.
+        skip_vars_in_backward_input: inputs and outputs that `backward_func` does not take.
+
+    Returns:
+        `out`, the same object. Differentiable if there is a backward_func, once.
+
+    Raises:
+        ProgramError: an argument is not a Variable or not callable, or a variable to skip is neither input nor output.
+        ArityError: a function does not take as many arguments as it will get.
+    """
+    inputs, outputs = _listed(x, "x"), _listed(out, "out")
+    skipped = _listed(skip_vars_in_backward_input, "skip_vars_in_backward_input")
+    if not inputs and not outputs:
+        raise ProgramError("py_func: expected variables as x or out, got none of either")
+    for function, role in ((func, "func"), (backward_func, "backward_func")):
+        if not callable(function) and not (function is None and role == "backward_func"):
+            raise ProgramError(f"py_func: {role} expected a callable, got {type(function).__name__}")
+    for variable in skipped:
+        if not any(variable is held for held in (*inputs, *outputs)):
+            raise ProgramError(
+                f"py_func: skip_vars_in_backward_input expected inputs or outputs, {variable.name!r} is neither"
+            )
+    check_arity(func, len(inputs), "func")
+    opdef = _definition(func, inputs, outputs)
+    if backward_func is not None:
+        rule = _rule(opdef, backward_func, inputs, outputs, skipped)
+        opdef = _with_rule(opdef, rule)
+    block = (inputs or outputs)[0].block.program.current_block()
+    for variable, stop in zip(outputs, stops(opdef, inputs), strict=True):
+        variable.mark_stop(stop or variable.is_cut)
+    connect(block, opdef, inputs, outputs, {}, FORWARD)
+    return out
+
+
+def _listed(value: Any, role: str) -> list[Variable]:
+    entries = [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+    for entry in entries:
+        if not isinstance(entry, Variable):
+            raise ProgramError(f"py_func: {role} expected Variables, got {type(entry).__name__}")
+    return entries
+
+
+def check_arity(function: Function, count: int, role: str) -> None:
+    """Checks that a callable can be called with a number of positional arguments.
+
+    Raises:
+        ArityError: it cannot.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # a NumPy ufunc, say, has no signature to read
+    try:
+        signature.bind(*[None] * count)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise ArityError(
+            f"py_func: {role} {name}{signature} expected to take {count} argument{'' if count == 1 else 's'}, "
+            f"it does not: {error}"
+        ) from error
+
+
+def _definition(func: Function, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> OpDef:
+    schema = OpSchema(
+        PY_FUNC,
+        _identifier(func),
+        tuple(InputDecl(f"x{i}") for i in range(len(inputs))),
+        (),
+        tuple(OutputDecl(f"out{i}") for i in range(len(outputs))),
+        positional=tuple(f"x{i}" for i in range(len(inputs))),
+    )
+    return _made(schema, func, _Declared([variable.spec for variable in outputs]))
+
+
+def _made(schema: OpSchema, source: Function, infer: Any, gradient_of: str | None = None) -> OpDef:
+    kernels = KernelTable()
+    kernels.add(Kernel(KernelKey("cpu"), REFERENCE, source, origin_of(source), schema.input_names))
+    return OpDef(schema, infer, Traits(), origin_of(source), kernels, gradient_of=gradient_of)
+
+
+def _with_rule(opdef: OpDef, rule: GradRule) -> OpDef:
+    return OpDef(opdef.schema, opdef.infer, opdef.traits, opdef.origin, opdef.kernels, grad=rule)
+
+
+def _rule(
+    opdef: OpDef,
+    backward: Function,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    skipped: Sequence[Variable],
+) -> GradRule:
+    def kept(variable: Variable) -> bool:
+        return not any(variable is held for held in skipped)
+
+    sources = [Source("input", i) for i, variable in enumerate(inputs) if kept(variable)]
+    sources += [Source("output", i) for i, variable in enumerate(outputs) if kept(variable)]
+    sources += [Source("cotangent", i) for i in range(len(outputs))]
+    check_arity(backward, len(sources), "backward_func")
+    names = {"input": "x", "output": "out", "cotangent": "dout"}
+    schema = OpSchema(
+        PY_FUNC,
+        _identifier(backward),
+        tuple(InputDecl(f"{names[source.kind]}{source.position}") for source in sources),
+        (),
+        tuple(OutputDecl(f"dx{i}") for i in range(len(inputs))),
+        positional=tuple(f"{names[source.kind]}{source.position}" for source in sources),
+    )
+    gradient = _made(schema, backward, _Unknown(), gradient_of=opdef.name)
+    return GradRule(Op(gradient), tuple(sources), (), tuple(range(len(inputs))))
+
+
+class _Unknown:
+    """Gradients are like the inputs, which the Program knows; there is nothing to infer."""
+
+    reduces_gradients = False
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        return (None,) * len(schema.outputs)
+
+
+def _identifier(function: Function) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    return name if name.isidentifier() else "callable"
+
+
+

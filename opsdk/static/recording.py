@@ -1,0 +1,200 @@
+"""Recording: from a call on Variables to an Operator and its output Variables, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opsdk.backends.constant import as_constant
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import ProgramError, VariableNotFoundError
+from opsdk.core.names import unique_name
+from opsdk.core.origin import caller
+from opsdk.core.spec import TensorSpec
+from opsdk.core.suggest import alternatives
+from opsdk.define.call import check_inputs, complete_attrs
+from opsdk.define.infer import Inferred
+from opsdk.define.opdef import OpDef
+from opsdk.static.operator import FORWARD, OPTIMIZE, Operator
+from opsdk.static.variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from opsdk.static.block import Block
+
+
+# Any, in this file: one entry per input, a Variable, a list of them or None; attribute values.
+def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], role: str = FORWARD) -> Any:
+    """Appends a call and returns its output Variables; the Block stays as it was if anything is wrong.
+
+    Raises:
+        ProgramError: an output's shape cannot be inferred.
+    """
+    complete = complete_attrs(opdef, attrs)
+    inferred = infer(opdef, inputs, complete)
+    outputs: list[Any] = []
+    prefix = unique_name(opdef.schema.name.removeprefix("reduce_"))
+    stop = stops(opdef, inputs)
+    number = 0
+    for position, decl in enumerate(opdef.schema.outputs):
+        spec = inferred[position]
+        if decl.mutated:
+            outputs.append(inputs[opdef.schema.mutated_source(position)])
+        elif isinstance(spec, list):
+            outputs.append([_made(block, f"{prefix}.tmp_{number + i}", s, stop[position]) for i, s in enumerate(spec)])
+            number += len(spec)
+        elif spec is None:
+            raise ProgramError(
+                f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program needs "
+                "at least the number of dimensions, with None for sizes that only a run can tell"
+            )
+        else:
+            outputs.append(_made(block, f"{prefix}.tmp_{number}", spec, stop[position]))
+            number += 1
+    connect(block, opdef, inputs, outputs, complete, role)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def append_explicit(
+    block: Block, opdef: OpDef, inputs: Mapping[str, Any], outputs: Mapping[str, Any], attrs: Mapping[str, Any]
+) -> Operator:
+    """Appends a call whose output Variables exist already.
+
+    Raises:
+        ProgramError: an input or output is missing or unknown, or does not agree with what the op gives.
+        VariableNotFoundError: a Variable is not in the block.
+    """
+    schema = opdef.schema
+    given = _slots(block, opdef, "input", schema.input_names, inputs)
+    values = [_of_kind(decl.kind, given.get(decl.name, [])) for decl in schema.inputs]
+    complete = complete_attrs(opdef, attrs)
+    check_inputs(opdef, values)
+    inferred = infer(opdef, values, complete)
+    made = _slots(block, opdef, "output", schema.output_names, outputs)
+    results: list[Any] = []
+    for decl, spec in zip(schema.outputs, inferred, strict=True):
+        variables = made.get(decl.name, [])
+        if not variables:
+            raise ProgramError(f"{opdef.subject}: output {decl.name!r} expected a variable, got none")
+        for variable, want in zip(variables, spec if isinstance(spec, list) else [spec], strict=False):
+            _check_spec(opdef, decl.name, variable, want)
+        results.append(_of_kind(decl.kind, variables))
+    for value, stop in zip(results, stops(opdef, values), strict=True):
+        for variable in value if isinstance(value, list) else [value]:
+            if not variable.persistable:
+                variable.mark_stop(stop or variable.is_cut)
+    return connect(block, opdef, values, results, complete, FORWARD)
+
+
+def connect(
+    block: Block,
+    opdef: OpDef,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    attrs: dict[str, Any],
+    role: str,
+    at: int | None = None,
+) -> Operator:
+    """Puts the Operator between Variables that exist, at the end or at a position."""
+    schema = opdef.schema
+    if any(isinstance(inputs[i], Parameter) for i in schema.mutated_inputs):
+        role = OPTIMIZE  # whatever changes a parameter is an update
+    operator = Operator(
+        opdef,
+        {name: _names(value) for name, value in zip(schema.input_names, inputs, strict=True)},
+        {name: _names(value) for name, value in zip(schema.output_names, outputs, strict=True)},
+        attrs,
+        role,
+        caller(),
+    )
+    opdef.usage.in_graph = True
+    block.insert(len(block.ops) if at is None else at, operator)
+    return operator
+
+
+def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
+    """Returns the specs of the outputs for input Variables."""
+    specs = [
+        None if value is None else [v.spec for v in value] if isinstance(value, list) else value.spec for value in inputs
+    ]
+    return opdef.infer(opdef.schema, specs, attrs)
+
+
+def stops(opdef: OpDef, inputs: Sequence[Any]) -> list[bool]:
+    """Returns per output whether no gradient flows through it, as it follows from the inputs."""
+    wanted = [inputs[i] for i in opdef.differentiable_inputs()]
+    flows = any(
+        not variable.stop_gradient and is_differentiable(variable.dtype)
+        for value in wanted
+        for variable in (value if isinstance(value, list) else [value])
+        if variable is not None
+    )
+    return [not flows or decl.name in opdef.traits.nondifferentiable for decl in opdef.schema.outputs]
+
+
+def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
+    """Returns the inputs with every constant as a constant Variable."""
+    check_inputs(opdef, inputs)
+    flat = [v for value in inputs for v in (value if isinstance(value, (list, tuple)) else [value])]
+    beside = next((v.dtype for v in flat if isinstance(v, Variable)), None)
+
+    def one(value: Any, name: str) -> Any:
+        if value is None or isinstance(value, Variable):
+            return value
+        return block.create_constant(as_constant(value, beside, f"{opdef.subject}, input {name!r}"))
+
+    return [
+        [one(item, decl.name) for item in value] if decl.kind == "list" else one(value, decl.name)
+        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
+    ]
+
+
+def _made(block: Block, name: str, spec: TensorSpec, stop: bool) -> Variable:
+    variable = Variable(block, name, spec.shape, spec.dtype, stop_gradient=stop or not is_differentiable(spec.dtype))
+    return block.add(variable)
+
+
+def _names(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [variable.name for variable in value] if isinstance(value, list) else [value.name]
+
+
+def _of_kind(kind: str, variables: list[Variable]) -> Any:
+    if kind == "list":
+        return variables
+    return variables[0] if variables else None
+
+
+def _slots(
+    block: Block, opdef: OpDef, role: str, known: Sequence[str], given: Mapping[str, Any]
+) -> dict[str, list[Variable]]:
+    slots: dict[str, list[Variable]] = {}
+    lowered = {name.lower(): name for name in known}
+    for slot, value in given.items():
+        if slot.lower() not in lowered:
+            raise ProgramError(f"{opdef.subject}: no {role} is called {slot!r}; there are {alternatives(slot, known)}")
+        entries = value if isinstance(value, (list, tuple)) else [value]
+        slots[lowered[slot.lower()]] = [_variable(block, opdef, entry) for entry in entries]
+    return slots
+
+
+def _variable(block: Block, opdef: OpDef, entry: Any) -> Variable:
+    if isinstance(entry, str):
+        return block.var(entry)
+    if not isinstance(entry, Variable):
+        raise ProgramError(f"{opdef.subject}: expected a Variable or its name, got {type(entry).__name__}")
+    if block.vars.get(entry.name) is not entry:
+        raise VariableNotFoundError(f"{opdef.subject}: variable {entry.name!r} expected in this block, it is not there")
+    return entry
+
+
+def _check_spec(opdef: OpDef, output: str, variable: Variable, want: TensorSpec | None) -> None:
+    if want is None:
+        return
+    fits = len(variable.spec.shape) == len(want.shape) and all(
+        a is None or b is None or a == b for a, b in zip(variable.spec.shape, want.shape, strict=True)
+    )
+    if not fits or variable.dtype != want.dtype:
+        raise ProgramError(
+            f"{opdef.subject}: output {output!r} expected {want}, variable {variable.name!r} is {variable.spec}"
+        )

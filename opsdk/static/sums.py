@@ -1,0 +1,41 @@
+"""Contributions: the gradients that reach a variable from each of its uses, and their sum."""
+
+from __future__ import annotations
+
+from opsdk.ops.sum_to import sum as sum_op
+from opsdk.static.block import Block
+from opsdk.static.operator import BACKWARD
+from opsdk.static.recording import connect
+from opsdk.static.variable import Variable
+
+
+class Contributions:
+    """Gradients by the variable that they are of; several are summed in the order in which they came."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._parts: dict[str, list[Variable]] = {}
+
+    def add(self, variable: Variable, gradient: Variable) -> None:
+        """Adds a contribution."""
+        self._parts.setdefault(variable.name, []).append(gradient)
+
+    def fresh(self, variable: Variable) -> Variable:
+        """Returns a new gradient variable, `x@GRAD` with a suffix where that is taken.
+
+        It is marked as a gradient that can be differentiated: that is what second derivatives need.
+        """
+        block = self._block
+        name = block.free_name(f"{variable.name}@GRAD")
+        return block.create_var(name, variable.spec.shape, variable.dtype, stop_gradient=False)
+
+    def total(self, variable: Variable) -> Variable | None:
+        """Returns the complete gradient of a variable, with the sum appended where there are several parts."""
+        parts = self._parts.get(variable.name)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            made = self.fresh(variable)
+            connect(self._block, sum_op.opdef, [list(parts)], [made], {}, BACKWARD)
+            self._parts[variable.name] = [made]
+        return self._parts[variable.name][0]

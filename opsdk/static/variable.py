@@ -1,0 +1,161 @@
+"""Variable: a value of a Program, known by name, shape and dtype before it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opsdk.core.dtype import DTypeLike
+from opsdk.core.errors import ProgramError
+from opsdk.core.spec import TensorSpec
+from opsdk.ops.methods import ValueMethods
+
+if TYPE_CHECKING:
+    from opsdk.static.block import Block
+
+
+class Variable(ValueMethods):
+    """One value of a Block. It has no elements until an Executor runs the Program.
+
+    Args:
+        block: where it lives.
+        name: unique in its Program.
+        shape: sizes; -1 or None for any size.
+        dtype: element type.
+        persistable: kept in the Scope between runs.
+        stop_gradient: no gradient flows through it.
+        is_data: a value that `feed` must give.
+        value: the elements of a constant.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        name: str,
+        shape: Sequence[int | None],
+        dtype: DTypeLike,
+        *,
+        persistable: bool = False,
+        stop_gradient: bool = False,
+        is_data: bool = False,
+        value: np.ndarray | None = None,
+    ) -> None:
+        self.block = block
+        self.name = name
+        self.spec = TensorSpec(shape, dtype)
+        self.persistable = persistable
+        self.is_data = is_data
+        self.value = value
+        self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
+        self._stop_gradient = stop_gradient
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes; -1 where a size is known only at run time."""
+        return tuple(-1 if dim is None else dim for dim in self.spec.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.spec.ndim
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether no gradient flows through this value."""
+        return self._stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, value: bool) -> None:
+        self._stop_gradient = bool(value)
+        self.is_cut = bool(value)
+
+    def mark_stop(self, value: bool) -> None:
+        """Sets `stop_gradient` as it follows from the inputs, not as a user's wish."""
+        self._stop_gradient = value
+
+    def detach(self) -> Any:
+        """Returns a copy that no gradient flows through."""
+        copy = self.clone()
+        copy.stop_gradient = True
+        return copy
+
+    def __bool__(self) -> bool:
+        raise self._no_value("a truth value")
+
+    def __len__(self) -> int:
+        raise self._no_value("a length")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self._no_value("elements to iterate over")
+
+    def __float__(self) -> float:
+        raise self._no_value("a number")
+
+    def __int__(self) -> int:
+        raise self._no_value("a number")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise self._no_value("an array")
+
+    def numpy(self) -> np.ndarray:
+        """Raises: a Program's value exists only while an Executor runs it.
+
+        Raises:
+            ProgramError: always.
+        """
+        raise self._no_value("an array")
+
+    def _no_value(self, wanted: str) -> ProgramError:
+        return ProgramError(
+            f"variable {self.name!r}: expected {wanted}, but it has no value before an Executor runs the Program; "
+            "fetch it with exe.run(program, feed=..., fetch_list=[...])"
+        )
+
+    __hash__ = object.__hash__
+
+    def to_string(self) -> str:
+        """Returns the line that a printed Program shows."""
+        kind = "persist trainable param" if isinstance(self, Parameter) and self.trainable else "var"
+        if kind == "var" and self.persistable:
+            kind = "persist var"
+        if self.value is not None:
+            kind = "const var"
+        return (
+            f"{kind} {self.name} : DENSE_TENSOR.shape{self.shape}.dtype({self.dtype})"
+            f".stop_gradient({self.stop_gradient})"
+        )
+
+    __repr__ = to_string
+    __str__ = to_string
+
+
+class Parameter(Variable):
+    """A persistable Variable that training changes.
+
+    Args:
+        trainable: False keeps `minimize` from updating it.
+        learning_rate: factor on the optimizer's learning rate.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        name: str,
+        shape: Sequence[int | None],
+        dtype: DTypeLike,
+        *,
+        trainable: bool = True,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,  # Any: a weight decay of the optimizer's kinds
+    ) -> None:
+        super().__init__(block, name, shape, dtype, persistable=True, stop_gradient=not trainable)
+        self.trainable = trainable
+        self.optimize_attr = {"learning_rate": learning_rate}
+        self.regularizer = regularizer
