@@ -25,8 +25,15 @@ def check_behaviour(subject: Subject, inputs: Sequence[object], tally: Tally, se
 
     When vjp raises, or returns the wrong number of gradients, that is the only finding: others would follow from it.
     """
-    session = Session.start(subject, inputs, np.random.default_rng([seed, 0]), eps)
     tally.checks += ["vjp raises", "gradient count"]
+    try:
+        return _check(subject, inputs, tally, seed, eps)
+    except Exception as error:  # forward accepted these very inputs before
+        return [_worn_out("repeats", error)]
+
+
+def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:
+    session = Session.start(subject, inputs, np.random.default_rng([seed, 0]), eps)
     try:
         gradients = call_vjp(subject, copy_inputs(inputs), call_forward(subject, inputs), session.cotangents(0))
     except VjpError as error:
@@ -48,7 +55,14 @@ def check_behaviour(subject: Subject, inputs: Sequence[object], tally: Tally, se
             findings += run(session)
         except VjpError as error:
             findings.append(Finding(name, f"vjp: expected gradients, got {error}, during the check {name!r}"))
+        except Exception as error:  # forward accepted these very inputs before
+            findings.append(_worn_out(name, error))
     return findings
+
+
+def _worn_out(check: str, error: Exception) -> Finding:
+    reason = f"{type(error).__name__}: {error}"
+    return Finding(check, f"forward: expected to accept the same inputs again, got {reason}; remove state")
 
 
 _CHECKS: dict[str, Callable[[Session], list[Finding]]] = {

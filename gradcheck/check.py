@@ -11,7 +11,7 @@ from gradcheck.behaviour import check_behaviour
 from gradcheck.budget import Budget
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
-from gradcheck.evaluation import Point, VjpError, call_forward
+from gradcheck.evaluation import Point, VjpError
 from gradcheck.hidden import hidden_eps
 from gradcheck.points import PointCheck
 from gradcheck.precision import check_precision
@@ -91,14 +91,14 @@ def check(
 
 
 def _run(subject: Subject, inputs: tuple[object, ...], vary: bool, seed: int, budget: Budget) -> Report:
-    _try_forward(subject, inputs)
+    point = _start(subject, inputs)
     tally = Tally()
-    point = Point(subject, inputs, GIVEN)
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
     values = PointCheck(subject, tally, seed, budget)
-    if not any(finding.check in ("vjp raises", "gradient count") for finding in findings):
+    if not _is_hopeless(findings):
         findings += values.judge(point)
+    if not _is_hopeless(findings):
         tally.checks.append("short dtype")
         findings += check_precision(point, np.random.default_rng([seed, 4]))
         if subject.jvp is not None:
@@ -109,10 +109,15 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: bool, seed: int, bu
     return Report(_verdict(findings, values), tuple(findings), tally.freeze(budget.used), seed)
 
 
-def _try_forward(subject: Subject, inputs: tuple[object, ...]) -> None:
-    """Calls forward once, so that its own exception reaches the caller before anything is judged."""
+def _is_hopeless(findings: list[Finding]) -> bool:
+    """Says whether vjp gives nothing that could be compared."""
+    return any(finding.check in ("vjp raises", "gradient count") for finding in findings)
+
+
+def _start(subject: Subject, inputs: tuple[object, ...]) -> Point:
+    """Evaluates forward, so that its own exception reaches the caller before anything is judged."""
     try:
-        call_forward(subject, inputs)
+        return Point(subject, inputs, GIVEN)
     except Exception as error:
         attach_note(error, "gradcheck.check: forward raised at the given inputs, so nothing was judged")
         raise UsageError(

@@ -139,7 +139,7 @@ def _resolvable(point: Point) -> float:
 
 
 def _swing(ladder: Ladder) -> FloatArray:
-    """Gives a tiny share of the steepest mean slope over the ladder, per unit step: below it a derivative counts as zero."""
+    """Gives a tiny share of the steepest mean slope over the ladder, per unit step; a derivative below it is zero."""
     changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
     changes = np.where(np.isfinite(changes), changes, 0.0)
     return np.asarray(_SWING_SHARE * changes.max(axis=0) / ladder.steps[0])

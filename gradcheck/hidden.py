@@ -9,6 +9,8 @@ from gradcheck.evaluation import Point
 
 # A change of outputs too large for an equal result after rounding the input to be chance.
 _CLEAR = 2.0**-45
+# Below this share of moving outputs the function is a staircase, whose steps look like rounding.
+_MOST_STILL = 0.2
 _SHORT = ((2.0**-23, np.float32), (2.0**-10, np.float16))
 
 
@@ -43,7 +45,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
             continue
         shifted = point.forward_at(k, bounds.clip(full * (1.0 - 4.0 * eps)))
         moved = np.isfinite(reference) & (np.abs(shifted - reference) > _CLEAR * np.abs(reference))
-        if not moved.any():
+        if moved.sum() <= _MOST_STILL * moved.size:
             continue
         fits = bool(np.all(reference[moved].astype(dtype).astype(np.float64) == reference[moved]))
         if fits or np.array_equal(point.forward_at(k, rounded)[moved], reference[moved]):

@@ -83,7 +83,7 @@ def _jumps(ladder: Ladder) -> BoolArray:
     for side in (ladder.plus, ladder.minus):
         change = np.abs(side[-4:] - ladder.center)
         least, most = change.min(axis=0), change.max(axis=0)
-        found |= np.isfinite(most) & (least > 0.9 * most) & (least > 16.0 * ladder.noise) & (least > 0)
+        found |= np.isfinite(most) & (least > 0.9 * most) & (least > 16.0 * ladder.least_noise) & (least > 0)
     return found
 
 
@@ -94,7 +94,8 @@ def _diverges(ladder: Ladder, least_growth: float, most_growth: float) -> BoolAr
     for side in (ladder.plus, ladder.minus):
         change = np.abs(side[-5:] - ladder.center)
         quotient = change / steps
-        growth = quotient[1:] / quotient[:-1]
+        with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no growth
+            growth = quotient[1:] / quotient[:-1]
         steady = (growth > least_growth) & (growth < most_growth)
-        found |= steady.all(axis=0) & (change[-1] > 16.0 * ladder.noise)
+        found |= steady.all(axis=0) & (change[-1] > 16.0 * ladder.least_noise)
     return found

@@ -16,15 +16,13 @@ from gradcheck.tolerance import gradients_close
 
 def reversed_copy(array: Array) -> Array:
     """Gives equal values with negative strides along every axis."""
-    flip = (slice(None, None, -1),) * array.ndim
-    flipped = np.array(array[flip], order="C")
-    return np.asarray(flipped[flip], dtype=array.dtype)
+    return np.flip(np.array(np.flip(array), order="C"))
 
 
 def strided_copy(array: Array) -> Array:
     """Gives equal values as every second element of a larger array, along every axis."""
     if not array.ndim:
-        return array.copy()
+        return np.array(array)
     larger = np.zeros([2 * length + 1 for length in array.shape], dtype=array.dtype)
     view: Array = larger[tuple(slice(1, None, 2) for _ in array.shape)]
     view[...] = array

@@ -14,7 +14,7 @@ _SPACINGS = (2.0**-16, 2.0**-24, 2.0**-32)
 _POINTS = 11
 _ORDERS = (4, 5, 6, 7, 8)
 # An oscillation sampled too coarsely looks like noise, but as large as the function's own changes.
-_SHARE = 0.01
+_SHARE = 0.02
 # Estimates from successive orders agree on noise; on a smooth function each is smaller than the one before.
 _AGREEMENT = 30.0
 
@@ -56,7 +56,7 @@ def grid_noise(grid: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Estimates the noise of functions sampled on an equidistant grid, shape (points, columns).
 
     Returns:
-        The median estimate over several orders of difference, and whether the orders agree that it is noise; both of
+        The least estimate over several orders of difference, and whether the orders agree that it is noise; both of
         shape (columns,). Non-finite columns give zero; the ladder drops them anyway.
     """
     estimates = []
@@ -68,5 +68,5 @@ def grid_noise(grid: FloatArray) -> tuple[FloatArray, BoolArray]:
         if order in _ORDERS:
             estimates.append(np.sqrt(np.mean(differences**2, axis=0) / factor))
     table = np.nan_to_num(np.array(estimates), nan=0.0, posinf=0.0)
-    typical = np.median(table, axis=0)
-    return typical, table.max(axis=0) <= _AGREEMENT * typical
+    least = table.min(axis=0)
+    return least, table.max(axis=0) <= _AGREEMENT * least

@@ -56,7 +56,20 @@ def differentiate(ladder: Ladder) -> Slopes:
 
 
 def _estimate(quotients: FloatArray, ladder: Ladder, order: int, levels: int, noise_factor: float) -> Slope:
-    return extrapolate(quotients, ladder.steps, ladder.noise * noise_factor, order, levels)
+    """Estimates with the measured noise, and again with the least noise where the two differ.
+
+    Where these disagree, either structure was mistaken for noise or noise for structure, and the bar covers both.
+    """
+    slope = extrapolate(quotients, ladder.steps, ladder.noise * noise_factor, order, levels)
+    noisy = np.flatnonzero(ladder.noise > 4.0 * ladder.least_noise)
+    if not noisy.size:
+        return slope
+    other = extrapolate(quotients[:, noisy], ladder.steps, ladder.least_noise[noisy] * noise_factor, order, levels)
+    gap = np.abs(slope.value[noisy] - other.value)
+    torn = gap > 4.0 * (slope.bar[noisy] + other.bar)
+    bar = slope.bar.copy()
+    bar[noisy] = np.where(torn, np.maximum(gap, bar[noisy]), bar[noisy])
+    return Slope(slope.value, bar)
 
 
 def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:

@@ -12,14 +12,17 @@ from gradcheck.coverage import Tally
 from gradcheck.diagnosis import Evidence, diagnose
 from gradcheck.dtypes import FloatArray
 from gradcheck.evaluation import Point, VjpError
+from gradcheck.fitting import fit_gradient
 from gradcheck.ladder import ladder_steps
 from gradcheck.protocol import Subject
 from gradcheck.report import Finding
-from gradcheck.values import Gradients, Outcome, fit_gradient, judge_input, take_gradients
+from gradcheck.values import Gradients, Limits, Outcome, judge_input, take_gradients
 from gradcheck.wording import GIVEN, describe_values, repro_call
 
 _SINGLE_LIMIT = 64
-_VARIED_LIMIT = 12
+_SHARED_LIMIT = 20_000  # for memory only: one ladder serves any number of elements
+_VARIED_SINGLE_LIMIT = 12
+_VARIED_SHARED_LIMIT = 400
 # Above this relative error nothing was really judged.
 _BLUNT = 0.05
 _REASONS = {
@@ -89,10 +92,10 @@ class PointCheck:
             return []
         gradients = take_gradients(point, generator)
         self.tally.points.append(point.label)
-        limit = self._limit(point)
+        limits = self._limits(point)
         declared = self.subject.declared
         outcomes = [
-            judge_input(point, k, _silenced(gradients, k) if k in declared else gradients, limit, generator)
+            judge_input(point, k, _silenced(gradients, k) if k in declared else gradients, limits, generator)
             for k in sorted((*self.subject.differentiable, *declared))
             if point.values(k).size and point.size and _fits(gradients, k, point)
         ]
@@ -104,12 +107,12 @@ class PointCheck:
             findings.append(Finding("output shape", f"forward: expected one output shape, got {point.shape_change}"))
         return findings
 
-    def _limit(self, point: Point) -> int:
+    def _limits(self, point: Point) -> Limits:
         calls = 2 * len(ladder_steps(point.forward_eps))
         inputs = len(self.subject.differentiable) + len(self.subject.declared)
         if point.label == GIVEN:
-            return self.budget.elements(_SINGLE_LIMIT, calls, 0.5 / inputs)
-        return self.budget.elements(_VARIED_LIMIT, calls, 0.05 / inputs)
+            return Limits(self.budget.elements(_SINGLE_LIMIT, calls, 0.5 / inputs), _SHARED_LIMIT)
+        return Limits(self.budget.elements(_VARIED_SINGLE_LIMIT, calls, 0.05 / inputs), _VARIED_SHARED_LIMIT)
 
     def _remember(self, outcome: Outcome, point: Point) -> None:
         comparison, name = outcome.comparison, self.subject.names[outcome.k]
@@ -170,7 +173,9 @@ class PointCheck:
 def _counts(point: Point, size: int) -> frozenset[int]:
     """Gives the numbers of terms that a mean over outputs may divide by."""
     totals = [int(np.prod(shape)) for shape in point.shapes]
-    return frozenset({length for shape in point.shapes for length in shape} | {n for t in totals for n in (t, t // size)})
+    return frozenset(
+        {length for shape in point.shapes for length in shape} | {n for t in totals for n in (t, t // size)}
+    )
 
 
 def _fits(gradients: Gradients, k: int, point: Point) -> bool:

@@ -65,7 +65,8 @@ class Projector:
         moves = moves * free.reshape(shape)  # an element at a bound can not move both ways; it is left to single checks
         plus, minus = climb(self.point, self.k, moves, self.steps)
         everywhere = np.ones(self.point.size, dtype=np.bool_)
-        ladder = with_quanta(Ladder(
+        ladder = with_quanta(
+            Ladder(
                 self.steps,
                 plus,
                 minus,

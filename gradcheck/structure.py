@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcheck.dtypes import Array, as_float64, is_floating
+from gradcheck.fitting import summed_axes
 from gradcheck.protocol import Subject
 from gradcheck.report import Finding
-from gradcheck.values import summed_axes
 
 
 def check_count(subject: Subject, gradients: Sequence[Array | None]) -> list[Finding]:

@@ -12,6 +12,8 @@ from gradcheck.dtypes import FLOAT64_EPS, FloatArray
 # uniform relative error of 1e-8 is caught.
 _FLOOR = 1e-9
 _UNITS = 16.0
+# An element this small beside the largest one is what cancellation, in forward as in vjp, leaves of larger terms.
+_PEAK_SHARE = 1e-9
 _PEAK_UNITS = 256.0
 # Error bars are near one standard deviation where noise dominates, and far above the error where it does not.
 _BARS = 4.0
@@ -40,7 +42,8 @@ class Tolerance:
             peak: the largest magnitude that enters any element before terms cancel; broadcasts to (C, E).
         """
         relative = max(_FLOOR, _UNITS * self.eps)
-        return _BARS * bar + relative * np.abs(numeric) + _PEAK_UNITS * self.eps * peak + 8.0 * self.wiggle
+        cancelled = max(_PEAK_SHARE, _PEAK_UNITS * self.eps) * peak
+        return _BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 from gradcheck.coverage import Tally
 from gradcheck.domain import measure_room
 from gradcheck.dtypes import Array, BoolArray, FloatArray, as_float64, is_floating
-from gradcheck.evaluation import Point
+from gradcheck.evaluation import Point, VjpError
+from gradcheck.fitting import fit_gradient
 from gradcheck.kinks import Kind, judge
 from gradcheck.ladder import Ladder, climb, displacements, ladder_steps
 from gradcheck.noise import least_noise, measure_noise
@@ -17,7 +18,6 @@ from gradcheck.numeric import differentiate
 from gradcheck.protocol import copy_inputs, normalise_outputs
 from gradcheck.report import Finding
 from gradcheck.tolerance import ROUNDINGS
-from gradcheck.values import fit_gradient
 
 _DIRECTIONS = 3
 
@@ -96,7 +96,10 @@ def _check_transpose(
 ) -> Finding | None:
     """Compares <J u, v> with <u, J^T v>; both are exact up to rounding, so no step and no error bar enters."""
     cotangent = generator.choice([-1.0, 1.0], point.size) * generator.integers(4, 13, point.size) / 8.0
-    gradients: Sequence[Array | None] = point.gradients(cotangent)
+    try:
+        gradients: Sequence[Array | None] = point.gradients(cotangent)
+    except VjpError as error:
+        return Finding("vjp raises", f"vjp: expected gradients, got {error}, while it was compared with jvp")
     gradient = fit_gradient(gradients[k], point.values(k).shape)
     if gradient is None:
         return None

@@ -11,17 +11,16 @@ from gradcheck.columns import Columns, measure_elementwise, measure_singly
 from gradcheck.compare import Comparison, Status, compare
 from gradcheck.cotangents import draw_cotangents, wiggle
 from gradcheck.domain import Reach, Room, measure_room
-from gradcheck.dtypes import Array, FloatArray, IntArray, as_float64, is_floating, resolution
+from gradcheck.dtypes import Array, BoolArray, FloatArray, IntArray, is_floating, resolution
 from gradcheck.evaluation import Point
+from gradcheck.fitting import fit_gradient
 from gradcheck.groups import is_elementwise, owners
 from gradcheck.ladder import ladder_steps
 from gradcheck.noise import measure_noise
 from gradcheck.projection import Directional, Projector, locate
 from gradcheck.sampling import sample_elements
+from gradcheck.ties import excuse_ties
 from gradcheck.tolerance import Tolerance
-
-# One ladder serves any number of elements of an elementwise function; the limit is for memory only.
-_ELEMENTWISE_LIMIT = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,19 @@ class Gradients:
     cotangents: FloatArray
     raw: tuple[tuple[Array | None, ...], ...]
     wiggled: tuple[tuple[Array | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many elements of an input are judged.
+
+    Args:
+        singly: where each element needs a ladder of its own.
+        together: where all elements share one ladder, as in elementwise functions.
+    """
+
+    singly: int
+    together: int
 
 
 @dataclass(frozen=True)
@@ -74,10 +86,10 @@ def take_gradients(point: Point, generator: np.random.Generator) -> Gradients:
     return Gradients(cotangents, raw, tuple(wiggled))
 
 
-def judge_input(point: Point, k: int, gradients: Gradients, limit: int, generator: np.random.Generator) -> Outcome:
+def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, generator: np.random.Generator) -> Outcome:
     """Compares the gradient of input `k`, which must not be empty, with numeric derivatives.
 
-    At most `limit` elements are differentiated one by one; when they can be moved together, many more are.
+    The limits bound how many elements are differentiated.
     """
     values = point.values(k)
     steps = ladder_steps(point.forward_eps)
@@ -85,19 +97,20 @@ def judge_input(point: Point, k: int, gradients: Gradients, limit: int, generato
     owner = owners(point, k)
     if owner is not None and not is_elementwise(point, k, owner, room):
         owner = None
-    elements = sample_elements(values.size, limit if owner is None else _ELEMENTWISE_LIMIT, generator)
+    elements = sample_elements(values.size, limits.singly if owner is None else limits.together, generator)
     analytic = _stack(gradients.raw, k, values)
     tolerance = _tolerance(point, k, gradients, analytic)
     noise = measure_noise(point, k, room, generator)
     columns = _measure(point, k, elements, owner, steps, noise, "typical")
     comparison = _compare(columns, gradients, analytic, tolerance)
     for reach in _other_reaches(point, k, room, comparison):
-        noise = np.maximum(noise, measure_noise(point, k, measure_room(values, point.subject.domain[k], reach), generator))
-        columns = _measure(point, k, elements, owner, steps, noise, reach)
+        own_noise = measure_noise(point, k, measure_room(values, point.subject.domain[k], reach), generator)
+        columns = _measure(point, k, elements, owner, steps, own_noise, reach)
         comparison = _sharper(comparison, _compare(columns, gradients, analytic, tolerance))
     sensitivity = comparison.smallest_error_seen()
     shift = None
     if owner is None:
+        comparison = excuse_ties(point, k, comparison, room, gradients.cotangents, generator)
         projector = Projector(point, k, room, noise, steps, analytic, gradients.cotangents, tolerance)
         found, shift, seen = _project(projector, elements, comparison, generator)
         sensitivity = min(sensitivity, seen)
@@ -106,27 +119,6 @@ def judge_input(point: Point, k: int, gradients: Gradients, limit: int, generato
             comparison = _joined(comparison, _compare(columns, gradients, analytic, tolerance))
     missing = all(row[k] is None for row in gradients.raw)
     return Outcome(k, comparison, values.size, owner, shift, sensitivity, missing)
-
-
-def fit_gradient(gradient: Array | None, shape: tuple[int, ...]) -> FloatArray | None:
-    """Gives a gradient in its input's shape: None becomes zeros, an unsummed one is summed; else None."""
-    if gradient is None:
-        return np.zeros(shape)
-    axes = summed_axes(gradient.shape, shape)
-    if axes is None or not (is_floating(gradient.dtype) or gradient.dtype.kind in "iub"):
-        return None
-    return np.asarray(as_float64(gradient).sum(axis=axes)).reshape(shape)
-
-
-def summed_axes(given: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Gives the axes of `given` to sum over to undo a broadcast from `wanted`; None if it is no broadcast of it."""
-    lead = len(given) - len(wanted)
-    if lead < 0:
-        return None
-    pairs = list(zip(given[lead:], wanted, strict=True))
-    if any(have != want and want != 1 for have, want in pairs):
-        return None
-    return tuple(range(lead)) + tuple(lead + axis for axis, (have, want) in enumerate(pairs) if have != want)
 
 
 def _stack(rows: Sequence[tuple[Array | None, ...]], k: int, values: FloatArray) -> FloatArray:
@@ -175,7 +167,7 @@ def _other_reaches(point: Point, k: int, room: Room, comparison: Comparison) -> 
 
 
 def _sharper(first: Comparison, second: Comparison) -> Comparison:
-    """Takes each element from the comparison with the smaller bars; where the two contradict each other, from neither."""
+    """Takes each element from the comparison with the smaller bars; where the two contradict each other, neither."""
     better = second.bar.max(axis=0, initial=0.0) < first.bar.max(axis=0, initial=0.0)
     better &= (second.status <= Status.UNSURE) & (first.status <= Status.UNSURE)
     better |= (second.status > Status.UNSURE) & (first.status == Status.UNSURE)
@@ -192,9 +184,20 @@ def _sharper(first: Comparison, second: Comparison) -> Comparison:
         np.where(better, second.high, first.high),
         np.where(torn, np.maximum(bar, gap), bar),
         np.where(better, second.allowance, first.allowance),
-        np.where(torn, int(Status.UNSURE), status),
+        np.where(torn | _flat_only(better, first, second), int(Status.UNSURE), status),
         np.where(better, second.kink, first.kink),
     )
+
+
+def _flat_only(better: BoolArray, first: Comparison, second: Comparison) -> BoolArray:
+    """Finds elements called wrong only because the chosen ladder saw no change at all.
+
+    Such a ladder may be too fine to feel the function; what the other one sees then speaks against a fault.
+    """
+    flat_first = (first.low == 0).all(axis=0) & (first.high == 0).all(axis=0)
+    flat_second = (second.low == 0).all(axis=0) & (second.high == 0).all(axis=0)
+    first_alone = ~better & flat_first & first.wrong & ~second.wrong
+    return np.asarray(first_alone | (better & flat_second & second.wrong & ~first.wrong))
 
 
 def _joined(first: Comparison, second: Comparison) -> Comparison:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from gradcheck.dtypes import FloatArray, as_float64, is_floating
 from gradcheck.protocol import Subject
 
-_Change = Callable[[FloatArray, np.random.Generator], FloatArray]
+# Text, because naming np.random at import time loads it.
+_Change: TypeAlias = "Callable[[FloatArray, np.random.Generator], FloatArray]"
 
 
 def vary_inputs(

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcheck import check
+
+X = np.array([[0.3, -1.2, 2.0, 0.9], [1.1, -0.4, 0.7, -0.2], [0.5, 1.3, -0.8, 0.1], [-1.6, 0.6, 1.9, -0.7]])
+
+
+def zero_last(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+    gradient = cotangents[0] * np.cos(inputs[0])
+    gradient.flat[-2:] = 0
+    return (gradient,)
+
+
+@pytest.mark.parametrize(
+    ("forward", "vjp", "inputs", "cause"),
+    [
+        (np.sin, lambda i, o, c: (3 * c[0] * np.cos(i[0]),), (X,), "yours is 3 times the derivative everywhere"),
+        (np.sin, lambda i, o, c: (-c[0] * np.cos(i[0]),), (X,), "yours has the opposite sign everywhere"),
+        (np.sin, lambda i, o, c: (0 * c[0],), (X,), "yours is zero everywhere; the gradient is never computed"),
+        (np.sin, lambda i, o, c: (np.nan * c[0],), (X,), "yours is not finite there"),
+        (
+            lambda x: x.mean(),
+            lambda i, o, c: (np.full(i[0].shape, c[0]),),
+            (X,),
+            "yours is 16 times too large everywhere: a sum where a mean is meant does this",
+        ),
+        (
+            lambda x, b: x + b,
+            lambda i, o, c: (c[0] + 0, c[0].mean(0)),
+            (X, X[0].copy()),
+            "yours is 4 times too small everywhere: a mean where a sum is meant does this",
+        ),
+        (
+            lambda a, b: a @ b,
+            lambda i, o, c: (i[1] @ c[0].T + 0, i[0].T @ c[0]),
+            (X, X[::-1].copy()),
+            "yours is the transpose of the derivative",
+        ),
+        (
+            lambda a, b: a * b,
+            lambda i, o, c: (c[0] * i[0], c[0] * i[0]),
+            (X, X + 1),
+            "yours is the gradient of 'b'",
+        ),
+        (np.square, lambda i, o, c: (2 * c[0] * np.abs(i[0]),), (X,), "wrong exactly where x1 < 0"),
+        (np.sin, lambda i, o, c: (np.cos(i[0]),), (X,), "yours does not change with the cotangent; multiply by it"),
+        (np.sin, lambda i, o, c: (abs(c[0]) * np.cos(i[0]),), (X,), "wrong exactly where the cotangent is negative"),
+        (np.sin, zero_last, (X,), "only the last 2 elements are wrong"),
+        (
+            np.exp,
+            lambda i, o, c: (c[0] * np.exp(i[0].astype(np.float32)).astype(np.float64),),
+            (X,),
+            "yours differs by float32's rounding: the backward computes in float32 somewhere",
+        ),
+    ],
+)
+def test_a_pattern_is_named(forward: Any, vjp: Any, inputs: Any, cause: str) -> None:
+    names = ["x1"] if len(inputs) == 1 else None
+    findings = check(forward, vjp, inputs, names=names, vary=False).findings
+    value = next(finding for finding in findings if finding.check == "vjp value")
+    assert value.cause is not None
+    assert value.cause.startswith(cause)
+
+
+def test_a_fault_without_a_pattern_has_no_cause() -> None:
+    findings = check(np.sin, lambda i, o, c: (c[0] * np.cosh(i[0]),), (X,)).findings
+    assert findings[0].cause is None

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcheck import check
+
+X = np.array([[0.3, -1.2, 2.0], [1.1, -0.4, 0.7]])
+
+
+def vjp(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+    return (cotangents[0] * np.cos(inputs[0]),)
+
+
+def found(jvp: Any, rule: Any = vjp) -> dict[str, str]:
+    return {finding.check: finding.message for finding in check(np.sin, rule, (X,), jvp=jvp, names=["x"]).findings}
+
+
+def test_a_right_jvp_passes() -> None:
+    assert found(lambda i, t: t[0] * np.cos(i[0])) == {}
+
+
+def test_a_jvp_off_by_a_thousandth_is_found() -> None:
+    message = found(lambda i, t: t[0] * np.cos(i[0]) * 1.001)["jvp value"]
+    assert "jvp of 'x': wrong in 6 of 6 output elements" in message
+
+
+def test_a_jvp_below_the_error_bars_is_found_against_vjp() -> None:
+    message = found(lambda i, t: t[0] * np.cos(i[0]) * (1 + 5e-10))["transpose"]
+    assert "expected <J u, v> = <u, J^T v>" in message
+
+
+def test_a_jvp_that_raises_or_has_another_shape_is_found() -> None:
+    def broken(inputs: Any, tangents: Any) -> Any:
+        raise RuntimeError("no rule")
+
+    assert "expected a tangent per output, got RuntimeError: no rule" in found(broken)["jvp raises"]
+    assert "tangents of shape [()] for outputs of shape [(2, 3)]" in found(lambda i, t: t[0].sum())["jvp raises"]
