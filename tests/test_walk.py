@@ -11,7 +11,7 @@ import opsdk
 from opsdk.define.op import REGISTRY
 
 ROOT = Path(__file__).parent.parent
-ASIDES = {"seed_of", "_send"}  # make the ones, add a contribution: called on the way, not part of it
+ASIDES = {"seed_of", "_send", "_slots"}  # the ones, the sums, the slots: called on the way, not part of it
 
 
 def functions_called(action):

@@ -75,12 +75,23 @@ def run(
     captured: dict[int, Any] = {}
     visited: list[GradNode] = []
     step = algebra.step
-    for position, root in enumerate(roots):
+    for position, root in enumerate(roots[1:], 1):
         _send(root._edge or (root, -1), seeds[position], pending, queue, leaves, algebra)
-    while queue:
-        node = heappop(queue)[1]
+    edges: Sequence[Any] = (roots[0]._edge or (roots[0], -1),)
+    gradients: Sequence[Any] = seeds
+    while True:
+        if len(edges) == 1 and not queue and edges[0] is not None and edges[0][1] >= 0 and gradients[0] is not None:
+            node, index = edges[0]  # a chain: there is only one place to go, and nothing to wait for
+            cotangents = _slots(node, index, gradients[0])
+        else:
+            for edge, value in zip(edges, gradients):  # noqa: B905 - `step` gives one gradient an edge
+                if edge is not None and value is not None:
+                    _send(edge, value, pending, queue, leaves, algebra)
+            if not queue:
+                break
+            node = heappop(queue)[1]
+            cotangents = pending.pop(node)
         visited.append(node)
-        cotangents = pending.pop(node)
         if node.hooks is not None:
             for index, hooks in node.hooks.items():
                 if cotangents[index] is not None:
@@ -89,9 +100,8 @@ def run(
             for index, value in enumerate(cotangents):
                 if value is not None and (node, index) in wanted:
                     captured[wanted[node, index]] = value
-        for edge, value in zip(node.edges, step(node, cotangents)):  # noqa: B905 - `step` gives one gradient an edge
-            if edge is not None and value is not None:
-                _send(edge, value, pending, queue, leaves, algebra)
+        edges = node.edges
+        gradients = step(node, cotangents)
     if not retain_graph:
         for node in visited:
             node.saved = None
@@ -112,15 +122,20 @@ def _send(
         key = id(target)
         leaves[key] = (target, algebra.add(leaves[key][1], value) if key in leaves else value)
     elif target not in pending:
-        if target.outputs is None:
-            pending[target] = [value]
-        else:
-            pending[target] = slots = [None] * len(target.outputs)
-            slots[index] = value
+        pending[target] = _slots(target, index, value)
         heappush(queue, (-target.sequence, target))
     else:
         slots = pending[target]
         slots[index] = value if slots[index] is None else algebra.add(slots[index], value)
+
+
+def _slots(node: GradNode, index: int, value: Any) -> list[Any]:
+    """Returns the cotangents of a node's outputs, of which one has arrived."""
+    if node.outputs is None:
+        return [value]
+    slots: list[Any] = [None] * len(node.outputs)
+    slots[index] = value
+    return slots
 
 
 def run_backward(tensors: Sequence[Any], seeds: Sequence[Any], algebra: ArrayAlgebra, retain_graph: bool) -> None:
