@@ -1,0 +1,62 @@
+"""`python -m benchmarks`: measures ours and every installed peer, and writes what was found."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.cases import eager, import_time
+from benchmarks.peers import NAMES, OURS
+
+CASES = {"eager": eager, "import_time": import_time}
+PEERS = tuple(name for name in NAMES if name != OURS)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the named cases; returns 1 where a goal that was measured does not hold."""
+    options = parser().parse_args(arguments)
+    pythons = dict(options.python)
+    failed = False
+    for name in options.names or CASES:
+        case = CASES[name]
+        print(f"{name} …", file=sys.stderr, flush=True)
+        sections = case.run(options.rounds, options.seconds, tuple(options.peers), pythons)
+        text = report.page(case.TITLE, sections)
+        print(text)
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            (options.out / f"{name}.md").write_text(text, encoding="utf-8")
+        failed |= any(judged.verdict == "no" for section in sections for judged in section.judged)
+    return int(failed)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the options of the command."""
+    made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    made.add_argument("names", nargs="*", choices=[[], *CASES], metavar="NAME", help=f"of {', '.join(CASES)}; all")
+    made.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS, help="peers to compare with; all")
+    made.add_argument(
+        "--python",
+        action="append",
+        type=_interpreter,
+        default=[],
+        metavar="PEER=PATH",
+        help="interpreter that has a peer; also OPSDK_BENCH_<PEER>_PYTHON",
+    )
+    made.add_argument("--out", type=Path, help="folder for one page of Markdown per case")
+    made.add_argument("--rounds", type=int, default=15, help="samples of each subject")
+    made.add_argument("--seconds", type=float, default=0.05, help="about how long one sample takes")
+    return made
+
+
+def _interpreter(text: str) -> tuple[str, str]:
+    name, separator, path = text.partition("=")
+    if not separator or name not in NAMES:
+        raise argparse.ArgumentTypeError(f"expected PEER=PATH with a peer of {', '.join(NAMES)}, got {text!r}")
+    return name, path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

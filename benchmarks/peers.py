@@ -1,0 +1,115 @@
+"""Peers: the frameworks, each in a process under the interpreter that has it, or named as missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = "opsdk"
+NAMES = (OURS, "torch", "jax", "paddle")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A peer that could not be measured, and why."""
+
+    name: str
+    reason: str
+
+
+class Peer:
+    """One running worker.
+
+    Args:
+        name: the framework.
+        python: the interpreter that has it.
+
+    Raises:
+        RuntimeError: the interpreter cannot be started, or lacks the framework.
+    """
+
+    def __init__(self, name: str, python: str) -> None:
+        self.name = name
+        command = [python, "-m", "benchmarks.worker", f"{name}_relu"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "0", "GLOG_minloglevel": "2"}
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,
+                env=environment,
+                text=True,
+            )
+        except OSError as error:
+            raise RuntimeError(f"{name}: {python} cannot be started: {error.strerror}") from error
+        answer = self._answer()
+        if "error" in answer:
+            self.close()
+            raise RuntimeError(f"{name}: {answer['error']}")
+        self.version: str = answer["version"]
+        self.subjects: list[dict] = answer["subjects"]
+
+    def sample(self, subject: str, work: str, seconds: float) -> float:
+        """Returns one sample: seconds per call.
+
+        Raises:
+            RuntimeError: the statement raised, or the worker died.
+        """
+        request = {"name": subject, "work": work, "seconds": seconds}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = self._answer()
+        if "error" in answer:
+            raise RuntimeError(f"{subject}, {work}: {answer['error']}")
+        return float(answer["seconds"])
+
+    def close(self) -> None:
+        """Ends the worker."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def _answer(self) -> dict:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else {"error": "the worker ended without an answer"}
+
+
+def interpreters(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the interpreter per framework: given, or named in `OPSDK_BENCH_<NAME>_PYTHON`, or this one."""
+    return {
+        name: given.get(name) or os.environ.get(f"OPSDK_BENCH_{name.upper()}_PYTHON") or sys.executable
+        for name in NAMES
+    }
+
+
+def start(wanted: tuple[str, ...], given: Mapping[str, str]) -> tuple[list[Peer], list[Missing]]:
+    """Starts the workers of ours and of every wanted peer that is installed.
+
+    Args:
+        wanted: names of peers; ours is always among them.
+        given: interpreters by name.
+    """
+    pythons = interpreters(given)
+    running: list[Peer] = []
+    missing: list[Missing] = []
+    for name in NAMES:
+        if name != OURS and name not in wanted:
+            missing.append(Missing(name, "not asked for"))
+            continue
+        try:
+            running.append(Peer(name, pythons[name]))
+        except RuntimeError as error:
+            missing.append(Missing(name, str(error).removeprefix(f"{name}: ")))
+    return running, missing

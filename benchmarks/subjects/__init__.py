@@ -1,0 +1,1 @@
+"""Subjects: the same work written in each framework, as statements that `timeit` can run."""

@@ -1,0 +1,8 @@
+"""The command line as `python -m opsdk`."""
+
+from __future__ import annotations
+
+from opsdk.ship.cli import main
+
+if __name__ == "__main__":
+    main()

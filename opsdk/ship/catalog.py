@@ -1,0 +1,128 @@
+"""Facts about registered ops: what `list`, `show` and reports say about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdk.core.origin import shorten
+from opsdk.define.op import REGISTRY, Op
+from opsdk.define.opdef import OpDef
+from opsdk.ship.discover import Provider
+from opsdk.ship.table import Column, render
+
+UNLIMITED = "∞"
+_DEEPEST = 8  # a chain of hand-written backwards longer than this is counted no further
+
+COLUMNS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of `opsdk list`."""
+
+    op: str
+    provider: str
+    rows: tuple[str, ...]
+    order: str
+    where: str
+
+
+def entries(providers: list[Provider]) -> list[Entry]:
+    """Returns one entry per registered op, gradient ops apart, sorted by name."""
+    versions = {provider.namespace: f"{provider.name} {provider.version}" for provider in providers}
+    return [
+        Entry(
+            op=op.opdef.name,
+            provider=versions.get(op.opdef.schema.namespace, op.opdef.schema.namespace),
+            rows=rows_of(op.opdef),
+            order=order_of(op.opdef),
+            where=str(op.opdef.origin),
+        )
+        for op in REGISTRY
+        if op.opdef.gradient_of is None
+    ]
+
+
+def table_of(found: list[Entry], width: int) -> str:
+    """Returns the table of `opsdk list --table`."""
+    return render(COLUMNS, [(e.op, e.provider, " ".join(e.rows), e.order) for e in found], width)
+
+
+def rows_of(opdef: OpDef) -> tuple[str, ...]:
+    """Returns the languages of an op's rows, each once, in the order they came; `cuda` where that is the place."""
+    names = [row.language if row.key.place == "cpu" else row.key.place for row in opdef.kernels]
+    return tuple(dict.fromkeys(names))
+
+
+def order_of(opdef: OpDef) -> str:
+    """Returns how often an op can be differentiated: `none`, a number, or ∞."""
+    count = 0
+    current = opdef
+    while count < _DEEPEST:
+        if current.is_composite:
+            return UNLIMITED
+        if current.grad is None:
+            return str(count) if count else "none"
+        current = current.grad.op.opdef
+        count += 1
+    return UNLIMITED
+
+
+def derivative_of(opdef: OpDef) -> str:
+    """Returns in words where an op's derivative comes from."""
+    if opdef.grad is None:
+        return "derived from the ops that it is made of" if opdef.is_composite else "none"
+    gradient = opdef.grad.op.opdef
+    if gradient.is_composite:
+        kind = "made of registered ops"
+    else:
+        kind = "hand-written, opaque" if gradient.grad is None else "hand-written, with a backward of its own"
+    wrong = "; a surrogate, declared to differ from the derivative" if opdef.traits.surrogate else ""
+    return f"{gradient.name}, {kind}{wrong}"
+
+
+def saves_of(opdef: OpDef) -> str:
+    """Returns what the forward keeps for the backward, by name."""
+    if opdef.grad is None:
+        return "nothing"
+    schema = opdef.schema
+    names = {
+        "input": [schema.input_names[i] for i in opdef.grad.saves("input")],
+        "output": [schema.output_names[i] for i in opdef.grad.saves("output")],
+    }
+    parts = [f"{kind} {name}" for kind, found in names.items() for name in found]
+    return ", ".join(parts) or "nothing"
+
+
+def show(op: Op) -> str:
+    """Returns the page of `opsdk show`."""
+    opdef = op.opdef
+    lines = [
+        ("schema", str(opdef.schema)),
+        ("where", where(op)),
+        ("about", (opdef.doc or "").strip().partition("\n")[0]),
+        ("saves", saves_of(opdef)),
+        ("backward", derivative_of(opdef)),
+        ("order", order_of(opdef)),
+        ("declared", _declared(opdef)),
+    ]
+    lines += [("row", f"{row}  {row.origin}") for row in opdef.kernels]
+    if opdef.grad is not None:
+        gradient = opdef.grad.op.opdef
+        lines += [("gradient", f"{row}  {row.origin}") for row in gradient.kernels]
+    return "\n".join([opdef.name, *(f"  {label:<9} {text}" for label, text in lines if text)])
+
+
+def where(op: Op) -> str:
+    """Returns `path:line` of an op's definition."""
+    origin = op.opdef.origin
+    return f"{shorten(origin.file)}:{origin.line}"
+
+
+def _declared(opdef: OpDef) -> str:
+    traits = opdef.traits
+    parts = [f"nondifferentiable {', '.join(traits.nondifferentiable)}"] if traits.nondifferentiable else []
+    parts += [f"{name} in [{low}, {high}]" for name, (low, high) in traits.domain.items()]
+    parts += [] if traits.deterministic else ["not deterministic"]
+    parts += ["linear"] if traits.linear else []
+    return "; ".join(parts)

@@ -1,0 +1,48 @@
+"""The report of `opsdk check` as one offline page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import opsdk
+from opsdk.ship import check_text, page
+from opsdk.ship.check_result import Checked
+from opsdk.ship.environment import facts, rendered
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def render(checked: Sequence[Checked], text: str) -> str:
+    """Returns the page.
+
+    Args:
+        checked: one entry per op.
+        text: the report as it was printed; it closes the page.
+    """
+    failed = sum(one.verdict == "fail" for one in checked)
+    title = f"opsdk check: {failed} of {len(checked)} ops failed" if failed else f"opsdk check: {len(checked)} ops"
+    titles = [column.title for column in check_text.COLUMNS]
+    numbers = [i for i, column in enumerate(check_text.COLUMNS) if column.right]
+    body = [
+        f"<h1>{title}</h1>",
+        page.paragraph(f"opsdk {opsdk.__version__}, seed {checked[0].report.seed if checked else 0}.", "soft"),
+        page.table(titles, [check_text.row(one) for one in checked], numbers),
+    ]
+    for one in checked:
+        body.append(page.heading(one.report.op, one.report.op.replace("::", "--")))
+        if one.findings:
+            body.append(page.code(plain("\n".join(check_text.failure(one)))))
+        elif one.verdict == "inconclusive":
+            body.append(page.code(plain("\n".join(check_text.unsure(one)))))
+        body.append(page.code("\n".join(check_text.details(one))))
+    body += [page.heading("As printed"), page.code(plain(text))]
+    body += [page.heading("Environment"), page.code(rendered(facts(exercise=False)))]
+    return page.page(title, body)
+
+
+def plain(text: str) -> str:
+    """Returns text without a terminal's escape sequences."""
+    return _ESCAPES.sub("", text)
+
+

@@ -1,0 +1,148 @@
+"""The report of `opsdk check` as text: a row per op, a block per failure, the summary and the next command last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import opsdk
+from opsdk.ship.catalog import rows_of
+from opsdk.ship.check_result import Checked
+from opsdk.ship.environment import cores, version_of
+from opsdk.ship.table import Column
+from opsdk.ship.table import render as render_table
+from opsdk.ship.terminal import painted, verdict_word
+
+COLUMNS = (
+    Column("op"),
+    Column("rows", drop=1),
+    Column("verdict"),
+    Column("worst rel. error", right=True),
+    Column("sees down to", right=True, drop=2),
+    Column("time", right=True),
+)
+
+
+def render(
+    checked: Sequence[Checked],
+    *,
+    seconds: float,
+    seed: int,
+    width: int,
+    quiet: bool,
+    verbose: bool,
+    targets: Sequence[str],
+) -> str:
+    """Returns the whole report.
+
+    Args:
+        checked: one entry per op.
+        seconds: wall time of all.
+        seed: of the run.
+        width: columns of the terminal.
+        quiet: failures and the summary only.
+        verbose: also what was tried on each op that passes.
+        targets: as typed, for the next command.
+    """
+    blocks: list[str] = []
+    if not quiet:
+        blocks += [f"{_head(checked, seed)}\n{table(checked, width)}"]
+    blocks += ["\n".join(failure(one)) for one in checked if one.report.findings]
+    blocks += ["\n".join(unsure(one)) for one in checked if one.verdict == "inconclusive"]
+    if verbose:
+        blocks += ["\n".join(details(one)) for one in checked]
+    blocks.append("\n".join(_last_lines(checked, seconds, targets, verbose)))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def table(checked: Sequence[Checked], width: int) -> str:
+    """Returns one line per op."""
+    return render_table(COLUMNS, [row(one) for one in checked], width)
+
+
+def failure(one: Checked) -> list[str]:
+    """Returns the block of a failing op: each finding's sentence, then labelled lines."""
+    from opsdk.verify.report import notes_of
+
+    lines = []
+    for position, finding in enumerate(one.findings):
+        lines.append(f"{painted('FAIL')} {finding.message}")
+        notes = [*notes_of(finding, one.report), ("code", f"{finding.code}   opsdk explain {finding.code}")]
+        lines += [f"  {label:<8} {_one_line(text)}" for label, text in notes if position == 0 or label != "passed"]
+    return lines
+
+
+def unsure(one: Checked) -> list[str]:
+    """Returns the block of an op that could not be judged."""
+    lines = [f"{painted('inconclusive')} {one.report.op}"]
+    reasons = one.report.coverage.inconclusive or one.report.coverage.skipped or ("nothing could be judged",)
+    return [*lines, *(f"  {'unsure':<8} {reason}" for reason in reasons)]
+
+
+def details(one: Checked) -> list[str]:
+    """Returns what was looked at: rows, checks, samples, what was left out."""
+    coverage = one.report.coverage
+    lines = [f"{one.report.op}  {one.op.opdef.origin}"]
+    for row in one.report.rows:
+        text = f"{row.op}[{row.row}] {verdict_word(row.verdict)}"
+        lines.append(f"  {'row':<8} {text}{f', {row.note}' if row.note else ''}")
+    lines.append(f"  {'checks':<8} {', '.join(coverage.checks)}; {coverage.tested} gradient elements judged")
+    for label, entries in (("sample", coverage.samples), ("skipped", coverage.skipped), ("note", coverage.notes)):
+        lines += [f"  {label:<8} {entry}" for entry in entries]
+    return lines
+
+
+def summary(checked: Sequence[Checked], seconds: float) -> str:
+    """Returns the line that answers the question."""
+    words = (("fail", "failed"), ("inconclusive", "inconclusive"), ("pass", "passed"))
+    counts = [(sum(one.verdict == verdict for one in checked), word) for verdict, word in words]
+    listed = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing checked"
+    return f"{listed} in {seconds:.1f} s"
+
+
+def _last_lines(checked: Sequence[Checked], seconds: float, targets: Sequence[str], verbose: bool) -> list[str]:
+    skipped = sum(row.verdict == "skipped" for one in checked for row in one.report.rows)
+    lines = [summary(checked, seconds) + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
+    failed = next((one for one in checked if one.findings), None)
+    if failed is not None:
+        lines.append(f"next: {failed.findings[0].repro}")
+    elif not verbose:
+        lines.append(f"next: opsdk check {' '.join(map(_quoted, targets))} -v")
+    return lines
+
+
+def _quoted(target: str) -> str:
+    return f"'{target}'" if set(target) & set(" []()*?") else target
+
+
+def _head(checked: Sequence[Checked], seed: int) -> str:
+    rows = sum(len(one.report.rows) for one in checked)
+    count = len(checked)
+    return (
+        f"opsdk {opsdk.__version__} · {count} op{'' if count == 1 else 's'}, {rows} rows · judged in float64 · "
+        f"seed {seed} · numpy {version_of('numpy')} · {cores()} cores"
+    )
+
+
+def row(one: Checked) -> tuple[str, ...]:
+    """Returns the cells of one op's line."""
+    rows = one.report.rows
+    return (
+        one.report.op,
+        " ".join(rows_of(one.op.opdef)),
+        verdict_word(one.verdict),
+        _number([row.worst_error for row in rows]),
+        _number([row.sees_down_to for row in rows]),
+        f"{one.report.seconds:.2f} s",
+    )
+
+
+def _number(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return f"{max(known):.0e}" if known else "–"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split("\n"))
+
+

@@ -1,0 +1,68 @@
+"""The page of the demonstration: what was written, proven, caught and trained, in one offline file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsdk.ship import page
+from opsdk.ship.demo import source
+from opsdk.ship.demo.chart import Curve, key, line_chart
+from opsdk.ship.demo.claims import Claim
+from opsdk.ship.demo.record import Epoch, Run
+from opsdk.ship.environment import facts, rendered
+
+TITLES = ("mode", "relu", "row", "train loss", "test accuracy", "seconds")
+
+
+def cells(run: Run) -> tuple[str, ...]:
+    """Returns a run's line of the table."""
+    last = run.last
+    return run.mode, run.relu, run.row, f"{last.loss:.6f}", f"{last.accuracy:.4f}", f"{run.seconds:.2f}"
+
+
+def alike(runs: Sequence[Run]) -> list[tuple[str, Run]]:
+    """Returns one run of each group with the same history, under the names of all of the group."""
+    groups: dict[tuple[Epoch, ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.epochs, []).append(run)
+    return [
+        (f"all {len(held)} runs" if len(held) == len(runs) > 1 else "; ".join(run.name for run in held), held[0])
+        for held in groups.values()
+    ]
+
+
+def render(runs: Sequence[Run], claims: Sequence[Claim], proof: str, caught: str) -> str:
+    """Returns the page.
+
+    Args:
+        runs: all trainings.
+        claims: what was asserted about them.
+        proof: the report on the right ReLU.
+        caught: the report on the wrong one.
+    """
+    groups = alike(runs)
+    losses = [Curve(name, tuple(epoch.loss for epoch in run.epochs)) for name, run in groups]
+    accuracies = [Curve(name, tuple(epoch.accuracy for epoch in run.epochs)) for name, run in groups]
+    body = [
+        "<h1>One ReLU, written in Python, in two runtimes</h1>",
+        page.paragraph("A forward and a backward, as NumPy functions and as Numba kernels; proven, then trained with."),
+        page.heading("What holds"),
+        page.table(("claim", "holds", "evidence"), [(c.text, "yes" if c.holds else "no", c.evidence) for c in claims]),
+        page.heading("Training: digits of 8 × 8 pixels, 64-100-10, cross entropy, SGD"),
+        page.table(TITLES, [cells(run) for run in runs], numbers=(3, 4, 5)),
+        key(losses),
+        '<div class="charts">',
+        line_chart("Training loss by epoch", losses),
+        line_chart("Test accuracy by epoch", accuracies, percent=True),
+        "</div>",
+        page.paragraph("Runs whose losses and accuracies are equal in every epoch are drawn as one curve.", "soft"),
+        page.heading("The op"),
+        page.code(source.RELU),
+        page.code(proof),
+        page.heading("The same op with one character too many, caught"),
+        page.code(source.WRONG),
+        page.code(caught),
+        page.heading("Environment"),
+        page.code(rendered(facts(exercise=False))),
+    ]
+    return page.page("opsdk demo: one ReLU in two runtimes", body)

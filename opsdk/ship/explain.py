@@ -1,0 +1,52 @@
+"""What each error code means, offline."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+
+from opsdk.core import errors
+from opsdk.core.errors import OpsdkError, TargetError
+from opsdk.ship import explain_define, explain_run, explain_ship
+from opsdk.ship.loading import BrokenDefinitionError
+
+TEXTS = {**explain_define.TEXTS, **explain_run.TEXTS, **explain_ship.TEXTS}
+
+
+@dataclass(frozen=True)
+class Code:
+    """One error code: the class that carries it and that class's own sentence."""
+
+    code: str
+    error: str
+    sentence: str
+
+
+def codes() -> dict[str, Code]:
+    """Returns every code that opsdk gives to its errors."""
+    classes = [*vars(errors).values(), BrokenDefinitionError]
+    found = {
+        cls.default_code: Code(cls.default_code, cls.__name__, (inspect.getdoc(cls) or "").partition("\n")[0])
+        for cls in classes
+        if inspect.isclass(cls) and issubclass(cls, OpsdkError) and cls is not OpsdkError
+    }
+    compile_error = errors.CompileError.__name__
+    found["OP411"] = Code("OP411", compile_error, "A Numba row is Python that Numba cannot compile.")
+    return found
+
+
+def explained(code: str) -> str:
+    """Returns the page of `opsdk explain`.
+
+    Raises:
+        TargetError: there is no such code.
+    """
+    wanted = code.strip().upper()
+    known = codes()
+    if wanted not in known:
+        raise TargetError(f"explain: expected an error code, got {code!r}; codes: {', '.join(sorted(known))}")
+    entry = known[wanted]
+    text = TEXTS.get(wanted, "")
+    body = "\n\n" + textwrap.dedent(text).strip("\n") if text else ""
+    return f"{entry.code} {entry.error}: {entry.sentence}{body}"

@@ -1,0 +1,97 @@
+"""Explanations of the codes OP2xx: calling an op, differentiating, running a Program."""
+
+from __future__ import annotations
+
+TEXTS = {
+    "OP201": """
+        The call, or what a callable returned, has too many or too few values. A backward returns one gradient per
+        differentiable input, in the inputs' order, or a dict by input name.
+
+          wrong   return dy * w                  two differentiable inputs, one value
+          right   return dy * w, dy * x          or {"x": dy * w, "w": dy * x}
+        """,
+    "OP202": """
+        A kernel returned another dtype than the infer rule says, or a value's dtype is not supported. NumPy promotes:
+        float32 times a float64 array is float64.
+
+          wrong   return x * np.array(0.5)
+          right   return x * x.dtype.type(0.5)   or declare the dtype with an infer rule
+        """,
+    "OP203": """
+        Shapes do not fit one another, or not what was declared. A gradient has its input's shape; where an input was
+        broadcast, its gradient is the sum over the broadcast axes.
+
+          right   opsdk.sum_to(dw, w.shape)      or infer=opsdk.infer.broadcast, and opsdk sums
+        """,
+    "OP204": """
+        Attributes are checked against the schema before anything runs: `float` takes ints and floats, `int` no
+        floats, `int[]` a list of ints.
+        """,
+    "OP205": """
+        A kernel returns a NumPy array, or a tuple of them for several outputs; a backward also None where the input
+        was declared disconnected. Printing and forgetting to return is the usual cause.
+        """,
+    "OP206": """
+        A kernel changed one of its inputs in place. Others may still need that array: a later op, the backward.
+
+          either  x = x.copy()
+          or      declare it: f(Tensor(a!) x) -> Tensor(a!)
+        """,
+    "OP207": """
+        A kernel returned an input's own memory. A later change in place of one would change the other.
+
+          either  return x.copy()
+          or      declare it: f(Tensor(a) x) -> Tensor(a)
+        """,
+    "OP210": """
+        A gradient was asked for and the op has no backward. Zeros are never made up.
+
+          right   @clip01.backward
+                  def clip01_grad(x, dy): ...    the names say what is saved
+          or      nondifferentiable=("x",)       where the derivative is zero or meaningless
+        """,
+    "OP211": """
+        The backward is NumPy code, which opsdk cannot differentiate again. Three ways to a second derivative:
+
+          1       @relu_grad.backward            a backward of the backward, any NumPy
+          2       @relu.backward(composite=True) written with opsdk's own ops, any order
+          3       leave it out, and do not ask for create_graph=True
+        """,
+    "OP212": """
+        A backward reads a value that was changed in place after the forward saved it; its gradient would be wrong.
+        Change a copy, or change it after `backward()`.
+        """,
+    "OP213": """
+        The graph of this tensor was freed by an earlier `backward()`, or was never recorded: every input has
+        stop_gradient=True, or the calls ran under `no_grad`. `backward(retain_graph=True)` keeps the graph.
+        """,
+    "OP214": """
+        A tensor with stop_gradient=False is a leaf of the graph; changing it in place would change the function that
+        is being differentiated.
+
+          right   with opsdk.no_grad(): w.set_value(...)
+        """,
+    "OP215": "A hook takes the gradient and returns None, or a tensor of the same shape and dtype in its place.",
+    "OP216": """
+        One call got a dynamic tensor and a Program's variable. A Program is built from variables, constants and
+        arrays; feed the tensor's values when it runs.
+        """,
+    "OP220": """
+        No row of the op serves this place and dtype. The message lists the rows. `opsdk show OP` says where each is.
+        """,
+    "OP230": """
+        An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,
+        a missing input. The Block is left as it was.
+        """,
+    "OP231": "The message lists the nearest names. Names belong to one Program; a Scope holds values of runs.",
+    "OP232": """
+        The feed has one array per `static.data` that the fetched values need, under its name, with its dtype and a
+        shape that agrees in every dimension that was given a size.
+        """,
+    "OP233": "fetch_list holds variables of the Program that is run, or their names.",
+    "OP234": """
+        Parameters get their values from the startup program.
+
+          right   exe.run(startup)               once, before exe.run(main, ...)
+        """,
+}

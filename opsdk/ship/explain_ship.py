@@ -1,0 +1,38 @@
+"""Explanations of the codes OP3xx to OP5xx: proofs, builds, packages and files."""
+
+from __future__ import annotations
+
+TEXTS = {
+    "OP301": """
+        The backward was compared with a numerical derivative in float64 and differs from it by more than the error
+        that the comparison itself can make. The report names the input, one element, both values and, where exactly
+        one pattern fits, the cause. The usual ones: a sign, a missing factor, a mask with >= for >, a sum over
+        broadcast axes left out, a saved value overwritten.
+
+          next    the report's `rerun` line repeats just this check with the same seed
+        """,
+    "OP401": """
+        A row in a compiled language did not compile. The op's other rows still run: opsdk chooses among the rows
+        that serve a place and dtype, and the reference row always works.
+        """,
+    "OP411": """
+        Numba compiles a typed subset of Python. The first line of the message is Numba's own reason; its whole text
+        is the cause of the error. Often a variable is a number on one line and an array on another.
+
+          wrong   acc = 0.0
+                  for i in range(len(x)): acc += x[i]        x is 2-d, so x[i] is a row
+          right   for i in range(x.size): acc += x.flat[i]
+        """,
+    "OP501": """
+        Numba, cffi and the other frameworks are loaded only where they are needed. The message says which extra of
+        opsdk installs the one that is missing.
+        """,
+    "OP510": """
+        A TARGET is one of: relu.py (every op of the file), relu.py:relu, module:op, package, namespace::name, a bare
+        name, or the id that a finding prints. A loose file needs no package and no installation.
+        """,
+    "OP511": """
+        The file or module that defines the op raised while it was loaded, or is not Python. The message gives the
+        error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it.
+        """,
+}

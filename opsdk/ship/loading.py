@@ -1,0 +1,123 @@
+"""Loading a user's file or module, with errors that speak of the user's lines only."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from opsdk.core.errors import OpsdkError
+from opsdk.core.origin import PACKAGE_ROOT, shorten
+from opsdk.define.op import REGISTRY, Op
+
+
+class BrokenDefinitionError(OpsdkError, ImportError):
+    """A file or module that defines ops raised while it was loaded."""
+
+    default_code = "OP511"
+
+
+def load_file(path: Path) -> list[Op]:
+    """Runs a loose Python file as a module named after its stem, and returns the ops registered meanwhile.
+
+    Raises:
+        BrokenDefinitionError: the file does not parse, or raises.
+    """
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # as Python does for a script, so that the file's neighbours can be imported
+    return registered_by(lambda: _run(path.resolve()), shorten(str(path)))
+
+
+def load_module(name: str) -> tuple[ModuleType, list[Op]]:
+    """Imports a module, and returns it with the ops that it or a module below it defines.
+
+    Raises:
+        BrokenDefinitionError: the module raises.
+        ModuleNotFoundError: there is no such module.
+    """
+    if not is_module(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    registered_by(lambda: importlib.import_module(name), name)
+    module = sys.modules[name]
+    return module, [op for op in REGISTRY if _belongs(op.opdef.origin.module, name)]
+
+
+def is_module(name: str) -> bool:
+    """Whether a module of that name can be imported; the current folder counts, as it does for `python -m`."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()  # the file may be younger than what the import machinery remembers of its folder
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def registered_by(load: Callable[[], object], subject: str) -> list[Op]:
+    """Returns the ops that were registered, redefined or given a row while `load` ran.
+
+    Raises:
+        BrokenDefinitionError: `load` raised.
+    """
+    before = {op.opdef.name: (op.opdef, tuple(op.opdef.kernels)) for op in REGISTRY}
+    try:
+        load()
+    except Exception as error:
+        raise broken(error, subject) from error
+    found = []
+    for op in REGISTRY:
+        opdef, rows = before.get(op.opdef.name, (None, ()))
+        if op.opdef is not opdef or tuple(op.opdef.kernels) != rows:
+            found.append(op)
+    return found
+
+
+def broken(error: Exception, subject: str) -> BrokenDefinitionError:
+    """Returns the error of a definition that cannot be loaded: what was raised, and at which of the user's lines."""
+    if isinstance(error, SyntaxError):
+        place = f"{shorten(error.filename or subject)}:{error.lineno}"
+        source = (error.text or "").strip()
+    else:
+        frame = _user_frame(error)
+        place = f"{shorten(frame.filename)}:{frame.lineno}" if frame else ""
+        source = (frame.line or "").strip() if frame else ""
+    reason = error.msg if isinstance(error, SyntaxError) else str(error)
+    return BrokenDefinitionError(
+        f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}",
+        at=f"{place} | {source}" if source else place,
+    )
+
+
+def _user_frame(error: Exception) -> traceback.FrameSummary | None:
+    """Returns the last frame outside of opsdk and of Python's import machinery."""
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [f for f in frames if not f.filename.startswith(PACKAGE_ROOT) and not f.filename.startswith("<frozen")]
+    users = [f for f in users if not f.filename.endswith(("importlib/__init__.py", "importlib\\__init__.py"))]
+    return users[-1] if users else None
+
+
+def _run(path: Path) -> None:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    known = sys.modules.get(path.stem)
+    if known is None or getattr(known, "__file__", None) == str(path):
+        sys.modules[path.stem] = module  # dataclasses and compilers look a definition's module up there
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[path.stem]
+            raise
+    else:  # a file called like a module that is already there must not take its place
+        spec.loader.exec_module(module)
+
+
+def _belongs(module: str, name: str) -> bool:
+    return module == name or module.startswith(f"{name}.")

@@ -1,0 +1,40 @@
+import sys
+
+import pytest
+
+from benchmarks.peers import Peer, interpreters, start
+
+
+def test_ours_runs_in_a_process_and_answers_samples():
+    peer = Peer("opsdk", sys.executable)
+    try:
+        names = [subject["name"] for subject in peer.subjects]
+        assert names == ["opsdk NumPy pair", "opsdk built-in", "bare NumPy"]
+        assert all(subject["problem"] == "" for subject in peer.subjects)
+        assert peer.sample("bare NumPy", "forward", 0.001) > 0
+        with pytest.raises(RuntimeError, match="bare NumPy, nonsense: KeyError: 'nonsense'"):
+            peer.sample("bare NumPy", "nonsense", 0.001)
+    finally:
+        peer.close()
+
+
+def test_a_peer_that_is_not_installed_is_named_with_its_reason(tmp_path):
+    running, missing = start(("paddle",), {"paddle": str(tmp_path / "no-python")})
+    for peer in running:
+        peer.close()
+    reasons = {gone.name: gone.reason for gone in missing}
+    assert reasons["torch"] == reasons["jax"] == "not asked for"
+    assert reasons["paddle"].endswith("no-python cannot be started: No such file or directory")
+
+
+def test_an_interpreter_without_the_framework_is_missing():
+    with pytest.raises(RuntimeError, match=r"nothing: ModuleNotFoundError: No module named 'benchmarks\.subjects"):
+        Peer("nothing", sys.executable)
+
+
+def test_interpreters_come_from_the_option_then_the_environment_then_this_one(monkeypatch):
+    monkeypatch.setenv("OPSDK_BENCH_PADDLE_PYTHON", "/env/python")
+    monkeypatch.setenv("OPSDK_BENCH_TORCH_PYTHON", "/env/torch")
+    monkeypatch.delenv("OPSDK_BENCH_JAX_PYTHON", raising=False)
+    found = interpreters({"torch": "/given/python"})
+    assert (found["torch"], found["paddle"], found["jax"]) == ("/given/python", "/env/python", sys.executable)

@@ -1,0 +1,71 @@
+import numpy as np
+
+import opsdk
+from opsdk.ship import catalog
+
+
+def define(**options):
+    @opsdk.op(namespace="catalogued", **options)
+    def cube(x):
+        return x**3
+
+    return cube
+
+
+def test_the_order_counts_the_backwards_that_are_there():
+    cube = define()
+    assert catalog.order_of(cube.opdef) == "none"
+
+    @cube.backward
+    def cube_grad(x, dy):
+        return 3 * x**2 * dy
+
+    assert catalog.order_of(cube.opdef) == "1"
+
+    @cube_grad.backward
+    def cube_grad_grad(x, dy, ddx):
+        return 6 * x * dy * ddx, 3 * x**2 * ddx
+
+    assert catalog.order_of(cube.opdef) == "2"
+
+
+def test_an_op_made_of_ops_can_be_differentiated_without_end():
+    cube = define()
+
+    @cube.backward(composite=True)
+    def cube_grad(x, dy):
+        return dy * x * x * 3.0
+
+    assert catalog.order_of(cube.opdef) == "∞"
+    assert catalog.derivative_of(cube.opdef) == "catalogued::cube_grad, made of registered ops"
+
+
+def test_what_is_saved_is_named():
+    cube = define()
+    assert catalog.saves_of(cube.opdef) == "nothing"
+
+    @cube.backward
+    def cube_grad(x, y, dy):
+        return 3 * x**2 * dy
+
+    assert catalog.saves_of(cube.opdef) == "input x, output y"
+
+
+def test_declarations_and_surrogates_are_shown():
+    cube = define(domain={"x": (0.0, None)}, deterministic=False, linear=True, surrogate=True)
+
+    @cube.backward
+    def cube_grad(dy):
+        return dy
+
+    page = catalog.show(cube)
+    assert "declared  x in [0.0, None]; not deterministic; linear" in page
+    assert "a surrogate, declared to differ from the derivative" in page
+
+
+def test_rows_of_other_languages_are_listed_once():
+    cube = define()
+    cube.kernel("cpu", lambda x: x, language="numba", dtype=np.float32)
+    cube.kernel("cpu", lambda x: x, language="numba", dtype=np.float64)
+    cube.kernel("cuda", lambda x: x, language="numba")
+    assert catalog.rows_of(cube.opdef) == ("numpy", "numba", "cuda")

@@ -1,0 +1,150 @@
+import json
+
+import pytest
+
+from opsdk.verify.report import Row, VerifyReport
+
+NOT_JUDGED = """\
+import numpy as np
+import opsdk
+
+
+@opsdk.op
+def rounded(x):
+    if x.size:
+        raise ValueError("planted: no input is good enough")
+    return x
+"""
+
+
+def test_an_op_that_is_right_passes(run, right):
+    result = run("check", "good.py")
+    assert result.exit_code == 0, result.output
+    assert "good::clamp" in result.stdout
+    assert result.stdout.splitlines()[-2].startswith("1 passed in ")
+    assert result.stdout.splitlines()[-1] == "next: opsdk check good.py -v"
+
+
+def test_a_wrong_op_shows_input_cause_and_rerun(run, wrong):
+    result = run("check", "bad.py:clamp")
+    assert result.exit_code == 1, result.output
+    assert "FAIL op 'bad::clamp', gradient of 'x': wrong in " in result.stdout
+    assert "pattern  wrong exactly where x < 0" in result.stdout
+    assert "rerun    opsdk check 'bad.py:clamp[cpu,float64,numpy]::vjp.x' --seed 0" in result.stdout
+    assert "1 failed in " in result.stdout
+
+
+def test_a_findings_id_can_be_pasted_back(run, wrong):
+    result = run("check", "bad.py:clamp[cpu,float64,numpy]::vjp.x")
+    assert result.exit_code == 1, result.output
+    assert "gradient of 'x'" in result.stdout
+
+
+def test_an_id_whose_check_no_longer_fails_passes(run, wrong):
+    result = run("check", "bad.py:clamp[cpu,float64,numpy]::infer.y")
+    assert result.exit_code == 0, result.output
+
+
+def test_an_id_of_a_row_that_is_not_there_is_a_usage_error(run, right):
+    result = run("check", "good.py:clamp[cpu,float64,numba]::vjp.x")
+    assert result.exit_code == 2
+    assert "no row 'cpu,float64,numba'; good::clamp has numpy (cpu, *)" in result.stderr
+
+
+def test_a_gradient_op_is_judged_with_its_forward(run, wrong):
+    result = run("check", "bad.py:clamp_grad")
+    assert result.exit_code == 1
+    assert "op 'bad::clamp', gradient of 'x'" in result.stdout
+
+
+def test_several_ops_give_one_line_each_and_narration_on_stderr(run, right, wrong):
+    result = run("check", "good.py", "bad.py")
+    assert result.exit_code == 1
+    assert "1 failed, 1 passed in " in result.stdout
+    assert result.stderr.splitlines() == ["[1/2] good::clamp pass", "[2/2] bad::clamp fail"]
+
+
+def test_quiet_prints_failures_and_the_summary_only(run, right):
+    lines = run("check", "-q", "good.py").stdout.splitlines()
+    assert [line.partition(" in ")[0] for line in lines] == ["1 passed", "next: opsdk check good.py -v"]
+
+
+def test_verbose_says_what_was_tried(run, right):
+    result = run("check", "-v", "good.py")
+    assert "checks" in result.stdout
+    assert "gradient elements judged" in result.stdout
+    assert "good::clamp[cpu,float64,numpy] pass" in result.stdout
+
+
+def test_nothing_moves_off_a_terminal(run, wrong):
+    result = run("check", "bad.py")
+    assert "\x1b" not in result.output
+    assert "\r" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "status"), [((), 4), (("--strict",), 1), (("--allow-inconclusive",), 0)], ids=str
+)
+def test_an_op_that_cannot_be_judged_has_a_code_of_its_own(run, right, monkeypatch, options, status):
+    rows = (Row("good::clamp", "cpu,float64,numpy", "inconclusive"),)
+    report = VerifyReport("good::clamp", "inconclusive", rows=rows)
+    monkeypatch.setattr("opsdk.verify", lambda op, **options: report, raising=False)
+    result = run("check", "good.py", *options)
+    assert result.exit_code == status, result.output
+    assert "inconclusive good::clamp\n  unsure   nothing could be judged" in result.stdout
+
+
+def test_a_file_without_ops_is_not_a_pass(run, here):
+    (here / "empty.py").write_text("x = 1\n")
+    result = run("check", "empty.py")
+    assert result.exit_code == 5
+    assert result.stdout == ""
+    assert "nothing to check: empty.py defines no op" in result.stderr
+
+
+def test_json_goes_to_a_file_and_text_to_the_terminal(run, wrong, here):
+    result = run("check", "bad.py", "--json", "report.json", "--seed", "3")
+    document = json.loads((here / "report.json").read_text())
+    (report,) = document["reports"]
+    assert (document["schema"], document["seed"], report["verdict"]) == (1, 3, "fail")
+    assert report["findings"][0]["id"] == "bad.py:clamp[cpu,float64,numpy]::vjp.x"
+    assert "FAIL op 'bad::clamp'" in result.stdout
+    assert "wrote report.json" in result.stderr
+
+
+def test_a_dash_writes_json_to_standard_output(run, right):
+    result = run("check", "good.py", "--json", "-")
+    assert json.loads(result.stdout)["reports"][0]["verdict"] == "pass"
+    assert "1 passed in " in result.stderr
+
+
+def test_an_interrupt_reports_what_was_checked(run, right, wrong, monkeypatch):
+    from opsdk.ship import check
+
+    whole = check.check_one
+
+    def check_one(selection, op, seed):
+        if op.opdef.name == "bad::clamp":
+            raise KeyboardInterrupt
+        return whole(selection, op, seed)
+
+    monkeypatch.setattr(check, "check_one", check_one)
+    result = run("check", "good.py", "bad.py")
+    assert result.exit_code == 130
+    assert "1 passed in " in result.stdout
+    assert "interrupted after 1 of 2 ops" in result.stderr
+
+
+def test_html_is_one_offline_page(run, wrong, here):
+    assert run("check", "bad.py", "--html", "report.html").exit_code == 1
+    text = (here / "report.html").read_text()
+    assert "gradient of &#x27;x&#x27;" in text
+    assert "prefers-color-scheme: dark" in text
+    assert "http" not in text
+    assert "<script" not in text
+
+
+def test_a_report_that_cannot_be_written_is_a_usage_error(run, right):
+    result = run("check", "good.py", "--html", "missing/report.html")
+    assert result.exit_code == 2
+    assert "missing/report.html: expected a file that can be written, got: No such file or directory" in result.stderr

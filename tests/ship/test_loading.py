@@ -1,0 +1,61 @@
+import sys
+
+import pytest
+
+from opsdk.ship.loading import BrokenDefinitionError, load_file, load_module
+
+
+def notes(error):
+    return [note.strip() for note in error.__notes__]
+
+
+def test_an_error_on_import_names_the_users_line(here):
+    (here / "broken.py").write_text("import opsdk\n\nvalue = missing_name\n")
+    with pytest.raises(
+        BrokenDefinitionError,
+        match=r"broken\.py: expected a file or module that loads, got NameError: name 'missing_name' is not defined",
+    ) as caught:
+        load_file(here / "broken.py")
+    assert notes(caught.value)[0] == "at       broken.py:3 | value = missing_name"
+    assert isinstance(caught.value.__cause__, NameError)
+
+
+def test_a_syntax_error_names_its_line(here):
+    (here / "typo.py").write_text("x = 1\ndef f(:\n    pass\n")
+    with pytest.raises(BrokenDefinitionError, match=r"typo\.py: .* got SyntaxError: ") as caught:
+        load_file(here / "typo.py")
+    assert notes(caught.value)[0] == "at       typo.py:2 | def f(:"
+
+
+def test_a_definition_that_opsdk_refuses_names_the_users_line(here):
+    lines = ["import opsdk", "@opsdk.op", "def f(x):", "    return x", "@f.backward", "def g(z):", "    return z", ""]
+    (here / "refused.py").write_text("\n".join(lines))
+    with pytest.raises(BrokenDefinitionError, match=r"got BindingError: .*nothing is called 'z'") as caught:
+        load_file(here / "refused.py")
+    assert "refused.py:5" in notes(caught.value)[0] or "refused.py:6" in notes(caught.value)[0]
+
+
+def test_a_file_that_fails_leaves_no_module_behind(here):
+    (here / "halfway.py").write_text("raise KeyError('planted')\n")
+    with pytest.raises(BrokenDefinitionError):
+        load_file(here / "halfway.py")
+    assert "halfway" not in sys.modules
+
+
+def test_a_file_called_like_a_loaded_module_does_not_take_its_place(here):
+    (here / "json.py").write_text("import opsdk\n@opsdk.op\ndef mine(x): return x\n")
+    held = sys.modules["json"]
+    assert [op.opdef.name for op in load_file(here / "json.py")] == ["json::mine"]
+    assert sys.modules["json"] is held
+
+
+def test_a_file_may_import_its_neighbours(here):
+    (here / "neighbour_of_it.py").write_text("bound = 3\n")
+    lines = ["from neighbour_of_it import bound", "import opsdk", "@opsdk.op", "def f(x): return x + bound", ""]
+    (here / "asks.py").write_text("\n".join(lines))
+    assert len(load_file(here / "asks.py")) == 1
+
+
+def test_a_module_that_is_not_there(here):
+    with pytest.raises(ModuleNotFoundError, match="No module named 'not_there'"):
+        load_module("not_there")
