@@ -10,9 +10,6 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import opsdk.backends.arrays
-import opsdk.backends.numba_cpu
-import opsdk.backends.pyfunc
 from opsdk import autograd
 from opsdk.autograd.creation import (
     arange,
@@ -31,6 +28,9 @@ from opsdk.autograd.functional import grad
 from opsdk.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.autograd.tape import TAPE as _TAPE
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends import arrays as _arrays
+from opsdk.backends import numba_cpu as _numba_cpu
+from opsdk.backends import pyfunc as _pyfunc
 from opsdk.core.dtype import (
     bool_,
     complex64,
@@ -65,6 +65,7 @@ from opsdk.ops.functions import (
     flatten,
     gather,
     log,
+    log_softmax,
     matmul,
     max,
     maximum,
@@ -92,12 +93,98 @@ from opsdk.ops.sum_to import sum_to
 
 if TYPE_CHECKING:
     import gradcheck
-    from opsdk import io, metric, nn, optimizer, static
+    from opsdk import metric, nn, optimizer, static
     from opsdk.verify import verify
 
 __version__ = "0.1.0"
+__all__ = [
+    "op",
+    "register_op",
+    "Op",
+    "find_op",
+    "REGISTRY",
+    "Sample",
+    "infer",
+    "TensorSpec",
+    "sum_to",
+    "Tensor",
+    "to_tensor",
+    "grad",
+    "no_grad",
+    "enable_grad",
+    "set_grad_enabled",
+    "is_grad_enabled",
+    "arange",
+    "assign",
+    "full",
+    "ones",
+    "ones_like",
+    "rand",
+    "randn",
+    "uniform",
+    "zeros",
+    "zeros_like",
+    "seed",
+    "abs",
+    "add",
+    "argmax",
+    "cast",
+    "clip",
+    "concat",
+    "divide",
+    "equal",
+    "exp",
+    "flatten",
+    "gather",
+    "log",
+    "log_softmax",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "multiply",
+    "pow",
+    "relu",
+    "reshape",
+    "sigmoid",
+    "softmax",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "subtract",
+    "sum",
+    "tanh",
+    "transpose",
+    "unsqueeze",
+    "where",
+    "bool_",
+    "complex64",
+    "complex128",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "CPUPlace",
+    "CUDAPlace",
+    "get_flags",
+    "set_flags",
+    "autograd",
+    "static",
+    "nn",
+    "optimizer",
+    "metric",
+    "verify",
+    "gradcheck",
+]
 
-_MODULES = {"static", "nn", "optimizer", "metric", "io"}
+_MODULES = {"static", "nn", "optimizer", "metric"}
 
 
 # Any: a module or a function, loaded when it is first asked for.
@@ -112,3 +199,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'opsdk' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

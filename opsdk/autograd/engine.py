@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from opsdk.autograd.gradients import step
-from opsdk.autograd.hooks import Hooks, run_hooks
+from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.node import GradNode
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
 
@@ -27,7 +27,7 @@ class Algebra(Protocol):
         """Returns the sum of two contributions, in new memory."""
         ...
 
-    def hooked(self, hooks: Hooks, value: Any) -> Any:
+    def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Returns a gradient after its hooks."""
         ...
 
@@ -42,38 +42,43 @@ class ArrayAlgebra:
 
     def add(self, left: Any, right: Any) -> Any:
         """Adds out of place: a contribution may be the buffer of somebody else."""
-        return left + right
+        return np.asarray(left + right)  # the sum of two 0-d arrays is a scalar
 
-    def hooked(self, hooks: Hooks, value: Any) -> Any:
+    def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks on the gradient as a tensor."""
-        return run_hooks(hooks, self.wrap(value))._array
+        return run_hooks(hooks, self.wrap(value), kept)._array
+
+
+def free(visited: Sequence[GradNode]) -> None:
+    """Gives up what nodes saved."""
+    for node in visited:
+        node.saved = None
 
 
 def run(
     roots: Sequence[Any],
     seeds: Sequence[Any],
     algebra: Algebra,
-    retain_graph: bool,
     wanted: Mapping[Any, int] | None = None,
-) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any]]:
-    """Sends cotangents backward from `roots`.
+) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any], list[GradNode], Kept]:
+    """Sends cotangents backward from `roots`. Nothing is changed, so that after an error all is as it was.
 
     Args:
         roots: tensors, interior or leaves.
         seeds: one cotangent per root, values of the algebra.
         algebra: how values are computed with.
-        retain_graph: keeps what the nodes saved.
         wanted: by `(node, output)` a number, for interior values whose gradients are asked for.
 
     Returns:
         By id of a leaf the leaf and its complete gradient, before its hooks; by the numbers of `wanted` the gradients
-        of interior values, after theirs. Nothing is freed when a step fails.
+        of interior values, after theirs; the nodes that were visited; what `retain_grads` is to keep.
     """
     pending: dict[GradNode, list[Any]] = {}
     queue: list[tuple[int, GradNode]] = []
     leaves: dict[int, tuple[Any, Any]] = {}
     captured: dict[int, Any] = {}
     visited: list[GradNode] = []
+    kept: Kept = []
     step = algebra.step
     for position, root in enumerate(roots[1:], 1):
         _send(root._edge or (root, -1), seeds[position], pending, queue, leaves, algebra)
@@ -95,17 +100,14 @@ def run(
         if node.hooks is not None:
             for index, hooks in node.hooks.items():
                 if cotangents[index] is not None:
-                    cotangents[index] = algebra.hooked(hooks, cotangents[index])
+                    cotangents[index] = algebra.hooked(hooks, cotangents[index], kept)
         if wanted:
             for index, value in enumerate(cotangents):
                 if value is not None and (node, index) in wanted:
                     captured[wanted[node, index]] = value
         edges = node.edges
         gradients = step(node, cotangents)
-    if not retain_graph:
-        for node in visited:
-            node.saved = None
-    return leaves, captured
+    return leaves, captured, visited, kept
 
 
 def _send(
@@ -139,19 +141,25 @@ def _slots(node: GradNode, index: int, value: Any) -> list[Any]:
 
 
 def run_backward(tensors: Sequence[Any], seeds: Sequence[Any], algebra: ArrayAlgebra, retain_graph: bool) -> None:
-    """Adds the gradients of `tensors` to `grad` of all leaves; nothing is added if any step fails."""
-    leaves, _ = run(tensors, seeds, algebra, retain_graph)
+    """Adds the gradients of `tensors` to `grad` of all leaves; nothing is added or freed if any step fails."""
+    leaves, _, visited, kept = run(tensors, seeds, algebra)
     wrap = algebra.wrap
-    for leaf, value in leaves.values():
+    for key, (leaf, value) in leaves.items():
         if leaf._hooks:
-            value = run_hooks(leaf._hooks, wrap(value))._array.copy()  # a hook may hand out a tensor that it keeps
+            leaves[key] = leaf, run_hooks(leaf._hooks, wrap(value), kept)._array.copy()  # a hook may keep what it gives
+    for leaf, value in leaves.values():
         held = leaf.grad
         if held is not None:
-            leaf.grad = wrap(held._array + value)
+            leaf.grad = wrap(np.asarray(held._array + value))
         elif value.base is not None or leaf is tensors[0] or len(tensors) > 1:
             leaf.grad = wrap(value.copy())  # a view, or the caller's own cotangent, belongs to somebody else
         else:
             leaf.grad = wrap(value)
+    for hook, grad in kept:
+        hook.keep(grad)
+    if not retain_graph:
+        for node in visited:
+            node.saved = None
 
 
 def check_root(tensor: Any, subject: str) -> None:

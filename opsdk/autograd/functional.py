@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.autograd.engine import ArrayAlgebra, check_root, run, seed_of
+from opsdk.autograd.engine import ArrayAlgebra, check_root, free, run, run_backward, seed_of
 from opsdk.autograd.gradients import freed, gradient_attrs, gradient_inputs, missing_backward, route, unchanged
-from opsdk.autograd.hooks import Hooks, run_hooks
+from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.modes import set_grad_enabled
+from opsdk.autograd.narrowed import Narrowed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
@@ -44,27 +45,9 @@ class TensorAlgebra:
         """Adds two contributions, recorded."""
         return elementwise_add(left, right)
 
-    def hooked(self, hooks: Hooks, value: Any) -> Any:
+    def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks."""
-        return run_hooks(hooks, value)
-
-
-class Blocked:
-    """An algebra that sends nothing to some tensors, as if they were constants."""
-
-    def __init__(self, algebra: Any, tensors: Sequence[Tensor]) -> None:
-        self.add = algebra.add
-        self.hooked = algebra.hooked
-        self._step = algebra.step
-        self._keys = {(id(t), -1) if t._edge is None else (id(t._edge[0]), t._edge[1]) for t in tensors}
-
-    def step(self, node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """Takes a step, and drops what would go to a blocked tensor."""
-        gradients = self._step(node, cotangents)
-        return [
-            None if edge is not None and (id(edge[0]), edge[1]) in self._keys else value
-            for edge, value in zip(node.edges, gradients, strict=True)
-        ]
+        return run_hooks(hooks, value, kept)
 
 
 def saved_tensors(node: GradNode) -> list[Any]:
@@ -76,24 +59,32 @@ def saved_tensors(node: GradNode) -> list[Any]:
         starts.append(starts[-1] + (1 if count is None else count))
     values: list[Any] = []
     for i, (is_input, position) in enumerate(node.plan.saves):
-        value = saved[3 * i]
+        value, box = saved[3 * i], saved[3 * i + 1]
         if value is None:
             values.append(None)
-        elif not is_input:
-            values.append(_in_graph(value, (node, position)) if not node.plan.stops[position] else Tensor(value))
-        elif isinstance(value, list):
-            edges = node.edges[starts[position] : starts[position + 1]]
-            values.append([_in_graph(item, edge) for item, edge in zip(value, edges, strict=True)])
+        elif isinstance(value, list):  # a variadic output is the only one, so that its tensors count from 0
+            places = node.edges[starts[position] : starts[position + 1]] if is_input else _outputs(node, len(value))
+            rows = zip(value, places, box.boxes, strict=True)
+            values.append([_in_graph(item, edge, counter) for item, edge, counter in rows])
+        elif is_input:
+            values.append(_in_graph(value, node.edges[starts[position]], box))
         else:
-            values.append(_in_graph(value, node.edges[starts[position]]))
+            values.append(_in_graph(value, None if node.plan.stops[position] else (node, position), box))
     return values
 
 
-def _in_graph(array: np.ndarray, edge: Any) -> Tensor:
-    if edge is None:
-        return Tensor(array)
-    target, index = edge
-    return target if index < 0 else Tensor(array, False, edge)
+def _outputs(node: GradNode, count: int) -> list[Any]:
+    return [None if node.plan.stops[0] else (node, index) for index in range(count)]
+
+
+def _in_graph(array: np.ndarray, edge: Any, counter: list[int]) -> Tensor:
+    """Returns an array as a tensor at its place in the graph; it counts changes together with the tensor saved."""
+    target, index = (None, 0) if edge is None else edge
+    if index < 0:
+        return target  # type: ignore[return-value]
+    made = Tensor(array, edge is None, edge)
+    made._version = counter
+    return made
 
 
 def _zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> Tensor:
@@ -166,10 +157,7 @@ def grad(
     """
     roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     targets = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    given = [grad_outputs] if grad_outputs is None or isinstance(grad_outputs, Tensor) else list(grad_outputs)
-    cotangents = given * len(roots) if given == [None] else given
-    if len(cotangents) != len(roots):
-        raise ArityError(f"grad: expected one grad_outputs per output, {len(roots)}, got {len(cotangents)}")
+    cotangents = _one_each(grad_outputs, len(roots), "grad: expected one grad_outputs per output")
     if not only_inputs:
         raise GraphError("grad: only_inputs=False expected backward(), which gives every leaf its gradient")
     for root in roots:
@@ -178,11 +166,11 @@ def grad(
     algebra: Any = TensorAlgebra() if create_graph else ArrayAlgebra(Tensor)
     seeds = [_seed(root, value, create_graph) for root, value in zip(roots, cotangents, strict=True)]
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
-    if no_grad_vars:
-        algebra = Blocked(algebra, no_grad_vars)
+    narrowed = Narrowed(algebra, roots, targets, no_grad_vars or ())
     with set_grad_enabled(create_graph):
-        leaves, captured = run(roots, seeds, algebra, keep, wanted)
-    found = []
+        leaves, captured, visited, _ = run(roots, seeds, narrowed, wanted)
+    found: list[Any] = []
+    handed = [value for value in seeds if not create_graph]  # arrays that belong to somebody already
     for i, target in enumerate(targets):
         entry = leaves.get(id(target), (None, None))[1] if target._edge is None else captured.get(wanted[target._edge])
         if entry is None and not allow_unused:
@@ -190,7 +178,13 @@ def grad(
                 f"grad: input {i} of shape {tuple(target.shape)} does not appear in the graph of the outputs, expected "
                 "one that they were computed from; pass allow_unused=True for None"
             )
-        found.append(entry if entry is None or create_graph else Tensor(entry))
+        if entry is not None and not create_graph:
+            is_shared = target._edge is not None or entry.base is not None or any(entry is held for held in handed)
+            handed.append(entry)
+            entry = Tensor(entry.copy() if is_shared else entry)
+        found.append(entry)
+    if not keep:
+        free([node for node in visited if narrowed.leads(node)])
     return found
 
 
@@ -199,3 +193,31 @@ def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:
     if not create_graph:
         return array
     return value if isinstance(value, Tensor) else Tensor(array)
+
+
+def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retain_graph: bool = False) -> None:
+    """Adds the gradients of several tensors to `grad` of every leaf, in one pass.
+
+    Args:
+        tensors: one tensor or several.
+        grad_tensors: the cotangent of each, None for ones.
+        retain_graph: keeps what was saved, so that backward can run again.
+
+    Raises:
+        ArityError: not one cotangent per tensor.
+        GraphError, ShapeError, DTypeError, GradientMissingError, VersionError: as `Tensor.backward` raises them.
+    """
+    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
+    seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
+    run_backward(roots, seeds, ArrayAlgebra(Tensor), retain_graph)
+
+
+def _one_each(given: Any, count: int, expected: str) -> list[Any]:
+    """Returns one cotangent per root; None stands for None for each."""
+    if given is None:
+        return [None] * count
+    cotangents = list(given) if isinstance(given, (list, tuple)) else [given]
+    if len(cotangents) != count:
+        raise ArityError(f"{expected}, {count}, got {len(cotangents)}")
+    return cotangents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,6 +45,27 @@ class Hooks:
         return bool(self._entries)
 
 
+class Retain:
+    """The hook of `retain_grads`: not called, it marks what is to be kept once the whole backward has succeeded."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, tensor: Any) -> None:
+        self._target = weakref.ref(tensor)
+
+    def keep(self, grad: Any) -> None:
+        """Adds a gradient to `grad` of the tensor, if that is still there."""
+        tensor = self._target()
+        if tensor is not None:
+            tensor.accumulate(grad)
+
+    def __call__(self, grad: Any) -> None:
+        """Leaves the gradient as it is."""
+
+
+Kept = list[tuple[Retain, Any]]  # what is to be kept once nothing can fail any more
+
+
 class HookHandle:
     """What `register_hook` returns: it takes the hook off again."""
 
@@ -58,14 +80,25 @@ class HookHandle:
         return self._hooks.discard(self._key)
 
 
-def run_hooks(hooks: Hooks, grad: Any) -> Any:
+def run_hooks(hooks: Hooks, grad: Any, kept: Kept) -> Any:
     """Returns a gradient, a tensor, after its hooks.
+
+    Args:
+        hooks: in order.
+        grad: the gradient.
+        kept: receives the gradient as it is where `retain_grads` stands among the hooks.
 
     Raises:
         HookError: a hook returned something that cannot replace the gradient.
     """
     for hook in hooks:
+        if hook.__class__ is Retain:
+            kept.append((hook, grad))
+            continue
+        version = grad._version[0]
         returned = hook(grad)
+        if grad._version[0] != version:
+            raise HookError("tensor hook: expected its gradient untouched, it was changed in place; return a new one")
         if returned is None:
             continue
         array = getattr(returned, "_array", None)

@@ -23,19 +23,21 @@ def _switch(mode: bool) -> None:
     (OFF.discard if mode else OFF.add)(get_ident())
 
 
-class set_grad_enabled:  # noqa: N801 - used like a function
+class set_grad_enabled:
     """Switches recording on or off inside a `with` block, or inside the functions it decorates."""
 
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
-        self._before: list[bool] = []
+        self._before: dict[int, list[bool]] = {}  # by thread: one object may be entered in several at once
 
     def __enter__(self) -> None:
-        self._before.append(is_grad_enabled())
+        self._before.setdefault(get_ident(), []).append(is_grad_enabled())
         _switch(self._mode)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _switch(self._before.pop())
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _switch(self._before[get_ident()].pop())
 
     def __call__(self, function: F) -> F:
         """Returns the function, run in this mode."""
@@ -49,12 +51,18 @@ class set_grad_enabled:  # noqa: N801 - used like a function
 
 
 def no_grad(function: F | None = None) -> Any:
-    """Stops recording: `with no_grad():`, `@no_grad()` or `@no_grad`."""
+    """Switches recording off.
+
+    Used as `with no_grad():`, `@no_grad()` or `@no_grad`.
+    """
     mode = set_grad_enabled(False)
     return mode if function is None else mode(function)
 
 
 def enable_grad(function: F | None = None) -> Any:
-    """Resumes recording inside `no_grad`: `with enable_grad():`, `@enable_grad()` or `@enable_grad`."""
+    """Switches recording on again inside `no_grad`.
+
+    Used as `with enable_grad():`, `@enable_grad()` or `@enable_grad`.
+    """
     mode = set_grad_enabled(True)
     return mode if function is None else mode(function)

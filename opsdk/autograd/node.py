@@ -54,6 +54,11 @@ class GradNode:
         assert self.saved is not None
         return self.saved[0].shape, self.saved[0].dtype
 
+    def is_alias(self, output: int) -> bool:
+        """Whether an output shares its memory with an input."""
+        decls = self.plan.opdef.schema.outputs
+        return output < len(decls) and decls[output].alias is not None and not decls[output].mutated
+
     @property
     def name(self) -> str:
         """Name of the op that was called."""

@@ -12,13 +12,15 @@ from opsdk.autograd.modes import OFF, is_grad_enabled
 from opsdk.autograd.node import GradNode, next_sequence
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor, check_in_place
+from opsdk.backends.buffers import infer
 from opsdk.backends.constant import as_constant
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError
 from opsdk.core.flags import FLAGS
 from opsdk.core.origin import caller
-from opsdk.define.call import check_inputs
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 
@@ -37,7 +39,8 @@ class Tape:
         """Runs a call and, where a gradient may be asked for, records it."""
         try:
             arrays = [value._array for value in inputs]
-            kind = (not OFF or is_grad_enabled(), *[array.dtype for array in arrays], *[value.stop_gradient for value in inputs])
+            stops = [value.stop_gradient for value in inputs]
+            kind = (not OFF or is_grad_enabled(), *[array.dtype for array in arrays], *stops)
         except AttributeError:  # a constant, None or a list among the inputs
             inputs = lift(opdef, inputs)
             arrays = [_arrays(value) for value in inputs]
@@ -64,7 +67,8 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
     result = _launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
     if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:
-        if (plan.saves_output or not record) and plan.stops[0] is not record:
+        carries = call.dtype is not None and is_differentiable(call.dtype)
+        if ((carries and plan.saves_output) or not record) and plan.stops[0] is not record:
             lanes = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0].stop_gradient or not is_grad_enabled():
                 lanes[arrays[0].dtype] = _lane(plan)
@@ -156,7 +160,7 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
     opdef = plan.opdef
     if run is None:
         assert opdef.body is not None
-        return opdef.body(*inputs, **attrs)  # the ops that it is made of are recorded
+        return opdef.body(*inputs, **complete_attrs(opdef, attrs))  # the ops that it is made of are recorded
     schema = opdef.schema
     for i in schema.mutated_inputs:
         _check_mutable(opdef, inputs[i], schema.inputs[i].name)
@@ -168,10 +172,14 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
     for position, decl in enumerate(schema.outputs):
         if decl.mutated:
             outputs.append(inputs[schema.mutated_source(position)])
+            continue
+        value = next(fresh)
+        if value is None:  # a gradient that nobody wants, or that was declared disconnected
+            outputs.append(None)
         elif decl.kind == "list":
-            outputs.append([Tensor(array) for array in next(fresh)])
+            outputs.append([Tensor(array) for array in value])
         else:
-            out = Tensor(next(fresh))
+            out = Tensor(value)
             for source in schema.aliased_sources(position):
                 out._version = inputs[source]._version  # one memory, one counter
             outputs.append(out)
@@ -200,13 +208,15 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
     saved: list[Any] = []
     for is_input, position in plan.saves:
         value = inputs[position] if is_input else outputs[position]
-        box = None if value is None else value._version if value.__class__ is not list else _box(value)
+        box = None if value is None else value._version if value.__class__ is not list else _Boxes(value)
         saved += (_arrays(value), box, 0 if box is None else box[0])
-    flat = [out for value in outputs for out in (value if value.__class__ is list else (value,))]
-    specs = [(out._array.shape, out._array.dtype) for out in flat]
     node = GradNode(plan, edges, saved)
     node.attrs = attrs
-    node.outputs = specs
+    node.outputs = [
+        _absent_spec(plan, position, inputs, attrs) if out is None else (out._array.shape, out._array.dtype)
+        for position, value in enumerate(outputs)
+        for out in (value if value.__class__ is list else (value,))
+    ]
     if FLAGS.debug:
         node.used_at = str(caller())
     if any(count is not None for count in layout):
@@ -214,14 +224,28 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
     index = 0
     for value, stop in zip(outputs, plan.stops, strict=True):
         for out in value if value.__class__ is list else (value,):
-            if not stop and is_differentiable(out._array.dtype):
+            if out is not None and not stop and is_differentiable(out._array.dtype):
                 out.stop_gradient = False
                 out._edge = (node, index)
             index += 1
 
 
-def _box(tensors: Sequence[Any]) -> Any:
-    return tensors[0]._version if tensors else None
+def _absent_spec(plan: TapePlan, position: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Returns shape and dtype of an output that was not made, so that zeros can enter the backward in its place."""
+    spec = infer(plan.opdef, [_arrays(value) for value in inputs], complete_attrs(plan.opdef, attrs))[position]
+    return (spec.shape, spec.dtype) if isinstance(spec, TensorSpec) else ((), np.dtype("float32"))
+
+
+class _Boxes:
+    """The version counters of a list of tensors, read like one."""
+
+    __slots__ = ("boxes",)
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self.boxes = [tensor._version for tensor in tensors]
+
+    def __getitem__(self, index: int) -> tuple[int, ...]:
+        return tuple(box[index] for box in self.boxes)
 
 
 def _edge(tensor: Any) -> Any:

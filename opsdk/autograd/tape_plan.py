@@ -21,7 +21,19 @@ class TapePlan:
         bare: whether the gradient op takes neither attributes nor a mask, and cotangents that nobody sent are zeros.
     """
 
-    __slots__ = ("bare", "call", "gradient", "opdef", "plain", "record", "rule", "saves", "saves_output", "stops", "takes")
+    __slots__ = (
+        "bare",
+        "call",
+        "gradient",
+        "opdef",
+        "plain",
+        "record",
+        "rule",
+        "saves",
+        "saves_output",
+        "stops",
+        "takes",
+    )
 
     def __init__(self, opdef: OpDef, call: CallPlan | None, record: bool) -> None:
         schema = opdef.schema

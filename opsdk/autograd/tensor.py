@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
-from opsdk.autograd.hooks import Hook, HookHandle, Hooks
+from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import is_differentiable
@@ -146,6 +145,23 @@ class Tensor(ValueMethods):
     def __hash__(self) -> int:
         return id(self)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """Returns a leaf with values and gradient of its own; hooks stay behind.
+
+        Raises:
+            GraphError: an op made this tensor.
+        """
+        if self._edge is not None:
+            raise GraphError("deepcopy: expected a leaf, got a tensor that an op made; use detach().clone() or clone()")
+        copied: Tensor = object.__new__(type(self))
+        memo[id(self)] = copied
+        copied.__dict__.update(self.__dict__)
+        copied._array = self._array.copy()
+        copied._version = [0]
+        copied._hooks = None
+        copied.grad = None if self.grad is None else Tensor(self.grad._array.copy())
+        return copied
+
     def __repr__(self) -> str:
         prefix = " " * 7
         values = np.array2string(self._array, prefix=prefix, separator=", ", precision=8)
@@ -168,7 +184,13 @@ class Tensor(ValueMethods):
         array = np.asarray(value)
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
-        self._array[...] = array
+        self._overwrite(array)
+
+    def _overwrite(self, value: Any) -> None:
+        """Changes every element; what an op made this tensor of is then no longer what it holds."""
+        if self._edge is not None and is_grad_enabled():
+            self._edge, self.stop_gradient = None, True
+        self._array[...] = value
         self._version[0] += 1
 
     def fill_(self, value: float) -> Tensor:
@@ -178,8 +200,7 @@ class Tensor(ValueMethods):
             InPlaceError: the tensor is a leaf that needs a gradient, and recording is on.
         """
         check_in_place(self, "fill_")
-        self._array.fill(value)
-        self._version[0] += 1
+        self._overwrite(value)
         return self
 
     def zero_(self) -> Tensor:
@@ -235,14 +256,12 @@ class Tensor(ValueMethods):
         """Keeps the gradient of an interior tensor in `grad`, as it is after the hooks registered so far."""
         if self._edge is None:
             return
-        target = weakref.ref(self)
+        self.register_hook(Retain(self))
 
-        def keep(grad: Tensor) -> None:
-            tensor = target()
-            if tensor is not None:
-                tensor.grad = grad if tensor.grad is None else Tensor(tensor.grad._array + grad._array)
-
-        self.register_hook(keep)
+    def accumulate(self, grad: Tensor) -> None:
+        """Adds a gradient to `grad`, in new memory."""
+        held = self.grad
+        self.grad = Tensor(grad._array.copy() if held is None else np.asarray(held._array + grad._array))
 
     def _hook_list(self) -> Hooks:
         if self._edge is None:
@@ -275,12 +294,17 @@ def check_in_place(tensor: Tensor, subject: str) -> None:
     """Checks that a tensor may be changed in place now.
 
     Raises:
-        InPlaceError: it is a leaf that needs a gradient, and recording is on.
+        InPlaceError: it is a leaf that needs a gradient, or a view in the graph, and recording is on.
     """
     if is_grad_enabled() and not tensor.stop_gradient and tensor._edge is None:
         raise InPlaceError(
             f"{subject}: expected a tensor without stop_gradient=False or recording off, got a leaf that needs a "
             "gradient; change it inside opsdk.no_grad()"
+        )
+    if tensor._edge is not None and is_grad_enabled() and tensor._edge[0].is_alias(tensor._edge[1]):
+        raise InPlaceError(
+            f"{subject}: expected a tensor with memory of its own, got a view of one that the graph needs; "
+            "change a copy: clone()"
         )
 
 

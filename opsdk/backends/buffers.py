@@ -17,7 +17,11 @@ from opsdk.define.opdef import OpDef
 def specs_of(inputs: Sequence[Any]) -> Specs:
     """Returns the specs of actual inputs, in the form that infer rules take."""
     return [
-        None if value is None else [TensorSpec.of(v) for v in value] if isinstance(value, list) else TensorSpec.of(value)
+        [TensorSpec.of(item) for item in value]
+        if isinstance(value, list)
+        else None
+        if value is None
+        else TensorSpec.of(value)
         for value in inputs
     ]
 
@@ -27,7 +31,9 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     return opdef.infer(opdef.schema, specs_of(inputs), attrs)
 
 
-def allocate(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], positions: Sequence[int]) -> list[np.ndarray]:
+def allocate(
+    opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], positions: Sequence[int]
+) -> list[np.ndarray]:
     """Returns uninitialised arrays for the outputs at `positions`.
 
     Raises:

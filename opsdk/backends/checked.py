@@ -19,6 +19,10 @@ def run_checked(
     """Launches a kernel; an input that it changes without having declared so is put back as it was.
 
     Args:
+        opdef: the op.
+        launch: its kernel.
+        inputs: one entry per tensor input.
+        attrs: all attributes.
         guards: whether read-only views can stand in for the inputs. Compiled rows get the arrays themselves, since
             a read-only array is another type to a compiler; their inputs are compared with copies instead.
 
@@ -44,7 +48,7 @@ def run_checked(
             _compare(opdef, trial, inputs, mutated, restore=False)
         except MutationError as finding:
             raise finding from error
-        return result
+        return _writable_again(result, trial, inputs)
 
 
 def _each(value: Any, function: Any) -> Any:
@@ -60,7 +64,7 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 
 def _writable_again(result: Any, views: Sequence[Any], inputs: Sequence[Any]) -> Any:
-    """Puts the inputs themselves where a kernel handed back the views that stood for them."""
+    """Puts the inputs themselves where a kernel handed back what stood for them, and frees views of that."""
     pairs = [
         (view, value)
         for seen, given in zip(views, inputs, strict=True)
@@ -68,11 +72,20 @@ def _writable_again(result: Any, views: Sequence[Any], inputs: Sequence[Any]) ->
     ]
 
     def original(item: Any) -> Any:
-        return next((value for view, value in pairs if item is view and item is not None), item)
+        for view, value in pairs:
+            if item is view and item is not None:
+                return value
+            if isinstance(item, np.ndarray) and not item.flags.writeable and _is_view_of(item, value):
+                item.flags.writeable = value.flags.writeable
+        return item
 
     if isinstance(result, tuple):
         return tuple(original(item) for item in result)
     return [original(item) for item in result] if isinstance(result, list) else original(result)
+
+
+def _is_view_of(item: np.ndarray, value: Any) -> bool:
+    return item.base is not None and (item.base is value or item.base is value.base) if value is not None else False
 
 
 def _copies(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, DTypeError, ShapeError
 from opsdk.define.opdef import GradRule, OpDef
 
@@ -24,7 +25,7 @@ def conform(
     dtype: np.dtype[Any],
     sum_to: Callable[..., Any],
 ) -> Any:
-    """Returns the gradient of input `position`, summed to `shape` where that input was broadcast.
+    """Returns the gradient of input `position`, summed to `shape` and cast to `dtype` where that input was broadcast.
 
     Raises:
         ArityError: None where a gradient is expected, or a gradient of an input that was declared disconnected.
@@ -40,6 +41,9 @@ def conform(
         if not rule.reduces:
             raise _shape_error(forward, rule, name, array.shape, tuple(shape))
         value = sum_to(value, shape)
+        array = getattr(value, "_array", value)
+    if array.dtype != dtype and rule.reduces and is_differentiable(array.dtype) and is_differentiable(dtype):
+        value = value.astype(dtype)  # where shapes are broadcast, dtypes are promoted; both are undone
         array = getattr(value, "_array", value)
     if array.dtype != dtype:
         raise DTypeError(

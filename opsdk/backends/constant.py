@@ -19,8 +19,8 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str) -
 
     Args:
         value: an array, a NumPy scalar, a Python number or nested lists of numbers.
-        beside: dtype of the tensor that it stands beside. A Python number has no dtype of its own and takes this one,
-            unless it would lose its fraction: then it is float32.
+        beside: dtype of the tensor that it stands beside. Python numbers with a fraction, alone or in lists, have no
+            dtype of their own and take this one, unless they would lose the fraction: then they are float32.
         subject: who asks, for the message.
 
     Raises:
@@ -43,9 +43,10 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str) -
         except ValueError as error:
             raise DTypeError(f"{subject}: expected nested lists of equal lengths, got {value!r}") from error
         if array.dtype.kind in "biufc":
-            return array.astype(DEFAULT) if array.dtype == np.float64 else array
+            return array.astype(number_dtype(0.0, beside)) if array.dtype == np.float64 else array
     kind = type(value)
-    remedy = f"; import opsdk.bridges.{kind.__module__.partition('.')[0]}" if kind.__name__ in ("Tensor", "Array") else ""
+    is_foreign = kind.__name__ in ("Tensor", "Array")
+    remedy = f"; import opsdk.bridges.{kind.__module__.partition('.')[0]}" if is_foreign else ""
     raise DTypeError(
         f"{subject}: expected a tensor, array or number, got {kind.__module__}.{kind.__qualname__}{remedy}",
         details={"got": kind},

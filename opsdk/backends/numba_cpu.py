@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from opsdk.backends.buffers import allocate
 from opsdk.backends.language import Launch, register_language
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
-from opsdk.core.origin import Origin
+from opsdk.core.origin import Origin, shorten
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
+
+_CALL = re.compile(r"No implementation of function .* found for signature:\s*>>> (.+)")
 
 
 class NumbaCPU:
@@ -25,7 +28,8 @@ class NumbaCPU:
         function: Any = kernel.source  # Any: a Python function or a Numba dispatcher, which shares no class with it
         if not hasattr(function, "py_func"):
             function = numba.njit(error_model="numpy", nogil=True)(function)
-        failures = (numba.core.errors.TypingError, numba.core.errors.LoweringError, numba.core.errors.UnsupportedError)
+        errors = numba.core.errors
+        failures = (errors.NumbaError, errors.UnsupportedBytecodeError)  # only the compiler raises these
         schema = opdef.schema
         inputs = schema.input_names
         buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
@@ -61,16 +65,25 @@ def _direct(opdef: OpDef, kernel: Kernel, function: Any, failures: tuple[type, .
 
 
 def _typing_failure(opdef: OpDef, origin: Origin, error: BaseException) -> CompileError:
-    """Returns the error of a kernel that Numba cannot compile: its last informative line, the whole as the cause."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    shown = [line for line in lines if not line.startswith(("During:", "[", "Failed in", "No implementation", ">>>"))]
-    reason = (shown or lines or ["no reason given"])[0]
+    """Returns the error of a kernel that Numba cannot compile: what it could not do, the whole text as the cause."""
+    text = str(error)
+    line = getattr(getattr(error, "loc", None), "line", None)
     return CompileError(
-        f"{opdef.subject}, numba row: does not compile, {reason}",
-        at=str(origin),
+        f"{opdef.subject}, numba row: does not compile, {_reason(text)}",
+        at=str(origin) if line is None else f"{shorten(origin.file)}:{line}",
         help="numba's whole text is the cause of this error (err.__cause__)",
         code="OP411",
     )
+
+
+def _reason(text: str) -> str:
+    """Returns what Numba says first that is no heading; for a call that it cannot type, the call with its types."""
+    call = _CALL.search(text)
+    if call is not None:
+        return f"numba has no {call[1]}"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    shown = [line for line in lines if not line.startswith(("During:", "[", "Failed in", ">>>"))]
+    return (shown or lines or ["no reason given"])[0]
 
 
 register_language(NumbaCPU())

@@ -17,16 +17,15 @@ from opsdk.backends import settle
 from opsdk.backends.buffers import infer
 from opsdk.backends.checked import run_checked
 from opsdk.backends.language import Launch, language_of
-from opsdk.core.errors import KernelNotFoundError, OpsdkError, attach_note
+from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs
+from opsdk.define.infer import Inferred
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 _KEYED = (str, bool, np.dtype)  # attributes that may decide an output's dtype are part of the key by value
-_EXACT = {"int": int, "float": float, "bool": bool, "str": str}
-
 
 _planned: WeakSet[OpDef] = WeakSet()
 
@@ -56,7 +55,19 @@ class CallPlan:
     the kernel makes; mutated inputs are not among them.
     """
 
-    __slots__ = ("_attrs", "_dtypes", "_given", "kernel", "launch", "loose", "opdef", "reads_python", "run", "single")
+    __slots__ = (
+        "_attrs",
+        "_dtypes",
+        "_given",
+        "_zeros",
+        "kernel",
+        "launch",
+        "loose",
+        "opdef",
+        "reads_python",
+        "run",
+        "single",
+    )
 
     def __init__(self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         check_inputs(opdef, inputs)
@@ -69,11 +80,15 @@ class CallPlan:
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
         fresh = opdef.schema.fresh_outputs
         self.single = len(fresh) == 1
-        specs = (None,) * len(opdef.schema.outputs) if self.loose else infer(opdef, inputs, complete)
-        self._dtypes = [spec.dtype if isinstance(spec, TensorSpec) else None for spec in (specs[i] for i in fresh)]
-        self._given = dict(attrs)
+        self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
+        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) else None
+        self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
         self._attrs = complete
         self.run: Callable[[Sequence[Any], Mapping[str, Any]], Any] = self._choose()
+
+    def _dtypes_of(self, specs: Inferred) -> list[np.dtype[Any] | None]:
+        wanted = [specs[i] for i in self.opdef.schema.fresh_outputs]
+        return [spec.dtype if isinstance(spec, TensorSpec) else None for spec in wanted]
 
     def _choose(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
         if FLAGS.debug:
@@ -97,13 +112,16 @@ class CallPlan:
         complete = complete_attrs(self.opdef, attrs)
         with _Blame(self):
             raw = run_checked(self.opdef, self.launch, inputs, complete, guards=self.reads_python)
-        outputs = self.settled(raw, inputs)
-        if not self.loose:
-            settle.check_specs(self.opdef, outputs, infer(self.opdef, inputs, complete))
+        if self.loose:
+            outputs = self.settled(raw, inputs)
+        else:
+            inferred = infer(self.opdef, inputs, complete)
+            outputs = self.settled(raw, inputs, self._dtypes_of(inferred))
+            settle.check_specs(self.opdef, outputs, inferred)
         return outputs[0] if self.single else tuple(outputs)
 
     def _run(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        if attrs == self._given:
+        if attrs == self._given and (not self._zeros or all(str(attrs[name]) == zero for name, zero in self._zeros)):
             complete: Mapping[str, Any] = self._attrs
         else:
             complete = complete_attrs(self.opdef, attrs)
@@ -112,22 +130,31 @@ class CallPlan:
         except Exception as error:
             blame(self, error)
             raise
-        outputs = self.settled(raw, inputs)
+        try:
+            outputs = self.settled(raw, inputs)
+        except DTypeError:
+            if self.loose:
+                raise
+            # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
+            outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
         return outputs[0] if self.single else tuple(outputs)
 
-    def settled(self, raw: Any, inputs: Sequence[Any]) -> list[Any]:
+    def settled(
+        self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
+    ) -> list[Any]:
         """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
         opdef = self.opdef
         schema = opdef.schema
         settled: list[Any] = []
         for position, dtype, value in zip(
-            schema.fresh_outputs, self._dtypes, settle.as_outputs(opdef, raw), strict=True
+            schema.fresh_outputs, dtypes or self._dtypes, settle.as_outputs(opdef, raw), strict=True
         ):
             decl = schema.outputs[position]
             if value is None and self.loose:
                 settled.append(None)
             elif decl.kind == "list":
-                settled.append([self._one(position, None, item, inputs, settled) for item in value])
+                items = settle.as_items(opdef, decl.name, value)
+                settled.append([self._one(position, None, item, inputs, settled) for item in items])
             else:
                 settled.append(self._one(position, dtype, value, inputs, settled))
         return settled
@@ -167,6 +194,17 @@ def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
     return run
 
 
+def _is_exact(value: Any) -> bool:
+    """Whether a value that equals this one is the same; ±0.0 are told apart at the call, ±0.0 in lists are not."""
+    if isinstance(value, (list, tuple)):
+        return all(_is_exact(item) and not _is_zero(item) for item in value)
+    return value is None or value.__class__ in (bool, int, float, str) or isinstance(value, np.dtype)
+
+
+def _is_zero(value: Any) -> bool:
+    return value.__class__ is float and value == 0
+
+
 def _flat(values: Sequence[Any]) -> list[Any]:
     return [item for value in values for item in (value if isinstance(value, list) else (value,))]
 
@@ -199,13 +237,14 @@ def make_plan(
     Raises:
         KernelNotFoundError: no row serves the place and dtype.
     """
-    first = next((value for value in _flat(inputs) if value is not None), None)
-    dtype = None if first is None else first.dtype
+    named = zip(opdef.schema.input_names, inputs, strict=True)
+    present = [(name, value) for name, entry in named for value in _flat([entry]) if value is not None]
+    name, dtype = (present[0][0], present[0][1].dtype) if present else ("", None)
     kernel = row or opdef.kernels.select(place, dtype)
     if kernel is None:
         rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
         raise KernelNotFoundError(
             f"{opdef.subject}: no kernel for ({place}, {dtype}); registered: {rows}; cast the input or add a row",
-            because=f"input {opdef.schema.input_names[0]!r} is {dtype}" if opdef.schema.inputs else "",
+            because=f"input {name!r} is {dtype}" if name else "",
         )
     return CallPlan(opdef, kernel, inputs, attrs)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Inferred
@@ -25,9 +26,10 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     wanted = [schema.outputs[i] for i in schema.fresh_outputs]
     names = [decl.name for decl in wanted]
     if isinstance(raw, Mapping):
-        by_name = {key if key in names else f"d{key}": value for key, value in raw.items()}
+        by_name = {_output_called(key, names, opdef): value for key, value in raw.items()}
         if set(by_name) != set(names):
-            raise ReturnError(f"{_where(opdef)}: expected a dict with keys {', '.join(names)}, got {', '.join(raw)}")
+            keys = ", ".join(map(str, raw)) or "none"
+            raise ReturnError(f"{_where(opdef)}: expected a dict with keys {', '.join(names)}, got {keys}")
         return [by_name[name] for name in names]
     if len(wanted) == 1 and wanted[0].kind == "list":
         return [raw[0] if isinstance(raw, tuple) and len(raw) == 1 and isinstance(raw[0], (list, tuple)) else raw]
@@ -45,6 +47,25 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     return values
 
 
+def _output_called(key: Any, names: Sequence[str], opdef: OpDef) -> Any:
+    """Returns the output that a key of a returned dict stands for: gradients go by their inputs' names too."""
+    spellings = (key, f"d{key}", f"{key}_grad") if opdef.gradient_of else (key,)
+    return next((name for name in spellings if name in names), key)
+
+
+def as_items(opdef: OpDef, output: str, value: Any) -> list[Any]:
+    """Returns what was returned for an output that is a list.
+
+    Raises:
+        ReturnError: the value is not a list.
+    """
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    raise ReturnError(
+        f"{_where(opdef)}, output {output!r}: expected a list of arrays, got {_kind(value)}", at=str(opdef.origin)
+    )
+
+
 def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] | None) -> np.ndarray:
     """Returns a returned value as an array; NumPy scalars and plain numbers become 0-d arrays.
 
@@ -57,11 +78,10 @@ def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] 
     elif isinstance(value, np.generic):
         array = np.asarray(value)
     elif isinstance(value, (bool, int, float, complex)):
-        array = np.asarray(value, dtype)  # a plain number has no dtype of its own
+        array = np.asarray(value, dtype if dtype is not None and _holds(dtype, value) else None)
     else:
-        returned = "nothing (None)" if value is None else type(value).__name__
         raise ReturnError(
-            f"{_where(opdef)}, output {output!r}: expected a NumPy array, got {returned}", at=str(opdef.origin)
+            f"{_where(opdef)}, output {output!r}: expected a NumPy array, got {_kind(value)}", at=str(opdef.origin)
         )
     if dtype is not None and array.dtype != dtype:
         raise DTypeError(
@@ -72,22 +92,48 @@ def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] 
     return array
 
 
+def _kind(value: Any) -> str:
+    return "nothing (None)" if value is None else type(value).__name__
+
+
+def _holds(dtype: np.dtype[np.generic], number: Any) -> bool:
+    """Whether a plain number, which has no dtype of its own, keeps its fraction and its imaginary part in a dtype."""
+    order = "biufc"
+    kind = "f" if is_differentiable(dtype) and dtype.kind not in order else dtype.kind  # bfloat16 is kind V
+    return order.index(np.asarray(number).dtype.kind) <= order.index(kind)
+
+
 def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> None:
-    """Holds the shapes of a run to the infer rule.
+    """Holds the shapes of a run to the infer rule, and the dtypes of lists, which no plan knows beforehand.
 
     Raises:
-        ShapeError: an output has another shape than inferred.
+        ArityError: a list has another length than inferred.
+        ShapeError, DTypeError: an output has another shape or dtype than inferred.
     """
-    fresh = opdef.schema.fresh_outputs
-    for position, value in zip(fresh, outputs, strict=True):
-        spec = inferred[position]
-        if isinstance(spec, TensorSpec) and isinstance(value, np.ndarray) and not spec.admits(value.shape):
-            raise ShapeError(
-                f"{_where(opdef)}, output {opdef.schema.outputs[position].name!r}: expected shape "
-                f"{shape_text(spec.shape)} by its infer rule, got {value.shape}",
-                at=str(opdef.origin),
-                help=f"give it a rule: @{opdef.schema.name}.infer, or infer=opsdk.infer.reduce and the like",
-            )
+    for position, value in zip(opdef.schema.fresh_outputs, outputs, strict=True):
+        name, spec = opdef.schema.outputs[position].name, inferred[position]
+        if isinstance(spec, TensorSpec) and isinstance(value, np.ndarray):
+            _check_spec(opdef, name, value, spec)
+        elif isinstance(spec, list) and isinstance(value, list):
+            if len(spec) != len(value):
+                raise ArityError(
+                    f"{_where(opdef)}, output {name!r}: expected a list of {len(spec)} by its infer rule, "
+                    f"got {len(value)}",
+                    at=str(opdef.origin),
+                )
+            for i, (item, want) in enumerate(zip(value, spec, strict=True)):
+                _check_spec(opdef, f"{name}[{i}]", item, want)
+
+
+def _check_spec(opdef: OpDef, name: str, array: np.ndarray, spec: TensorSpec) -> None:
+    if not spec.admits(array.shape):
+        raise ShapeError(
+            f"{_where(opdef)}, output {name!r}: expected shape {shape_text(spec.shape)} by its infer rule, "
+            f"got {array.shape}",
+            at=str(opdef.origin),
+            help=f"give it a rule: @{opdef.schema.name}.infer, or infer=opsdk.infer.reduce and the like",
+        )
+    as_array(opdef, name, array, spec.dtype)
 
 
 def shares(left: np.ndarray, right: np.ndarray) -> bool:

@@ -33,7 +33,9 @@ class OpsdkError(Exception):
     default_code = "OP000"
 
     # Any: `details` carries whatever values the message speaks of.
-    def __init__(self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None, **facts: str):
+    def __init__(
+        self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None, **facts: str
+    ) -> None:
         super().__init__(message)
         self.code = code or self.default_code
         self.details = details or {}
@@ -200,6 +202,12 @@ class GradcheckError(OpsdkError, AssertionError):
     """A proof of an op failed."""
 
     default_code = "OP301"
+
+
+class TraceError(OpsdkError, TypeError):
+    """A function cannot be read as a scalar expression."""
+
+    default_code = "OP120"
 
 
 class CompileError(OpsdkError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Optional packages, imported on first use with a remedy where they are missing."""
+"""Modules imported on first use: optional packages, with a remedy where they are missing, and slow ones."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def optional(module: str, *, extra: str, subject: str) -> ModuleType:
         raise MissingDependencyError(
             f'{subject} needs {package}, which cannot be imported ({error}): pip install "opsdk[{extra}]"'
         ) from error
+
+
+def slow(module: str) -> ModuleType:
+    """Returns a module that is always installed, but that few runs need and whose import costs milliseconds."""
+    return importlib.import_module(module)

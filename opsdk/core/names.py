@@ -8,24 +8,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _lock = threading.Lock()
-_counters: list[Counter[str]] = [Counter()]
+_shared: Counter[str] = Counter()
+
+
+class _Guards(threading.local):
+    """The counters of the guards that this thread is inside of, innermost last."""
+
+    def __init__(self) -> None:
+        self.counters: list[Counter[str]] = []
+
+
+_guards = _Guards()
 
 
 def unique_name(prefix: str) -> str:
     """Returns `prefix_N` with the lowest N not yet given out under this prefix."""
+    counter = _guards.counters[-1] if _guards.counters else _shared
     with _lock:
-        number = _counters[-1][prefix]
-        _counters[-1][prefix] += 1
+        number = counter[prefix]
+        counter[prefix] += 1
     return f"{prefix}_{number}"
 
 
 @contextmanager
 def name_guard() -> Iterator[None]:
-    """Counts from zero inside the `with` block, and goes on where it was after it."""
-    with _lock:
-        _counters.append(Counter())
+    """Counts from zero inside the `with` block, in this thread, and goes on where it was after it."""
+    _guards.counters.append(Counter())
     try:
         yield
     finally:
-        with _lock:
-            _counters.pop()
+        _guards.counters.pop()

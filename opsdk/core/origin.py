@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
-PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent)
+# Plain strings in this file: pathlib would be a tenth of what importing opsdk adds to importing NumPy.
+PACKAGE_ROOT = __file__.rpartition(f"core{os.sep}")[0]  # ends with a separator, so that opsdk_extras lies outside
+_CELLS = ("<ipython-input-", "<python-input-", "<stdin")
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,21 @@ class Origin:
     def __str__(self) -> str:
         return f"{shorten(self.file)}:{self.line}"
 
+    @property
+    def source(self) -> str:
+        """The file; one name for all cells of a session or a doctest, each of which is compiled as its own file."""
+        if self.file.startswith("<doctest "):
+            return self.file.partition("[")[0]
+        is_cell = self.file.startswith(_CELLS) or f"{os.sep}ipykernel_" in self.file
+        return "<session>" if is_cell and self.module == "__main__" else self.file
+
 
 def shorten(file: str) -> str:
     """Returns a path relative to the current folder where it lies inside it."""
     try:
-        return str(Path(file).relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return file
+        return file.removeprefix(os.getcwd().rstrip(os.sep) + os.sep)  # noqa: PTH109 - see above
+    except OSError:
+        return file  # the current folder was deleted
 
 
 # Any: a callable of any signature.
@@ -37,7 +48,7 @@ def origin_of(function: Callable[..., Any]) -> Origin:
     """Returns where a callable was defined; callables without Python code count as defined where they are used."""
     inner = getattr(function, "py_func", function)  # a compiled Numba dispatcher
     inner = getattr(inner, "func", inner)  # functools.partial
-    inner = getattr(inner, "__func__", inner)  # bound method
+    inner = inspect.unwrap(getattr(inner, "__func__", inner))  # bound method; what functools.wraps stands before
     code = getattr(inner, "__code__", None)
     if isinstance(code, CodeType):
         return Origin(code.co_filename, code.co_firstlineno, getattr(inner, "__module__", None) or "__main__")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Place:
     """A kind of memory (`cpu`, `cuda`) and the index of the device."""
 
@@ -21,12 +21,12 @@ class Place:
 CPU = Place("cpu")
 
 
-def CPUPlace() -> Place:  # noqa: N802 - Paddle's spelling, part of the contract
+def CPUPlace() -> Place:  # Paddle's spelling, part of the contract
     """Returns the place of host memory."""
     return CPU
 
 
-def CUDAPlace(index: int = 0) -> Place:  # noqa: N802
+def CUDAPlace(index: int = 0) -> Place:
     """Returns the place of one CUDA device.
 
     Args:

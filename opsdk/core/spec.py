@@ -31,7 +31,7 @@ def as_shape(value: Sequence[int | None] | int, subject: str = "shape") -> Shape
     return tuple(dims)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False)
 class TensorSpec:
     """The abstract value: a shape whose dims may be None, and a dtype.
 

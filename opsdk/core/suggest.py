@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from opsdk.core.lazy import slow
 
 LIMIT = 8
 
@@ -13,7 +14,7 @@ def alternatives(wanted: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "none"
-    near = difflib.get_close_matches(wanted, names, n=LIMIT, cutoff=0.6)
+    near = slow("difflib").get_close_matches(wanted, names, n=LIMIT, cutoff=0.6)
     ordered = near + [name for name in names if name not in near]
     rest = len(ordered) - LIMIT
     return ", ".join(ordered[:LIMIT]) + (f" and {rest} more" if rest > 0 else "")

@@ -52,7 +52,7 @@ def literal(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(literal(item) for item in value) + "]"
     if isinstance(value, np.dtype):
-        return value.name
+        return str(value.name)
     return repr(value)
 
 
@@ -68,9 +68,9 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
     if value is None and is_optional:
         return None
     if is_list:
-        if isinstance(value, (list, tuple, np.ndarray)) and not isinstance(value, str):
+        if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
             items = [_scalar(scalar, item) for item in value]
-            if _BAD not in items:
+            if not any(item is _BAD for item in items):  # `in` would ask a dtype whether it equals _BAD
                 return tuple(items)
         elif _scalar(scalar, value) is not _BAD and scalar == "int":
             return (_scalar(scalar, value),)  # axis=1 where axes are a list, as NumPy has it
@@ -87,7 +87,7 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
 _BAD = object()
 
 
-def _scalar(kind: str, value: Any) -> Any:  # noqa: PLR0911 - one return per type of the schema language
+def _scalar(kind: str, value: Any) -> Any:
     is_bool = isinstance(value, (bool, np.bool_))
     if kind == "bool":
         return bool(value) if is_bool else _BAD

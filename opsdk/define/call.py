@@ -8,7 +8,7 @@ from typing import Any
 from opsdk.core.errors import ArityError, AttributeValueError
 from opsdk.core.suggest import alternatives
 from opsdk.define.attribute import coerce
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import MASK, OpDef
 from opsdk.define.schema import OpSchema
 
 
@@ -22,12 +22,17 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
         ArityError: too many, too few or doubled arguments, or a name that the schema does not have.
     """
     schema = opdef.schema
+    count = len(schema.inputs)
+    in_place = len(args) == count > 0 and args[-1].__class__ is list and schema.positional[:count] == schema.input_names
+    if in_place and all(name in schema.attr_names for name in kwargs):
+        return tuple(args), dict(kwargs)  # all that there is to `concat(xs, axis=0)`
     values = dict(kwargs)
     positional = list(args)
     names = list(schema.positional)
-    if names and _is_list(schema, names[-1]) and len(positional) > len(names):
+    if names and _is_list(schema, names[-1]) and len(positional) >= len(names):
         head = len(names) - 1
-        positional = [*positional[:head], positional[head:]]
+        if len(positional) > len(names) or not isinstance(positional[head], (list, tuple)):
+            positional = [*positional[:head], positional[head:]]
     if len(positional) > len(names):
         raise ArityError(f"{opdef.subject}: expected {_count(len(names))}, got {len(args)}; it is {schema}")
     for name, value in zip(names, positional, strict=False):
@@ -58,7 +63,7 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
     for decl in opdef.schema.attrs:
         if decl.name in attrs:
             value = attrs[decl.name]
-            complete[decl.name] = value if decl.type == "bool[]" else coerce(decl, value, opdef.subject)
+            complete[decl.name] = value if decl.name == MASK else coerce(decl, value, opdef.subject)
         elif decl.is_required:
             raise ArityError(
                 f"{opdef.subject}: expected attribute {decl.name!r} ({decl.type}), got no value for it; "

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, overload
 
-from opsdk.core.errors import DefinitionError
+from opsdk.core.errors import BindingError, DefinitionError
 from opsdk.core.origin import origin_of
-from opsdk.define.binding import check_names, parameters_of, reorder
+from opsdk.define.binding import check_names, name_of, parameters_of, reorder
 from opsdk.define.infer import InferRule, like
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, as_infer, renewed
-from opsdk.define.opdef import OpDef, Traits, digest_of
+from opsdk.define.opdef import OpDef, Traits
 from opsdk.define.parse import parse_schema
 from opsdk.define.schema import OpSchema
 from opsdk.define.signature import schema_of
@@ -95,8 +94,7 @@ def op(
             schema = schema_of(function, space, name or _name_of(function))
         else:
             schema = parse_schema(text, space)
-            known = (*schema.input_names, *schema.attr_names)
-            check_names(function, parameters_of(function), known, f"op {schema.qualified_name!r}, forward")
+            _check_forward(schema, function)
         traits = Traits(tuple(nondifferentiable), deterministic, linear, surrogate, dict(domain or {}))
         return _define(schema, function, traits, infer, composite=composite, replace=replace)
 
@@ -141,7 +139,7 @@ def namespace_of(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None) or "__main__"
     if module == "__main__":
         file = getattr(sys.modules.get("__main__"), "__file__", None)
-        module = Path(file).stem if file else "main"
+        module = file.replace("\\", "/").rpartition("/")[2].partition(".")[0] if file else "main"
     top = module.partition(".")[0]
     return "".join(char if char.isalnum() or char == "_" else "_" for char in top).lstrip("_0123456789") or "main"
 
@@ -151,6 +149,32 @@ def _name_of(function: Callable[..., Any]) -> str:
     if not found or not found.isidentifier():
         raise DefinitionError(f"op: {function!r} has no name of its own; pass name='...'")
     return str(found)
+
+
+def _check_forward(schema: OpSchema, function: Callable[..., Any]) -> None:
+    """Checks that a reference function takes what its schema, given as text, declares."""
+    names = parameters_of(function)
+    known = (*schema.input_names, *schema.attr_names)
+    check_names(function, names, known, f"op {schema.qualified_name!r}, forward")
+    for name in known:
+        if name not in names:
+            raise BindingError(
+                f"op {schema.qualified_name!r}, forward {name_of(function)}({', '.join(names)}): expected a parameter "
+                f"{name!r}, which the schema declares"
+            )
+
+
+def _runs_again(old: OpDef, new: OpDef) -> bool:
+    """Whether a file was executed anew: its functions see other globals, though their own text is the same."""
+    globals_of = [getattr(opdef.function, "__globals__", None) for opdef in (old, new)]
+    return globals_of[0] is not globals_of[1] and old.origin.source == new.origin.source
+
+
+def _restated(old: OpDef, new: OpDef) -> OpDef:
+    """Returns the new definition with what the old one, which computes the same, was given besides."""
+    kernels = KernelTable()
+    kernels.restore([*new.kernels, *(row for row in old.kernels if row is not old.kernels.reference())])
+    return renewed(new, grad=old.grad, samples=old.samples, kernels=kernels)
 
 
 def _define(
@@ -170,7 +194,7 @@ def _define(
                 f"are {', '.join(known)}"
             )
     origin = origin_of(function)
-    call = reorder(function, parameters_of(function), schema.input_names)
+    call = reorder(function, schema.input_names)
     kernels = KernelTable()
     language = "composite" if composite else REFERENCE
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names))
@@ -182,14 +206,17 @@ def _define(
         kernels=kernels,
         body=call if composite else None,
         doc=function.__doc__,
-        digest=digest_of(schema, traits, function),
+        function=function,
     )
     if infer is not None:
         opdef = renewed(opdef, infer=as_infer(infer, opdef))
     with REGISTRY.lock:
         held = REGISTRY.admit(opdef, replace=replace)
         if held is not None:
-            held.opdef = opdef
+            if replace or opdef.digest != held.opdef.digest:
+                held.opdef = opdef
+            elif _runs_again(held.opdef, opdef):
+                held.opdef = _restated(held.opdef, opdef)
             return held
         made = Op(opdef)
         REGISTRY.put(opdef.name, made)

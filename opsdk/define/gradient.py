@@ -9,10 +9,10 @@ from opsdk.core.errors import BindingError, DefinitionError
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec
 from opsdk.define.attribute import AttrDecl
-from opsdk.define.binding import check_names, parameters_of, reorder
+from opsdk.define.binding import check_names, name_of, parameters_of, reorder
 from opsdk.define.infer import Attrs, Inferred, Specs, first_spec
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
-from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits, digest_of
+from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
 
@@ -29,7 +29,7 @@ class GradientInfer:
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per gradient."""
-        inferred: list[TensorSpec | None | list[TensorSpec]] = []
+        inferred: list[TensorSpec | list[TensorSpec] | None] = []
         for name, output in zip(self.names, schema.outputs, strict=True):
             given = specs[schema.input_names.index(name)] if name in schema.input_names else None
             if output.kind == "list":
@@ -69,9 +69,10 @@ def make_gradient(
             raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
     if not any(parameter in cotangents for parameter in parameters):
         raise BindingError(
-            f"{forward.subject}, backward {function.__name__}: expected a cotangent among its parameters "
+            f"{forward.subject}, backward {name_of(function)}: expected a cotangent among its parameters "
             f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
         )
+    _check_cotangent_names(forward, parameters, cotangents)
     sources, inputs = _sources(schema, parameters, cotangents, materialize)
     attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names)
     gradient_schema = OpSchema(
@@ -84,7 +85,7 @@ def make_gradient(
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
-    call = reorder(function, parameters, gradient_schema.input_names)
+    call = reorder(function, gradient_schema.input_names)
     integer = tuple(d.name for d in inputs if d.name in forward.traits.nondifferentiable)
     traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic)
     kernels = KernelTable()
@@ -99,7 +100,7 @@ def make_gradient(
         body=call if composite else None,
         doc=function.__doc__,
         gradient_of=forward.name,
-        digest=digest_of(gradient_schema, traits, function),
+        function=function,
     )
     return GradRule(
         op=handle(opdef),
@@ -115,6 +116,17 @@ def make_gradient(
 
 def _carries(forward: OpDef, decl: OutputDecl) -> bool:
     return decl.name not in forward.traits.nondifferentiable
+
+
+def _check_cotangent_names(forward: OpDef, parameters: Sequence[str], cotangents: dict[str, int]) -> None:
+    schema = forward.schema
+    taken = (*schema.input_names, *schema.output_names, *schema.attr_names)
+    for name in parameters:
+        if name in cotangents and name in taken:
+            raise DefinitionError(
+                f"{forward.subject}, backward: {name!r} could be the cotangent of output "
+                f"{schema.output_names[cotangents[name]]!r} or the op's own {name!r}; rename one in the schema"
+            )
 
 
 def _sources(
@@ -140,10 +152,11 @@ def _sources(
 
 
 def _results(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
-    """Names each gradient `d<input>`; where a cotangent has that name already, `<input>_grad`."""
+    """Names each gradient `d<input>`; where that name, or that of its own cotangent, is taken, `<input>_grad`."""
     results = []
     for position in wrt:
         decl = schema.inputs[position]
         name = f"d{decl.name}"
-        results.append(OutputDecl(f"{decl.name}_grad" if name in taken else name, "list" if decl.kind == "list" else "tensor"))
+        name = f"{decl.name}_grad" if {name, f"d{name}"} & taken else name
+        results.append(OutputDecl(name, "list" if decl.kind == "list" else "tensor"))
     return tuple(results)

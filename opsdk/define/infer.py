@@ -7,18 +7,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, BindingError, ReturnError, ShapeError
+from opsdk.core.errors import ArityError, BindingError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
-from opsdk.define.binding import parameters_of
+from opsdk.define.binding import called_by_name, parameters_of
 from opsdk.define.schema import OpSchema
 
 # One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
-Specs = Sequence["TensorSpec | None | list[TensorSpec]"]
+Specs = Sequence["TensorSpec | list[TensorSpec] | None"]
 # Any: attribute values of the types of the schema language.
 Attrs = Mapping[str, Any]
 # One entry per output: a spec, a list of specs for a variadic output, or None where only a run can tell.
-Inferred = tuple["TensorSpec | None | list[TensorSpec]", ...]
+Inferred = tuple["TensorSpec | list[TensorSpec] | None", ...]
 
 
 class InferRule(Protocol):
@@ -26,7 +27,9 @@ class InferRule(Protocol):
 
     reduces_gradients: bool  # whether inputs are broadcast, so that gradients are summed back
 
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred: ...
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        """Returns one entry per output."""
+        ...
 
 
 def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> TensorSpec:
@@ -40,7 +43,7 @@ def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> Tenso
     raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
 
 
-class like:  # noqa: N801 - a stock rule reads like a function where it is used
+class like:  # a stock rule reads like a function where it is used
     """Every output has the shape and dtype of one input, the first unless another is named."""
 
     reduces_gradients = False
@@ -66,8 +69,10 @@ class _Broadcast:
         """Returns one spec per output.
 
         Raises:
+            ArityError: no input is present.
             ShapeError: the inputs do not broadcast.
         """
+        first_spec(schema, specs)
         present = [s for spec in specs for s in (spec if isinstance(spec, list) else [spec]) if s is not None]
         shape: Shape = ()
         for spec in present:
@@ -159,8 +164,8 @@ class InferFunction:
         known = (*schema.input_names, *schema.attr_names)
         self.function = function
         self.reduces_gradients = reduces_gradients
-        self.parameters = parameters_of(function)
-        for name in self.parameters:
+        self._call = called_by_name(function)
+        for name in parameters_of(function):
             if name not in known:
                 raise BindingError(
                     f"op {schema.qualified_name!r}, infer: no input or attribute is called {name!r}; "
@@ -175,14 +180,25 @@ class InferFunction:
             ArityError: it returned the wrong number of them.
         """
         values = {**dict(zip(schema.input_names, specs, strict=True)), **attrs}
-        result = self.function(**{name: values[name] for name in self.parameters})
-        entries = result if isinstance(result, tuple) else (result,)
+        try:
+            result = self._call(values)
+        except Exception as error:
+            if not isinstance(error, OpsdkError):
+                where = f"op {schema.qualified_name!r}, infer rule at {origin_of(self.function)}"
+                attach_note(error, f"  raised in {where}")
+            raise
+        is_list = len(schema.outputs) == 1 and schema.outputs[0].kind == "list"
+        entries = tuple(result) if isinstance(result, tuple if is_list else (tuple, list)) else (result,)
         if len(entries) != len(schema.outputs):
             raise ArityError(
                 f"op {schema.qualified_name!r}, infer: expected {len(schema.outputs)} specs "
                 f"for {', '.join(schema.output_names)}, got {len(entries)}"
             )
-        for entry in entries:
-            if not isinstance(entry, TensorSpec) and not isinstance(entry, list) and entry is not None:
-                raise ReturnError(f"op {schema.qualified_name!r}, infer: expected TensorSpec, got {entry!r}")
+        for decl, entry in zip(schema.outputs, entries, strict=True):
+            if not isinstance(entry, list if decl.kind == "list" else TensorSpec) and entry is not None:
+                wanted = "a list of TensorSpec" if decl.kind == "list" else "a TensorSpec"
+                raise ReturnError(
+                    f"op {schema.qualified_name!r}, infer: output {decl.name!r} expected {wanted} or None, "
+                    f"got {entry!r}"
+                )
         return entries

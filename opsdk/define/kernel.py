@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
@@ -15,12 +15,18 @@ from opsdk.core.origin import Origin
 REFERENCE = "numpy"  # the language of the row that defines what is right
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelKey:
     """Where a row applies: a kind of place and a dtype; `dtype=None` is every dtype."""
 
     place: str
     dtype: np.dtype[np.generic] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelKey) and str(self) == str(other)  # np.dtype("float64") == None, says NumPy
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     def __str__(self) -> str:
         return f"({self.place}, {'*' if self.dtype is None else self.dtype.name})"
@@ -97,12 +103,20 @@ class KernelTable:
 
         An exact dtype comes before a wildcard, a faster language before the reference, a later row before an earlier.
         """
+        wanted = KernelKey(place, dtype)
         fitting = [
             (row.key.dtype is not None, row.language not in (REFERENCE, "composite"), order, row)
             for order, row in enumerate(self._rows)
-            if row.key.place == place and row.key.dtype in (None, dtype)
+            if row.key.place == place and (row.key.dtype is None or row.key == wanted)
         ]
         return max(fitting, key=lambda entry: entry[:3])[3] if fitting else None
+
+    def restore(self, rows: Iterable[Kernel]) -> None:
+        """Makes these the rows."""
+        with self._lock:
+            self._rows = list(rows)
+        for cache in list(self.plans):
+            cache.clear()
 
     def reference(self) -> Kernel | None:
         """Returns the row that defines what is right: the NumPy or composite one."""

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as dataclass_replace
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import DefinitionError, OpsdkError
+from opsdk.core.errors import BindingError, DefinitionError, OpsdkError
 from opsdk.core.origin import origin_of
+from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
 from opsdk.define.binding import check_names, parameters_of
 from opsdk.define.call import bind
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.gradient import make_gradient
-from opsdk.define.infer import InferFunction, InferRule
+from opsdk.define.infer import InferFunction, InferRule, like
 from opsdk.define.kernel import Kernel, KernelKey, PlanCache
-from opsdk.define.opdef import OpDef, Usage
 from opsdk.define.op_registry import OpRegistry
+from opsdk.define.opdef import GradRule, OpDef, Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PLACES = ("cpu", "cuda")
 
 _ABSENT: Any = object()
 
@@ -44,7 +44,7 @@ class Op:
     @opdef.setter
     def opdef(self, opdef: OpDef) -> None:
         self._opdef = opdef
-        self._arity = len(opdef.schema.inputs)
+        self._arity = _arity(opdef)
         self._attrs = frozenset(opdef.schema.attr_names)
         self.__name__ = opdef.schema.name
         self.__doc__ = opdef.doc or str(opdef.schema)
@@ -112,29 +112,27 @@ class Op:
         """
 
         def register(function: Callable[..., Any]) -> Op:
-            old = self.opdef
-            origin = origin_of(function)
-            redefined = old.grad is not None and old.grad.op.opdef.origin.file == origin.file
-            if not (replace or redefined):
-                if old.grad is not None:
-                    raise DefinitionError(
-                        f"{old.subject}: has a backward from {old.grad.op.opdef.origin}, got another from {origin}; "
-                        "pass replace=True to replace it"
-                    )
-                if old.usage.in_graph:
-                    raise DefinitionError(
-                        f"{old.subject}: expected its backward before its first use in a graph, got it after; define "
-                        "it earlier or pass replace=True, graphs that exist keep the op without a backward"
-                    )
-            rule = make_gradient(
-                old, function, Op, composite=composite, materialize=materialize, disconnected=disconnected, name=name
-            )
-            opdef = rule.op.opdef
-            REGISTRY.admit(opdef, replace=replace)
-            gradient = Op(opdef)
-            REGISTRY.put(opdef.name, gradient)
-            self.opdef = renewed(old, grad=dataclass_replace(rule, op=gradient))
-            return gradient
+            with REGISTRY.lock:
+                old = self.opdef
+                rule = make_gradient(
+                    old,
+                    function,
+                    Op,
+                    composite=composite,
+                    materialize=materialize,
+                    disconnected=disconnected,
+                    name=name,
+                )
+                opdef = rule.op.opdef
+                if not replace:
+                    held = _held_gradient(old, rule)
+                    if held is not None:
+                        return held
+                REGISTRY.admit(opdef, replace=replace)
+                gradient = Op(opdef)
+                REGISTRY.put(opdef.name, gradient)
+                self.opdef = renewed(old, grad=dataclass_replace(rule, op=gradient))
+                return gradient
 
         return register if function is None else register(function)
 
@@ -160,7 +158,10 @@ class Op:
 
         Raises:
             BindingError: a parameter of the kernel names no input, output or attribute.
+            DefinitionError: the place is none, or the language does not read what was given.
         """
+        if place not in PLACES:
+            raise DefinitionError(f"{self.opdef.subject}: kernel place expected {' or '.join(PLACES)}, got {place!r}")
         if source is not None:
             raise DefinitionError(
                 f"{self.opdef.subject}: language expected one that reads Python functions, got {language!r} with source"
@@ -176,13 +177,16 @@ class Op:
             return function
 
         if function is not None:
-            register(function)  # type: ignore[type-var]
+            register(function)
         return register
 
     def infer(self, function: Callable[..., Any] | InferRule) -> Callable[..., Any] | InferRule:
         """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule."""
         rule = as_infer(function, self.opdef)
-        self.opdef = renewed(self.opdef, infer=rule)
+        grad = self.opdef.grad
+        if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
+            grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
+        self.opdef = renewed(self.opdef, infer=rule, grad=grad)
         return function
 
     def samples(self, function: F) -> F:
@@ -235,12 +239,59 @@ def renewed(opdef: OpDef, **changes: Any) -> OpDef:
 
 
 def as_infer(rule: Callable[..., Any] | InferRule, opdef: OpDef) -> InferRule:
-    """Returns an infer rule from a stock rule, its class, or a user's function."""
+    """Returns an infer rule from a stock rule, its class, or a user's function.
+
+    Raises:
+        BindingError: the rule names an input or attribute that the op does not have.
+    """
     if isinstance(rule, type):
         rule = rule()  # `infer=opsdk.infer.like` without the brackets
+    inputs = opdef.schema.input_names
+    if isinstance(rule, like) and rule.name is not None and rule.name not in inputs:
+        raise BindingError(
+            f"{opdef.subject}, infer: like({rule.name!r}) names no input; there are {alternatives(rule.name, inputs)}"
+        )
     if hasattr(rule, "reduces_gradients"):
-        return rule  # type: ignore[return-value]
+        return rule
     return InferFunction(rule, opdef.schema)
 
 
-__all__ = ["REGISTRY", "Op", "as_infer", "find_op", "np", "renewed"]
+def _arity(opdef: OpDef) -> int:
+    """Returns how many arguments a call has that gives all inputs, each in its own place.
+
+    -1, which no call has, sends every call through `bind`: where attributes stand between inputs, or where one
+    argument may be the whole list or its only tensor.
+    """
+    schema = opdef.schema
+    count = len(schema.inputs)
+    in_order = schema.positional[:count] == schema.input_names
+    return count if in_order and not any(decl.kind == "list" for decl in schema.inputs) else -1
+
+
+def _held_gradient(forward: OpDef, rule: GradRule) -> Op | None:
+    """Returns the gradient op that stays, where the same backward is registered again from elsewhere.
+
+    Raises:
+        DefinitionError: the op has another backward from elsewhere, or is used in a graph already.
+    """
+    held, opdef = forward.grad, rule.op.opdef
+    if held is None:
+        if forward.usage.in_graph:
+            raise DefinitionError(
+                f"{forward.subject}: expected its backward before its first use in a graph, got it after; define "
+                "it earlier or pass replace=True, graphs that exist keep the op without a backward"
+            )
+        return None
+    origin = held.op.opdef.origin
+    if origin.source == opdef.origin.source:
+        return None  # a cell or file that runs again
+    if _conditions(held) == _conditions(rule) and held.op.opdef.digest == opdef.digest:
+        return held.op if isinstance(held.op, Op) else None
+    raise DefinitionError(
+        f"{forward.subject}: has a backward from {origin}, got another from {opdef.origin}; "
+        "pass replace=True to replace it"
+    )
+
+
+def _conditions(rule: GradRule) -> tuple[object, ...]:
+    return rule.materialize, rule.disconnected, rule.op.opdef.is_composite

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.core.origin import shorten
 from opsdk.core.registry import Registry
 from opsdk.core.suggest import alternatives
+from opsdk.define.digest import text_of
 from opsdk.define.opdef import Handle, OpDef
 
 H = TypeVar("H", bound=Handle)
@@ -21,6 +24,8 @@ class OpRegistry(Registry[H], Generic[H]):
     def admit(self, opdef: OpDef, *, replace: bool = False) -> H | None:
         """Returns the handle that already has this name and may take the definition, or None if the name is free.
 
+        A notebook or a prompt counts as one origin; a definition that is replaced gets one line on standard error.
+
         Raises:
             NameClashError: the name belongs to another definition from another origin.
         """
@@ -30,9 +35,9 @@ class OpRegistry(Registry[H], Generic[H]):
         old = held.opdef
         if replace or opdef.digest == old.digest:
             return held
-        if old.origin.file == opdef.origin.file:
-            if opdef.gradient_of is None:
-                print(f"{opdef.name} redefined ({opdef.origin} over {old.origin})", file=sys.stderr)
+        if old.origin.source == opdef.origin.source:
+            if opdef.gradient_of is None or old.gradient_of != opdef.gradient_of:
+                sys.stderr.write(f"{opdef.name} redefined ({opdef.origin} over {old.origin})\n")
             return held
         raise NameClashError(
             f"op '{opdef.schema.identity}': registered by {old.origin}, got another definition from {opdef.origin}; "
@@ -45,9 +50,18 @@ class OpRegistry(Registry[H], Generic[H]):
         """Returns the op of a full name, of a bare name among the built-ins, or of a bare name that is unique.
 
         Raises:
-            UnknownOpError: there is no such op, or a bare name fits several.
+            UnknownOpError: there is no such op, a bare name fits several, or the version is another.
         """
-        name = name.partition("@")[0]
+        bare, _, version = name.partition("@")
+        held = self._find(bare)
+        if version and version != str(held.opdef.schema.version):
+            raise UnknownOpError(
+                f"op {name!r}: expected version {version}, registered is '{held.opdef.schema.identity}', "
+                f"defined at {held.opdef.origin}"
+            )
+        return held
+
+    def _find(self, name: str) -> H:
         held = self.get(name) or (None if "::" in name else self.get(f"{BUILTIN}::{name}"))
         if held is not None:
             return held
@@ -60,12 +74,28 @@ class OpRegistry(Registry[H], Generic[H]):
             raise UnknownOpError(f"op {name!r}: expected a name that fits one op, it fits {', '.join(fitting)}")
         raise UnknownOpError(f"op {name!r}: not registered; registered: {alternatives(name, self.names())}")
 
+    @contextmanager
+    def scoped(self) -> Iterator[None]:
+        """Forgets, at the end of the `with` block, what was registered, redefined or given a row inside it."""
+        before = [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
+        with super().scoped():
+            try:
+                yield
+            finally:
+                for handle, opdef, rows in before:
+                    if handle.opdef is not opdef:
+                        handle.opdef = opdef
+                    if tuple(opdef.kernels) != rows:
+                        opdef.kernels.restore(rows)
+
 
 def difference(old: OpDef, new: OpDef) -> str:
     """Returns what two definitions of one name differ in."""
     parts = []
     if str(old.schema) != str(new.schema):
         parts.append(f"schema ({old.schema} → {new.schema})")
-    if old.traits != new.traits:
+    if repr(old.traits) != repr(new.traits):
         parts.append("declared traits")
+    if text_of(old.infer) != text_of(new.infer):
+        parts.append("the infer rule")
     return ", ".join(parts) or f"the code of the forward ({shorten(old.origin.file)}, {shorten(new.origin.file)})"

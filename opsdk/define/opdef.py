@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import CodeType
+from functools import cached_property
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin
+from opsdk.define.digest import digest_of, is_closure
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel import KernelTable, PlanCache
 from opsdk.define.schema import OpSchema
@@ -30,7 +30,7 @@ class Source:
     position: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GradRule:
     """How the gradient of an op is had. Tape, `append_backward`, bridges and gradcheck read this same rule.
 
@@ -70,7 +70,7 @@ class Traits:
     domain: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, compare=False)
 
 
-@dataclass
+@dataclass(eq=False)
 class Usage:
     """Whether a graph holds this definition; the one thing about it that is not fixed at birth."""
 
@@ -93,6 +93,7 @@ class OpDef:
         samples: yields sample inputs.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
+        function: what its author wrote: the reference, or the backward of a gradient op.
         plans: call plans by kind of call, kept by the backends.
     """
 
@@ -106,12 +107,19 @@ class OpDef:
     samples: Callable[..., Any] | None = None
     doc: str | None = None
     gradient_of: str | None = None
-    digest: str = ""
+    function: Callable[..., Any] | None = None
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)
+        if is_closure(self.function):
+            _ = self.digest  # now: what a closure holds may change later
+
+    @cached_property
+    def digest(self) -> str:
+        """A short hash over everything that decides what the op computes; had when asked for, since hardly any is."""
+        return digest_of(str(self.schema), repr(self.traits), self.infer, self.function)
 
     @property
     def name(self) -> str:
@@ -133,32 +141,3 @@ class OpDef:
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
 
 
-def digest_of(schema: OpSchema, traits: Traits, *functions: Callable[..., Any] | None) -> str:
-    """Returns a short hash over everything that decides what an op computes."""
-    text = [str(schema), repr(traits)]
-    for function in functions:
-        text.append("-" if function is None else _function_text(function))
-    return hashlib.sha256("\n".join(text).encode()).hexdigest()[:16]
-
-
-def _function_text(function: Callable[..., Any]) -> str:
-    inner = getattr(function, "py_func", function)
-    inner = getattr(inner, "__func__", inner)
-    code = getattr(inner, "__code__", None)
-    if code is None:
-        return f"{type(function).__name__}:{getattr(function, '__name__', '')}"
-    cells = tuple(_cell_text(cell) for cell in (inner.__closure__ or ()))
-    return f"{_code_text(code)}{inner.__defaults__!r}{inner.__kwdefaults__!r}{cells}"
-
-
-def _cell_text(cell: Any) -> str:
-    try:
-        value = cell.cell_contents
-    except ValueError:
-        return "empty"
-    return _code_text(value.__code__) if hasattr(value, "__code__") else f"{type(value).__name__}:{value!r}"[:200]
-
-
-def _code_text(code: CodeType) -> str:
-    constants = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return f"{code.co_code.hex()}{code.co_names}{constants}{code.co_varnames}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from opsdk.core.errors import AttributeValueError, OpsdkError, SchemaError
+from opsdk.core.errors import OpsdkError, SchemaError
 from opsdk.define.attribute import REQUIRED, TYPE, AttrDecl, coerce
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[A-Za-z_]\w*)::)?(?P<name>[A-Za-z_]\w*)(?:@(?P<version>\d+))?\s*")
 _TENSOR = re.compile(r"Tensor(?:\(([a-z])(!?)\))?(\[\]|\?)?")
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _KINDS = {None: "tensor", "?": "optional", "[]": "list"}
 
 
@@ -67,10 +69,22 @@ def check_schema(schema: OpSchema) -> None:
             )
 
 
+def _unquoted(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Gives position and character of everything outside of quotes."""
+    position = start
+    while position < len(text):
+        quoted = _QUOTED.match(text, position)
+        if quoted is not None:
+            position = quoted.end()
+            continue
+        yield position, text[position]
+        position += 1
+
+
 def _closing(text: str, start: int) -> int:
     depth = 0
-    for position in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[position], 0)
+    for position, char in _unquoted(text, start):
+        depth += {"(": 1, ")": -1}.get(char, 0)
         if depth == 0:
             return position
     raise SchemaError(f"schema {text!r}: expected ')' for the '(' at column {start}")
@@ -78,17 +92,10 @@ def _closing(text: str, start: int) -> int:
 
 def _split(text: str) -> list[str]:
     """Splits at commas outside of brackets and quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for position, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in "([":
-            depth += 1
-        elif char in ")]":
-            depth -= 1
-        elif char == "," and depth == 0:
+    parts, depth, start = [], 0, 0
+    for position, char in _unquoted(text):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(char, 0)
+        if char == "," and depth == 0:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()] if text.strip() else []
@@ -145,15 +152,27 @@ def with_default(decl: AttrDecl, default: str, text: str) -> AttrDecl:
     if not default:
         return AttrDecl(decl.name, decl.type, REQUIRED)
     try:
-        is_word = re.fullmatch(r"-?[A-Za-z_]\w*", default) and default not in {"None", "True", "False"}
-        value = default if decl.type.startswith("dtype") and default != "None" else None
-        if value is None and default != "None":
-            value = float(default) if is_word else ast.literal_eval(default)  # inf and nan are words
-        return AttrDecl(decl.name, decl.type, coerce(decl, value, "default"))
-    except (ValueError, SyntaxError, AttributeValueError, OpsdkError) as error:
+        return AttrDecl(decl.name, decl.type, coerce(decl, _value(decl.type, default), "default"))
+    except (ValueError, SyntaxError, OpsdkError) as error:
         raise SchemaError(
             f"schema {text!r}: default of {decl.name!r} expected a literal of type {decl.type}, got {default!r}"
         ) from error
+
+
+# Any: a value of one of the types of the schema language.
+def _value(kind: str, text: str) -> Any:
+    """Returns the value of a literal; inf, nan and names of dtypes are words."""
+    if text == "None":
+        return None
+    if text.startswith("[") and text.endswith("]"):
+        return [_value(kind, item) for item in _split(text[1:-1])]
+    if kind.startswith("dtype"):
+        return text
+    if kind.startswith("float"):
+        return float(text)
+    if kind.startswith("complex"):
+        return complex(text)
+    return ast.literal_eval(text)
 
 
 def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:

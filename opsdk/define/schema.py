@@ -117,8 +117,8 @@ class OpSchema:
         return self.attrs[self.attr_names.index(name)]
 
     def __str__(self) -> str:
-        by_name: dict[str, InputDecl | AttrDecl] = {decl.name: decl for decl in (*self.inputs, *self.attrs)}
-        parts = [str(by_name[name]) for name in self.positional]
+        texts = {decl.name: str(decl) for decl in self.inputs} | {decl.name: str(decl) for decl in self.attrs}
+        parts = [texts[name] for name in self.positional]
         keyword_only = [str(decl) for decl in self.attrs if decl.name not in self.positional]
         if keyword_only:
             parts += ["*", *keyword_only]

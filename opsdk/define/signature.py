@@ -15,7 +15,8 @@ from opsdk.define.parse import check_schema
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
 _SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
-_LIST = re.compile(r"(?:typing\.)?(?:list|tuple|Sequence|List|Tuple)\[\s*(\w+)[^\]]*\]")
+_SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
+_LIST = re.compile(_SEQUENCE + r"\[\s*(\w+)\s*(?:,[^\]]*)?\]")
 
 
 # Any: a callable of any signature; the signature is what is read here.
@@ -40,7 +41,7 @@ def schema_of(function: Callable[..., Any], namespace: str, name: str) -> OpSche
             raise SchemaError(f"op {name!r}: expected named attributes, got '**{parameter.name}'; list them after '*'")
         else:
             inputs.append(_input(parameter, name))
-    output = "y" if "y" not in {decl.name for decl in (*inputs, *attrs)} else "out"
+    output = "y" if "y" not in [*(decl.name for decl in inputs), *(decl.name for decl in attrs)] else "out"
     schema = OpSchema(
         namespace, name, tuple(inputs), tuple(attrs), (OutputDecl(output),), positional=tuple(d.name for d in inputs)
     )
@@ -63,7 +64,7 @@ def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
 
 def _is_list(annotation: Any) -> bool:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return bool(re.match(r"(?:typing\.)?(?:list|tuple|Sequence|List|Tuple)\b", str(text)))
+    return bool(re.match(_SEQUENCE + r"\b", str(text)))
 
 
 def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
@@ -88,15 +89,16 @@ def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
 
 def attribute_type(annotation: Any) -> str | None:
     """Returns the schema type that an annotation stands for, or None if it stands for none."""
-    if annotation in _SCALAR_OF:
-        return _SCALAR_OF[annotation]
+    for scalar_type, name in _SCALAR_OF.items():
+        if annotation is scalar_type:
+            return name
     text = annotation if isinstance(annotation, str) else str(annotation).replace("<class '", "").replace("'>", "")
-    text = text.replace("typing.", "").strip()
-    optional = re.fullmatch(r"(?:Optional\[(.+)\]|(.+?)\s*\|\s*None)", text)
+    text = re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip())
+    optional = re.fullmatch(r"Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)", text)
     if optional:
-        text = (optional[1] or optional[2]).strip()
+        text = (optional[1] or optional[2] or optional[3]).strip()
     items = _LIST.fullmatch(text)
-    scalar = (items[1] if items else text).replace("np.dtype", "dtype").replace("numpy.dtype", "dtype")
+    scalar = items[1] if items else text
     kind = scalar + ("[]" if items else "") + ("?" if optional else "")
     return kind if TYPE.fullmatch(kind) else None
 

@@ -184,7 +184,7 @@ def test_a_value_that_a_backward_reads_may_not_be_mutated_later_in_the_program()
         x.stop_gradient = False
         y = x * x
         op(x, static.data("d", [2], "float32"))
-        with pytest.raises(ProgramError, match="is changed in place by 'accumulate' later"):
+        with pytest.raises(ProgramError, match="it is written again by 'accumulate'"):
             static.gradients(y, x)
 
 

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.backends.arrays import Arrays, array_key, as_arrays, with_mutated
+from opsdk.core.errors import ArityError, AttributeValueError, MixedRuntimeError
+
+X = np.array([1.0, 2.0], "float32")
+
+
+@pytest.fixture
+def join():
+    @opsdk.op(
+        "t::join(Tensor x, Tensor[] rest, Tensor? w=None) -> Tensor y",
+        infer=lambda x: opsdk.TensorSpec([None], x.dtype),
+    )
+    def join(x, rest, w):
+        return np.concatenate([x, *rest] if w is None else [x, *rest, w])
+
+    return join
+
+
+def test_arrays_lists_of_arrays_and_absent_inputs_run(join):
+    assert join(X, [X, X]).shape == (6,)
+    assert join(X, []).shape == (2,)
+    assert join(X, [X], X).shape == (6,)
+
+
+def test_constants_become_arrays_in_every_position(join):
+    first, rest, w = as_arrays(join.opdef, (X, [1, [2.5]], None))
+    assert first is X
+    assert [item.dtype.name for item in rest] == ["float32", "float32"]
+    assert w is None
+
+
+def test_a_number_takes_the_dtype_of_the_array_beside_it():
+    assert opsdk.add(X, 1.5).dtype == np.float32
+    assert opsdk.add(2, X.astype("float64")).dtype == np.float64
+
+
+def test_an_input_that_is_missing_is_refused_before_anything_runs(join):
+    with pytest.raises(ArityError, match="input 'x' expected a tensor, got None"):
+        join(None, [X])
+    with pytest.raises(AttributeValueError, match="input 'rest' expected a list of tensors, got ndarray"):
+        join(X, X, X)
+
+
+def test_a_call_is_known_by_its_dtypes_and_what_its_attributes_decide():
+    assert array_key([X, [X, X], None], {}) == (X.dtype, (X.dtype, X.dtype), None)
+    assert array_key([X], {"k": 2}) == (X.dtype, ("k", int))
+
+
+def test_a_mutated_input_stands_among_the_results_in_its_place():
+    op = opsdk.op("t::f(Tensor(a!) x, Tensor w) -> (Tensor y, Tensor(a!) x_out)")(lambda x, w: None)
+    assert with_mutated(op.opdef, "made", ["x", "w"]) == ("made", "x")
+
+
+def test_two_outputs_and_a_mutated_input_come_in_the_order_of_the_schema():
+    @opsdk.op("t::step(Tensor(a!) x, Tensor g) -> (Tensor norm, Tensor(a!) x_out, Tensor copy)")
+    def step(x, g):
+        x -= g
+        return np.abs(g), g.copy()
+
+    x = X.copy()
+    norm, out, copied = step(x, -X)
+    assert out is x
+    assert [array.tolist() for array in (norm, out, copied)] == [[1.0, 2.0], [2.0, 4.0], [-1.0, -2.0]]
+
+
+def test_the_runtime_of_arrays_accepts_arrays_and_numpy_scalars_only():
+    assert [Arrays().accepts(value) for value in (X, X[0], 1.0, [X], opsdk.to_tensor(X))] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_a_composite_op_runs_on_arrays():
+    @opsdk.op(namespace="t", composite=True)
+    def twice(x):
+        return opsdk.add(x, x)
+
+    assert twice(X).tolist() == [2.0, 4.0]
+
+
+def test_a_composite_op_may_return_its_input():
+    @opsdk.op(namespace="t", composite=True)
+    def same(x):
+        return x
+
+    got = same(X)
+    assert got.tolist() == X.tolist()
+    assert not np.shares_memory(got, X)
+
+
+def test_a_tensor_inside_of_nested_lists_of_numbers_is_refused():
+    with pytest.raises(
+        MixedRuntimeError, match="expected values of one runtime, got one of dynamic tensors beside them"
+    ):
+        as_arrays(opsdk.add.opdef, (X, opsdk.to_tensor(X)))

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.backends.constant import as_constant, number_dtype
+from opsdk.core.errors import DTypeError, MixedRuntimeError
+
+F32, F64, I64, BOOL = (np.dtype(name) for name in ("float32", "float64", "int64", "bool"))
+
+
+def constant(value, beside=None):
+    return as_constant(value, beside, "op 'f', input 'x'")
+
+
+def test_an_array_is_passed_on_as_it_is():
+    array = np.ones(3, "int8")
+    assert constant(array, F32) is array
+
+
+def test_a_numpy_scalar_keeps_its_dtype():
+    assert constant(np.float64(2), F32).dtype == F64
+
+
+@pytest.mark.parametrize(
+    ("value", "beside", "dtype"),
+    [
+        (1.5, None, "float32"),
+        (1.5, "float64", "float64"),
+        (1.5, "float16", "float16"),
+        (1.5, "bfloat16", "bfloat16"),
+        (1.5, "int64", "float32"),
+        (2, None, "int64"),
+        (2, "float64", "float64"),
+        (2, "int8", "int8"),
+        (2, "bool", "int64"),
+        (True, None, "bool"),
+        (True, "float32", "float32"),
+        (1j, "float32", "complex64"),
+        (1j, "float64", "complex128"),
+        (1j, None, "complex64"),
+    ],
+)
+def test_a_python_number_takes_the_dtype_beside_it_unless_it_would_lose_something(value, beside, dtype):
+    beside = None if beside is None else opsdk.TensorSpec([], beside).dtype
+    assert number_dtype(value, beside).name == dtype
+    assert constant(value, beside) == value
+
+
+@pytest.mark.parametrize(
+    ("beside", "dtype"), [(None, "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "float32")]
+)
+def test_numbers_with_a_fraction_in_lists_are_as_precise_as_what_they_stand_beside(beside, dtype):
+    got = constant([[0.1], [2]], None if beside is None else np.dtype(beside))
+    assert (got.dtype.name, got.shape) == (dtype, (2, 1))
+
+
+def test_whole_numbers_in_lists_stay_whole():
+    assert constant([0, 2], F32).dtype == I64
+
+
+def test_ragged_lists_are_refused():
+    with pytest.raises(
+        DTypeError, match=r"^op 'f', input 'x': expected nested lists of equal lengths, got \[\[1\], \[1, 2\]\]"
+    ):
+        constant([[1], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("a", "builtins.str"),
+        (["a"], "builtins.list"),
+        ([None], "builtins.list"),
+        ({}, "builtins.dict"),
+        (object, "builtins.type"),
+    ],
+)
+def test_what_is_no_constant_is_refused_with_its_type(value, kind):
+    with pytest.raises(DTypeError) as caught:
+        constant(value)
+    assert str(caught.value) == f"op 'f', input 'x': expected a tensor, array or number, got {kind}"
+
+
+def test_an_array_of_objects_is_refused():
+    with pytest.raises(DTypeError, match=r"^op 'f', input 'x': expected one of bool, .* got dtype"):
+        constant(np.array([None]))
+
+
+def test_a_tensor_of_another_library_is_refused_with_the_bridge_to_import():
+    foreign = type("Tensor", (), {"__module__": "torch._tensor"})
+    with pytest.raises(DTypeError, match=r"got torch\._tensor\.Tensor; import opsdk\.bridges\.torch"):
+        constant(foreign())
+
+
+def test_a_value_of_another_runtime_is_refused():
+    with pytest.raises(MixedRuntimeError) as caught:
+        constant(opsdk.to_tensor([1.0]))
+    assert str(caught.value) == (
+        "op 'f', input 'x': expected values of one runtime, got one of dynamic tensors beside them"
+    )

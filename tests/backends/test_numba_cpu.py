@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import CompileError, MissingDependencyError
+
+numba = pytest.importorskip("numba")
+X = np.array([-1.0, 2.0])
+
+
+@pytest.fixture
+def op():
+    @opsdk.op("t::f(Tensor x, *, float slope=0.5) -> Tensor y")
+    def f(x, slope):
+        raise AssertionError("the reference ran")
+
+    return f
+
+
+def test_a_kernel_may_return_its_output(op):
+    @op.kernel("cpu", language="numba")
+    def leaky(x, slope):
+        return np.where(x > 0, x, slope * x)
+
+    assert [op(X).tolist(), op(X, slope=0.25).tolist()] == [[-0.5, 2.0], [-0.25, 2.0]]
+
+
+def test_a_kernel_may_fill_a_buffer_that_it_names(op):
+    @op.kernel("cpu", language="numba")
+    def leaky(x, slope, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] if x.flat[i] > 0 else slope * x.flat[i]
+
+    for shape in ((2,), (2, 1)):
+        assert op(X.reshape(shape)).tolist() == np.array([-0.5, 2.0]).reshape(shape).tolist()
+
+
+def test_a_kernel_may_name_its_parameters_in_any_order(op):
+    @op.kernel("cpu", language="numba")
+    def leaky(y, slope, x):
+        for i in range(x.size):
+            y[i] = slope * x[i]
+
+    assert op(X, slope=3.0).tolist() == [-3.0, 6.0]
+
+
+def test_a_kernel_without_the_attribute_is_not_given_it(op):
+    op.kernel("cpu", lambda x: x * 2, language="numba")
+    assert op(X).tolist() == [-2.0, 4.0]
+
+
+def test_a_kernel_that_is_compiled_already_is_taken_as_it_is(op):
+    compiled = numba.njit(lambda x, slope: x * slope)
+    op.kernel("cpu", compiled, language="numba")
+    assert op(X).tolist() == [-0.5, 1.0]
+    assert compiled.nopython_signatures
+
+
+def test_a_kernel_may_fill_two_buffers_and_return_none():
+    @opsdk.op("t::both(Tensor x) -> (Tensor y, Tensor z)")
+    def both(x):
+        raise AssertionError("the reference ran")
+
+    @both.kernel("cpu", language="numba")
+    def kernel(z, x, y):
+        for i in range(x.size):
+            y[i] = x[i] + 1
+            z[i] = x[i] + 2
+
+    for _ in range(2):
+        assert [array.tolist() for array in both(X)] == [[0.0, 3.0], [1.0, 4.0]]
+
+
+def test_a_kernel_serves_its_own_dtype_only(op):
+    op.kernel("cpu", lambda x: x * 2, language="numba", dtype="float32")
+    assert op(X.astype("float32")).tolist() == [-2.0, 4.0]
+    with pytest.raises(AssertionError, match="the reference ran"):
+        op(X)
+
+
+def test_a_kernel_that_numba_cannot_type_is_refused_with_numbas_error_as_its_cause(op):
+    @op.kernel("cpu", language="numba")
+    def wrong(x, slope):
+        return x.no_such_attribute
+
+    for _ in range(2):
+        with pytest.raises(CompileError) as caught:
+            op(X)
+        error = caught.value
+        assert str(error).startswith("op 't::f', numba row: does not compile, ")
+        assert "no_such_attribute" in str(error)
+        assert "\n" not in str(error)
+        assert isinstance(error.__cause__, numba.core.errors.TypingError)
+        assert error.code == "OP411"
+        assert f"test_numba_cpu.py:{wrong.__code__.co_firstlineno + 2}" in error.__notes__[0]
+    assert len(op.opdef.plans) == 0
+
+
+def test_a_call_that_numba_cannot_type_is_shown_with_its_types(op):
+    @op.kernel("cpu", language="numba")
+    def wrong(x):
+        total = 0.0
+        for i in range(x.size):
+            total += x[i:]
+        return total
+
+    with pytest.raises(CompileError) as caught:
+        op(X)
+    assert str(caught.value) == (
+        "op 't::f', numba row: does not compile, numba has no iadd(float64, array(float64, 1d, C))"
+    )
+    assert f"test_numba_cpu.py:{wrong.__code__.co_firstlineno + 4}" in caught.value.__notes__[0]
+
+
+def test_a_buffer_kernel_that_numba_cannot_compile_is_refused_too(op):
+    @op.kernel("cpu", language="numba")
+    def wrong(x, y):
+        y[0] = "text"
+
+    with pytest.raises(CompileError, match="op 't::f', numba row: does not compile, "):
+        op(X)
+
+
+def test_a_construct_that_numba_does_not_read_is_refused_too(op):
+    @op.kernel("cpu", language="numba")
+    def wrong(x):
+        class Inner:
+            pass
+
+        return x
+
+    with pytest.raises(CompileError, match="numba row: does not compile, ") as caught:
+        op(X)
+    assert isinstance(caught.value.__cause__, numba.core.errors.UnsupportedBytecodeError)
+
+
+def test_an_exception_that_a_kernel_raises_itself_keeps_its_type(op):
+    @op.kernel("cpu", language="numba")
+    def picky(x, slope):
+        if x.size > 2:
+            raise ValueError("too long")
+        return x * slope
+
+    op(X)
+    with pytest.raises(ValueError, match="too long") as caught:
+        op(np.ones(3))
+    assert caught.value.__notes__[0].startswith("  raised in op 't::f', numba row at ")
+
+
+def test_without_numba_a_row_is_refused_when_it_is_launched_and_not_before(op, monkeypatch):
+    op.kernel("cpu", lambda x: x * 2, language="numba")
+    monkeypatch.setitem(__import__("sys").modules, "numba", None)
+    with pytest.raises(MissingDependencyError, match=r"^op 't::f', numba row needs numba, which cannot be imported"):
+        op(X)
+
+
+def test_inputs_that_are_read_only_or_strided_are_served(op):
+    op.kernel("cpu", lambda x: x * 2, language="numba")
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    assert op(frozen).tolist() == [-2.0, 4.0]
+    assert op(np.arange(6.0)[::2]).tolist() == [0.0, 4.0, 8.0]

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from opsdk.core.errors import AttributeValueError
+from opsdk.define.attribute import REQUIRED, AttrDecl, coerce, literal
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "kept"),
+    [
+        ("int", np.int8(3), 3),
+        ("float", 3, 3.0),
+        ("float", np.float32(0.5), 0.5),
+        ("bool", np.bool_(True), True),
+        ("str", np.str_("a"), "a"),
+        ("complex", 1, 1 + 0j),
+        ("complex", np.complex64(2j), 2j),
+        ("dtype", "float64", np.dtype("float64")),
+        ("dtype", np.int8, np.dtype("int8")),
+        ("int[]", [1, np.int64(2)], (1, 2)),
+        ("int[]", np.array([3, 4]), (3, 4)),
+        ("int[]", 1, (1,)),
+        ("float[]", (), ()),
+        ("dtype[]", ["float64", "int8"], (np.dtype("float64"), np.dtype("int8"))),
+        ("int?", None, None),
+        ("int[]?", None, None),
+        ("str?", "a", "a"),
+    ],
+)
+def test_a_value_is_taken_in_the_attributes_own_type(kind, value, kept):
+    got = coerce(AttrDecl("k", kind), value, "op 'f'")
+    assert (got, type(got)) == (kept, type(kept))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int", 1.0),
+        ("int", True),
+        ("float", False),
+        ("float", "1"),
+        ("float", 1j),
+        ("bool", 1),
+        ("bool", "yes"),
+        ("str", 1),
+        ("str", b"a"),
+        ("complex", True),
+        ("dtype", "float33"),
+        ("int", None),
+        ("int[]", [1, 2.5]),
+        ("int[]", "12"),
+        ("int[]", np.ones((2, 2), int)),
+        ("float[]", 1.0),
+        ("str[]", "ab"),
+        ("int[]?", [None]),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_what_it_is(kind, value):
+    with pytest.raises(AttributeValueError) as caught:
+        coerce(AttrDecl("k", kind), value, "op 'f'")
+    assert str(caught.value) == f"op 'f': attribute 'k' expected {kind}, got {value!r} ({type(value).__name__})"
+
+
+def test_a_refused_value_is_among_the_details():
+    with pytest.raises(AttributeValueError) as caught:
+        coerce(AttrDecl("k", "int"), "x", "op 'f'")
+    assert caught.value.details == {"attribute": "k", "got": "x"}
+
+
+def test_a_list_that_is_a_default_prints_in_brackets():
+    assert literal((np.dtype("int8"), "a", 1.5)) == "[int8, 'a', 1.5]"
+
+
+def test_an_attribute_without_a_default_is_required():
+    decl = AttrDecl("k", "int")
+    assert decl.is_required
+    assert str(decl) == "int k"
+
+
+def test_the_absent_default_says_what_it_is():
+    assert repr(REQUIRED) == "REQUIRED"
+
+
+def test_none_as_a_default_is_a_default():
+    decl = AttrDecl("k", "int?", None)
+    assert not decl.is_required
+    assert str(decl) == "int? k=None"

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import ArityError, AttributeValueError
+from opsdk.define.call import bind, check_inputs, complete_attrs
+from opsdk.define.opdef import MASK
+
+
+def defined(text, function):
+    return opsdk.op(text)(function).opdef
+
+
+@pytest.fixture
+def conv():
+    return defined(
+        "t::conv(Tensor x, Tensor weight, Tensor? bias=None, int stride=1, *, float pad=0.0) -> Tensor y",
+        lambda x, weight, bias, stride, pad: x,
+    )
+
+
+@pytest.fixture
+def join():
+    return defined("t::join(Tensor x, Tensor[] rest, *, int axis) -> Tensor y", lambda x, rest, axis: x)
+
+
+def test_positional_arguments_go_to_inputs_and_then_to_attributes(conv):
+    assert bind(conv, ("x", "w", None, 2), {"pad": 1.0}) == (("x", "w", None), {"stride": 2, "pad": 1.0})
+
+
+def test_inputs_may_be_given_by_name(conv):
+    assert bind(conv, (), {"weight": "w", "x": "x"}) == (("x", "w", None), {})
+
+
+def test_a_last_list_takes_all_remaining_arguments(join):
+    assert bind(join, ("x", "a", "b"), {"axis": 0}) == (("x", ["a", "b"]), {"axis": 0})
+
+
+def test_a_last_list_takes_a_single_remaining_argument(join):
+    assert bind(join, ("x", "a"), {"axis": 0}) == (("x", ["a"]), {"axis": 0})
+
+
+def test_a_last_list_takes_one_list(join):
+    assert bind(join, ("x", ["a", "b"]), {"axis": 0}) == (("x", ["a", "b"]), {"axis": 0})
+
+
+def test_a_list_that_was_not_given_is_empty(join):
+    assert bind(join, ("x",), {"axis": 0}) == (("x", []), {"axis": 0})
+
+
+def test_attributes_that_stand_between_inputs_are_bound_where_they_stand():
+    op = opsdk.op("t::mix(Tensor x, int k, Tensor w) -> Tensor y")(lambda x, k, w: x + k * w)
+    assert op(np.array([1.0]), 3, np.array([2.0])).tolist() == [7.0]
+    with pytest.raises(ArityError, match="expected input 'w', got no value for it"):
+        op(np.array([1.0]), 3)
+
+
+def test_too_many_arguments_are_refused_with_the_schema(conv):
+    with pytest.raises(ArityError) as caught:
+        bind(conv, ("x", "w", "b", 1, 0.0), {})
+    assert str(caught.value) == f"op 't::conv': expected 4 arguments, got 5; it is {conv.schema}"
+
+
+def test_one_argument_is_written_in_the_singular():
+    with pytest.raises(ArityError, match=r"op 't::one': expected 1 argument, got 2; it is t::one@1"):
+        bind(defined("t::one(Tensor x) -> Tensor y", lambda x: x), (1, 2), {})
+
+
+def test_an_argument_by_position_and_by_name_is_refused(conv):
+    with pytest.raises(ArityError, match=r"^op 't::conv': expected 'x' once, got it by position and by name"):
+        bind(conv, ("x", "w"), {"x": "x"})
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_first(conv):
+    with pytest.raises(ArityError) as caught:
+        bind(conv, ("x", "w"), {"strides": 1})
+    assert str(caught.value) == "op 't::conv': nothing is called 'strides'; there are stride, bias, pad, weight, x"
+
+
+def test_an_input_that_was_not_given_is_refused(conv):
+    with pytest.raises(ArityError) as caught:
+        bind(conv, ("x",), {})
+    assert str(caught.value) == f"op 't::conv': expected input 'weight', got no value for it; it is {conv.schema}"
+
+
+def test_attributes_are_completed_with_their_defaults_in_their_own_types(conv):
+    assert complete_attrs(conv, {"pad": np.float32(0.5)}) == {"stride": 1, "pad": 0.5}
+
+
+def test_an_attribute_of_another_type_is_refused(conv):
+    with pytest.raises(AttributeValueError, match=r"^op 't::conv': attribute 'stride' expected int, got 1.5 \(float\)"):
+        complete_attrs(conv, {"stride": 1.5})
+
+
+def test_a_list_of_booleans_is_checked_as_every_other_attribute():
+    op = defined("t::keep(Tensor x, *, bool[] flags) -> Tensor y", lambda x, flags: x)
+    assert complete_attrs(op, {"flags": [True, np.False_]}) == {"flags": (True, False)}
+    with pytest.raises(AttributeValueError, match=r"attribute 'flags' expected bool\[\], got 'ab'"):
+        complete_attrs(op, {"flags": "ab"})
+
+
+def test_the_mask_of_wanted_gradients_is_passed_on_as_it_is():
+    op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: x)
+    gradient = op.backward(lambda dy, needs_input_grad: dy)
+    mask = (True,)
+    assert complete_attrs(gradient.opdef, {MASK: mask})[MASK] is mask
+
+
+def test_a_required_attribute_that_is_missing_is_refused(join):
+    with pytest.raises(ArityError) as caught:
+        complete_attrs(join, {})
+    assert (
+        str(caught.value) == f"op 't::join': expected attribute 'axis' (int), got no value for it; it is {join.schema}"
+    )
+
+
+def test_none_for_an_input_that_is_not_optional_is_refused(conv):
+    with pytest.raises(ArityError, match=r"^op 't::conv': input 'weight' expected a tensor, got None"):
+        check_inputs(conv, ("x", None, None))
+
+
+def test_one_tensor_where_a_list_stands_is_refused(join):
+    with pytest.raises(
+        AttributeValueError, match=r"^op 't::join': input 'rest' expected a list of tensors, got ndarray"
+    ):
+        check_inputs(join, ("x", np.ones(2)))

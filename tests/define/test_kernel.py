@@ -1,0 +1,117 @@
+import gc
+import threading
+
+import numpy as np
+
+from opsdk.core.origin import Origin
+from opsdk.define.kernel import Kernel, KernelKey, KernelTable, PlanCache
+
+F32, F64 = np.dtype("float32"), np.dtype("float64")
+
+
+def row(language, dtype=None, place="cpu", source="a"):
+    return Kernel(KernelKey(place, dtype), language, source, Origin("f.py", 1))
+
+
+def table(*rows):
+    made = KernelTable()
+    for entry in rows:
+        made.add(entry)
+    return made
+
+
+def test_an_exact_dtype_comes_before_a_faster_language():
+    exact = row("numpy", F32)
+    assert table(exact, row("numba")).select("cpu", F32) is exact
+
+
+def test_a_row_of_float64_does_not_serve_float32():
+    # np.dtype("float64") == None is true in NumPy.
+    wildcard = row("numpy")
+    assert table(wildcard, row("numba", F64)).select("cpu", F32) is wildcard
+
+
+def test_a_row_of_one_dtype_does_not_serve_a_call_without_tensors():
+    assert table(row("numba", F64)).select("cpu", None) is None
+
+
+def test_a_faster_language_comes_before_the_reference():
+    fast = row("numba")
+    assert table(fast, row("numpy")).select("cpu", F32) is fast
+
+
+def test_a_later_row_comes_before_an_earlier_one():
+    later = row("c")
+    assert table(row("numpy"), row("numba"), later).select("cpu", F32) is later
+
+
+def test_a_row_of_another_place_is_not_selected():
+    assert table(row("numba", place="cuda")).select("cpu", F32) is None
+
+
+def test_a_row_with_the_same_key_and_language_takes_the_place_of_the_earlier_one():
+    rows = table(row("numba", source="old"), row("numba", source="new"))
+    assert [entry.source for entry in rows] == ["new"]
+
+
+def test_rows_of_another_dtype_stay():
+    assert len(table(row("numba", F32), row("numba", F64), row("numba"))) == 3
+
+
+def test_the_reference_is_the_row_that_needs_no_compiler():
+    reference = row("composite")
+    assert table(row("numba"), reference).reference() is reference
+
+
+def test_a_table_without_a_reference_says_so():
+    assert table(row("numba")).reference() is None
+
+
+def test_a_new_row_makes_the_plans_of_the_table_forgotten():
+    rows, plans = table(row("numpy")), PlanCache()
+    rows.plans.add(plans)
+    plans["key"] = plans.recorded["key"] = plans.plain["key"] = "plan"
+    rows.add(row("numba"))
+    assert (len(plans), len(plans.recorded), len(plans.plain)) == (0, 0, 0)
+
+
+def test_rows_that_are_restored_are_the_rows_and_nothing_planned_on_others_stays():
+    rows, plans = table(row("numpy")), PlanCache()
+    before = list(rows)
+    rows.plans.add(plans)
+    rows.add(row("numba"))
+    plans["key"] = "plan"
+    rows.restore(before)
+    assert (list(rows), len(plans)) == (before, 0)
+
+
+def test_plans_of_definitions_that_are_gone_are_not_kept_alive():
+    rows = table()
+    rows.plans.add(PlanCache())
+    gc.collect()
+    assert len(rows.plans) == 0
+
+
+def test_two_plan_caches_are_two_even_while_both_are_empty():
+    rows, first, second = table(), PlanCache(), PlanCache()
+    rows.plans.update([first, second])
+    assert len(rows.plans) == 2
+
+
+def test_rows_and_keys_print_as_messages_show_them():
+    assert (str(row("numba", F32)), str(KernelKey("cuda"))) == ("numba (cpu, float32)", "(cuda, *)")
+
+
+def test_rows_added_by_eight_threads_are_all_there():
+    rows = table()
+
+    def work(number):
+        for i in range(25):
+            rows.add(row(f"language{number}.{i}"))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rows) == 200

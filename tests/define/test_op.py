@@ -1,0 +1,188 @@
+import copy
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.define.op import find_op
+
+
+@pytest.fixture
+def half():
+    @opsdk.op(namespace="t")
+    def half(x):
+        return x / 2
+
+    return half
+
+
+def test_an_op_is_called_as_its_function_is(half):
+    assert half(np.array([2.0])).tolist() == [1.0]
+    assert half(x=np.array([2.0])).tolist() == [1.0]
+
+
+def test_an_op_has_the_name_and_the_schema_of_its_definition(half):
+    assert (half.__name__, half.schema) == ("half", "t::half@1(Tensor x) -> Tensor y")
+
+
+def test_an_op_prints_with_its_schema_and_where_it_was_defined(half):
+    line = half.opdef.origin.line
+    assert repr(half).startswith("<op t::half@1(Tensor x) -> Tensor y at ")
+    assert repr(half).endswith(f"test_op.py:{line}>")
+
+
+def test_copies_of_an_op_are_the_op(half):
+    assert copy.copy(half) is half
+    assert copy.deepcopy([half])[0] is half
+    assert pickle.loads(pickle.dumps(half)) is half
+
+
+def test_the_backward_is_an_op_that_is_registered(half):
+    gradient = half.backward(lambda dy: dy / 2)
+    assert half.grad is gradient
+    assert find_op("t::half_grad") is gradient
+
+
+def test_an_op_without_a_backward_has_no_gradient_op(half):
+    assert half.grad is None
+
+
+def test_a_backward_from_the_same_file_takes_the_place_of_the_earlier_one(half):
+    half.backward(lambda dy: dy / 3)
+    second = half.backward(lambda dy: dy / 2)
+    assert half.grad is second
+
+
+BACKWARD = "def half_grad(dy):\n    return dy / 2\ngradient = half.backward({})(half_grad)"
+
+
+def test_a_backward_from_another_file_is_refused_with_both_places(half, run_file):
+    scope = {"half": half}
+    run_file("my_ops/first.py", BACKWARD.format(""), scope=scope)
+    with pytest.raises(DefinitionError) as caught:
+        run_file("my_ops/second.py", BACKWARD.format("").replace("/ 2", "/ 3"), scope=scope)
+    assert str(caught.value) == (
+        f"op 't::half': has a backward from my_ops{os.sep}first.py:1, got another from my_ops{os.sep}second.py:1; "
+        "pass replace=True to replace it"
+    )
+    assert half.grad is scope["gradient"]
+
+
+def test_the_same_backward_from_another_file_changes_nothing(half, run_file):
+    scope = {"half": half}
+    first = run_file("my_ops/first.py", BACKWARD.format(""), scope=scope)["gradient"]
+    assert run_file("my_ops/second.py", BACKWARD.format(""), scope=scope)["gradient"] is first
+
+
+def test_the_same_text_under_other_conditions_is_another_backward(half, run_file):
+    scope = {"half": half}
+    run_file("my_ops/first.py", BACKWARD.format(""), scope=scope)
+    with pytest.raises(DefinitionError, match="pass replace=True to replace it"):
+        run_file("my_ops/second.py", BACKWARD.format("composite=True"), scope=scope)
+
+
+def test_replace_takes_a_backward_from_another_file(half, run_file):
+    scope = {"half": half}
+    run_file("my_ops/first.py", BACKWARD.format(""), scope=scope)
+    run_file("my_ops/second.py", BACKWARD.format("replace=True").replace("/ 2", "/ 3"), scope=scope)
+    assert half.grad is scope["gradient"]
+
+
+def test_a_backward_after_the_first_use_in_a_graph_is_refused(half):
+    half(opsdk.to_tensor([1.0], stop_gradient=False))
+    with pytest.raises(DefinitionError) as caught:
+        half.backward(lambda dy: dy / 2)
+    assert str(caught.value) == (
+        "op 't::half': expected its backward before its first use in a graph, got it after; define it earlier or pass "
+        "replace=True, graphs that exist keep the op without a backward"
+    )
+
+
+def test_a_backward_after_a_use_that_was_not_recorded_is_accepted(half):
+    half(np.array([1.0]))
+    half(opsdk.to_tensor([1.0]))
+    half.backward(lambda dy: dy / 2)
+    assert half.grad is not None
+
+
+def test_a_kernel_row_may_name_inputs_outputs_and_attributes_in_any_order(half):
+    def filled(y, x):
+        y[:] = x / 2
+
+    half.kernel("cpu", filled, language="numba", dtype="float32", fast=True)
+    row = list(half.opdef.kernels)[-1]
+    assert (row.parameters, str(row.key), row.options) == (("y", "x"), "(cpu, float32)", {"fast": True})
+
+
+def test_a_kernel_is_handed_back_by_its_decorator(half):
+    def kernel(x):
+        return x / 2
+
+    assert half.kernel("cpu", language="numba")(kernel) is kernel
+
+
+def test_a_kernel_parameter_that_names_nothing_is_refused(half):
+    with pytest.raises(BindingError) as caught:
+        half.kernel("cpu", language="numba")(lambda x, out: None)
+    assert str(caught.value) == "op 't::half', numba kernel <lambda>(x, out): nothing is called 'out'; there are x, y"
+
+
+@pytest.mark.parametrize("place", ["gpu", "CPU", None])
+def test_a_place_that_is_none_is_refused(half, place):
+    with pytest.raises(DefinitionError, match=r"^op 't::half': kernel place expected cpu or cuda, got "):
+        half.kernel(place, language="numba")
+
+
+def test_a_source_for_a_language_that_reads_functions_is_refused(half):
+    with pytest.raises(DefinitionError) as caught:
+        half.kernel("cpu", language="numba", source="half.c")
+    assert str(caught.value) == (
+        "op 't::half': language expected one that reads Python functions, got 'numba' with source"
+    )
+
+
+def test_an_infer_rule_and_samples_are_given_by_decorators(half):
+    @half.infer
+    def rule(x):
+        return opsdk.TensorSpec(x.shape, "float64")
+
+    @half.samples
+    def samples(rng):
+        yield opsdk.Sample(rng.normal(size=3), reason="plain")
+
+    assert half.opdef.samples is samples
+    assert half(np.ones(2, "int32")).dtype == np.float64
+
+
+def test_a_rule_keeps_the_backward_and_the_rows_that_were_there(half):
+    gradient = half.backward(lambda dy: dy / 2)
+    half.kernel("cpu", language="numba")(lambda x: x / 2)
+    half.infer(opsdk.infer.like)
+    assert half.grad is gradient
+    assert len(half.opdef.kernels) == 2
+
+
+def test_a_graph_keeps_its_definition_when_the_op_gets_another_rule(half):
+    half.backward(lambda dy: dy / 2)
+    x = opsdk.to_tensor([1.0], stop_gradient=False)
+    y = half(x)
+    half.infer(lambda x: opsdk.TensorSpec([9], x.dtype))
+    y.sum().backward()
+    assert x.grad.numpy().tolist() == [0.5]
+
+
+def test_one_tensor_alone_may_be_passed_where_a_list_stands():
+    @opsdk.op(namespace="t", infer=lambda xs: opsdk.TensorSpec([None], xs[0].dtype))
+    def joined(*xs):
+        return np.concatenate(xs)
+
+    @joined.backward
+    def joined_grad(*xs, dy):
+        return np.split(dy, np.cumsum([len(x) for x in xs])[:-1])
+
+    x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+    (joined(x) * opsdk.to_tensor([3.0, 4.0])).sum().backward()
+    assert x.grad.numpy().tolist() == [3.0, 4.0]

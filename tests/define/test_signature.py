@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import collections.abc
+import typing
+
+import numpy as np
+import pytest
+
+from opsdk.core.errors import SchemaError
+from opsdk.define.signature import attribute_type, schema_of
+
+INT8 = np.dtype("int8")
+
+
+def text_of(function):
+    return str(schema_of(function, "ns", "f")).removeprefix("ns::f@1")
+
+
+def refused(function):
+    with pytest.raises(SchemaError) as caught:
+        schema_of(function, "ns", "f")
+    return str(caught.value)
+
+
+def test_positional_parameters_are_tensors_and_the_output_is_y():
+    assert text_of(lambda x, w: 0) == "(Tensor x, Tensor w) -> Tensor y"
+
+
+def test_none_as_a_default_makes_a_tensor_optional():
+    assert text_of(lambda x, w=None: 0) == "(Tensor x, Tensor? w=None) -> Tensor y"
+
+
+def test_a_starred_parameter_is_a_list_of_tensors():
+    assert text_of(lambda x, *rest: 0) == "(Tensor x, Tensor[] rest) -> Tensor y"
+
+
+def test_a_parameter_annotated_as_a_sequence_is_a_list_of_tensors():
+    def f(xs: collections.abc.Sequence[np.ndarray], ys: list[np.ndarray]):
+        return 0
+
+    assert text_of(f) == "(Tensor[] xs, Tensor[] ys) -> Tensor y"
+
+
+def test_keyword_only_parameters_are_attributes_with_their_defaults():
+    def f(x, *, axis: int, beta: float = 1, names: tuple[str, ...] = ("a",), to: np.dtype | None = None):
+        return 0
+
+    assert text_of(f) == "(Tensor x, *, int axis, float beta=1.0, str[] names=['a'], dtype? to=None) -> Tensor y"
+
+
+def test_an_attribute_without_an_annotation_has_the_type_of_its_default():
+    def f(x, *, axis=0, eps=1e-5, keep=False, mode="sum", axes=(1, 2), to=INT8):
+        return 0
+
+    assert text_of(f) == (
+        "(Tensor x, *, int axis=0, float eps=1e-05, bool keep=False, str mode='sum', int[] axes=[1, 2], "
+        "dtype to=int8) -> Tensor y"
+    )
+
+
+def test_the_output_is_called_out_where_an_input_is_called_y():
+    assert text_of(lambda x, y: 0) == "(Tensor x, Tensor y) -> Tensor out"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (float, "float"),
+        ("float", "float"),
+        (np.dtype, "dtype"),
+        ("np.dtype", "dtype"),
+        ("numpy.dtype | None", "dtype?"),
+        (int | None, "int?"),
+        ("None | int", "int?"),
+        (typing.Optional[int], "int?"),  # noqa: UP045 - users write it
+        ("Optional[str]", "str?"),
+        (list[int], "int[]"),
+        (typing.List[float], "float[]"),  # noqa: UP006
+        (tuple[int, ...], "int[]"),
+        (collections.abc.Sequence[bool], "bool[]"),
+        ("collections.abc.Sequence[int] | None", "int[]?"),
+        ("list[np.dtype]", "dtype[]"),
+        (dict, None),
+        ("list[int | None]", None),
+        ("Tensor", None),
+        ([], None),
+    ],
+)
+def test_an_annotation_stands_for_a_type_of_the_schema_language_or_for_none(annotation, kind):
+    assert attribute_type(annotation) == kind
+
+
+def test_keyword_arguments_without_names_are_refused():
+    assert refused(lambda x, **more: 0) == "op 'f': expected named attributes, got '**more'; list them after '*'"
+
+
+def test_a_number_as_the_default_of_a_tensor_is_refused():
+    assert refused(lambda x, beta=1.0: 0) == (
+        "op 'f': parameter 'beta' has the default 1.0, but positional parameters are tensors; "
+        "put '*' before it to make it an attribute"
+    )
+
+
+def test_an_attribute_without_a_type_is_refused():
+    def f(x, *, axis, mode: dict = None):  # noqa: RUF013
+        return 0
+
+    assert refused(f) == (
+        "op 'f': attribute 'axis' expected an annotation (int, float, bool, str, complex, np.dtype, list[int], "
+        "or one of them with '| None'), got <class 'inspect._empty'>"
+    )
+
+
+def test_a_default_that_contradicts_the_annotation_is_refused():
+    def f(x, *, axis: int = 0.5):
+        return 0
+
+    assert refused(f) == "op 'f': default of attribute 'axis' expected int, got 0.5"
+
+
+def test_a_callable_without_a_signature_is_refused():
+    class Opaque:
+        __signature__ = "none"
+
+        def __call__(self, x):
+            return x
+
+    message = refused(Opaque())
+    assert message.startswith("op 'f': ")
+    assert message.endswith("has no readable signature; write the schema as text")
+
+
+def test_an_op_whose_inputs_take_both_names_of_the_output_is_refused():
+    assert refused(lambda y, out: 0) == "schema of 'ns::f': expected every name once, got 'out' twice"
