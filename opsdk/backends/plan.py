@@ -45,7 +45,7 @@ def _forget() -> None:
 # Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.
 def attrs_key(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns what a plan's key holds of the attributes: names, types, and values where these are few."""
-    return tuple((name, value if isinstance(value, _KEYED) else type(value)) for name, value in attrs.items())
+    return tuple([(name, value if isinstance(value, _KEYED) else value.__class__) for name, value in attrs.items()])
 
 
 class CallPlan:
@@ -130,6 +130,10 @@ class CallPlan:
         except Exception as error:
             blame(self, error)
             raise
+        if self.single:
+            array = np.asarray(raw) if isinstance(raw, np.generic) else raw
+            if array.__class__ is ndarray and array.base is None and self._is_expected(array, inputs):
+                return array
         try:
             outputs = self.settled(raw, inputs)
         except DTypeError:
@@ -138,6 +142,16 @@ class CallPlan:
             # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
             outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
         return outputs[0] if self.single else tuple(outputs)
+
+    def _is_expected(self, array: np.ndarray, inputs: Sequence[Any]) -> bool:
+        """Whether an array that owns its memory needs no settling: it is of the right dtype and no input."""
+        dtype = self._dtypes[0]
+        if array.dtype is not dtype and dtype is not None:
+            return False
+        for value in inputs:
+            if value is array or value.__class__ is list:
+                return False
+        return True
 
     def settled(
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None

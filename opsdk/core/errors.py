@@ -198,6 +198,12 @@ class NotInitializedError(OpsdkError, RuntimeError):
     default_code = "OP234"
 
 
+class StateDictError(OpsdkError, RuntimeError, KeyError):
+    """A state dictionary does not have the keys that are expected of it."""
+
+    default_code = "OP235"
+
+
 class GradcheckError(OpsdkError, AssertionError):
     """A proof of an op failed."""
 

@@ -32,6 +32,7 @@ APPLY: dict[type, Apply] = {}  # exact type of a value → the apply of its runt
 SHORT: dict[type, Callable[[OpDef, Any], Any]] = {}  # the same for calls of one value and no attributes
 _FRONTENDS: list[Frontend] = []
 _fallback: list[Frontend] = []
+_PLAIN: set[type] = set()  # exact types of values that belong to the fallback, whatever else is registered
 
 
 def register_frontend(
@@ -52,9 +53,21 @@ def register_frontend(
             SHORT[kind] = short
 
 
-def register_fallback(frontend: Frontend) -> None:
-    """Makes the runtime known that takes calls without any other runtime's value: bare arrays."""
+def register_fallback(
+    frontend: Frontend, *types: type, short: Callable[[OpDef, Any], Any] | None = None
+) -> None:
+    """Makes the runtime known that takes calls without any other runtime's value: bare arrays.
+
+    Args:
+        frontend: the runtime.
+        types: exact types of values that no other runtime owns.
+        short: as for `register_frontend`.
+    """
     _fallback[:] = [frontend]
+    _PLAIN.update(types)
+    for kind in types:
+        if short is not None:
+            SHORT[kind] = short
 
 
 # Any: the question is what it is.
@@ -69,6 +82,8 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
     Raises:
         MixedRuntimeError: values of two runtimes in one call.
     """
+    if _are_plain(inputs):
+        return _fallback[0].apply(opdef, inputs, attrs)
     owners: list[Frontend] = []
     for entry in inputs:
         for value in entry if isinstance(entry, (list, tuple)) else (entry,):
@@ -81,3 +96,10 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
             f"got {' and '.join(frontend.name for frontend in owners)} in one call"
         )
     return (owners or _fallback)[0].apply(opdef, inputs, attrs)
+
+
+def _are_plain(inputs: Sequence[Any]) -> bool:
+    for value in inputs:  # noqa: SIM110 - a loop, since this is on the way of every call on arrays
+        if value.__class__ not in _PLAIN:
+            return False
+    return True

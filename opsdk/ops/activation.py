@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opsdk.define.decorators import op
+from opsdk.define.infer import normalize_axes
+from opsdk.define.sample import Sample
 from opsdk.ops.elementwise import scale
 from opsdk.ops.exponential import exp
 from opsdk.ops.reduction import reduce_sum
@@ -52,7 +55,7 @@ def square_grad(x: Any, dout: Any) -> Any:
 
 
 @op("opsdk::abs(Tensor x) -> Tensor out")
-def abs(x: np.ndarray) -> np.ndarray:  # noqa: A001 - NumPy's name
+def abs(x: np.ndarray) -> np.ndarray:
     """|x|."""
     return np.abs(x)
 
@@ -97,8 +100,9 @@ def sigmoid_grad(out: Any, dout: Any) -> Any:
 @op("opsdk::softmax(Tensor x, *, int axis=-1) -> Tensor out")
 def softmax(x: np.ndarray, *, axis: int = -1) -> np.ndarray:
     """exp(x) normalised to sum 1 along an axis; the maximum is taken off first, so that nothing overflows."""
-    weights = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
-    return weights / weights.sum(axis=axis, keepdims=True)
+    (at,) = normalize_axes(axis, x.ndim, "op 'opsdk::softmax'")
+    weights = np.exp(_shifted(x, at))
+    return weights / weights.sum(axis=at, keepdims=True)
 
 
 @softmax.backward(composite=True)
@@ -108,11 +112,19 @@ def softmax_grad(out: Any, dout: Any, axis: int) -> Any:
     return weighted - out * reduce_sum(weighted, axis=[axis], keepdim=True)
 
 
+def _shifted(x: np.ndarray, axis: int) -> np.ndarray:
+    """x with the maximum along an axis taken off, so that exp does not overflow; a row of -inf gives nan."""
+    with np.errstate(invalid="ignore"):
+        return x - x.max(axis=axis, keepdims=True, initial=-np.inf)
+
+
 @op("opsdk::log_softmax(Tensor x, *, int axis=-1) -> Tensor out")
 def log_softmax(x: np.ndarray, *, axis: int = -1) -> np.ndarray:
     """log of softmax, without forming the softmax."""
-    shifted = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
-    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    (at,) = normalize_axes(axis, x.ndim, "op 'opsdk::log_softmax'")
+    shifted = _shifted(x, at)
+    with np.errstate(divide="ignore"):  # the sum over an axis of size 0 is 0, and nothing is subtracted from
+        return shifted - np.log(np.exp(shifted).sum(axis=at, keepdims=True))
 
 
 @log_softmax.backward(composite=True)
@@ -121,8 +133,21 @@ def log_softmax_grad(out: Any, dout: Any, axis: int) -> Any:
     return dout - exp(out) * reduce_sum(dout, axis=[axis], keepdim=True)
 
 
+@softmax.samples
+@log_softmax.samples
+def _along_an_axis(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), reason="matrix, last axis")
+    yield Sample(rng.normal(size=(2, 3, 2)), axis=1, reason="inner axis")
+    yield Sample(rng.normal(size=(2, 3)), axis=-2, reason="axis counted from the end")
+    yield Sample(np.array([1000.0, 999.0, -1000.0]), reason="overflow, were the maximum not taken off")
+    yield Sample(np.array([0.5, 0.5, 0.5]), reason="ties")
+    yield Sample(np.ones((3, 1)), reason="one element per row")
+    yield Sample(np.zeros((0, 4)), reason="no rows")
+    yield Sample(np.zeros((3, 0)), reason="rows of nothing")
+
+
 @op("opsdk::clip(Tensor x, *, float? min=None, float? max=None) -> Tensor out")
-def clip(x: np.ndarray, *, min: float | None = None, max: float | None = None) -> np.ndarray:  # noqa: A002
+def clip(x: np.ndarray, *, min: float | None = None, max: float | None = None) -> np.ndarray:
     """x held inside [min, max]; a bound of None is no bound."""
     low = None if min is None else x.dtype.type(min)
     high = None if max is None else x.dtype.type(max)
@@ -130,7 +155,7 @@ def clip(x: np.ndarray, *, min: float | None = None, max: float | None = None) -
 
 
 @clip.backward(composite=True)
-def clip_grad(x: Any, dout: Any, min: float | None, max: float | None) -> Any:  # noqa: A002
+def clip_grad(x: Any, dout: Any, min: float | None, max: float | None) -> Any:
     """The cotangent where x lies inside the bounds, which count as inside; 0 elsewhere."""
     kept = dout
     if min is not None:
@@ -138,3 +163,14 @@ def clip_grad(x: Any, dout: Any, min: float | None, max: float | None) -> Any:  
     if max is not None:
         kept = kept * (x <= max)
     return kept if min is not None or max is not None else scale(dout)
+
+
+@clip.samples
+def _clip_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), min=-0.5, max=0.5, reason="both bounds")
+    yield Sample(rng.normal(size=(7,)), min=0.1, reason="lower bound only")
+    yield Sample(rng.normal(size=(7,)), max=0.1, reason="upper bound only")
+    yield Sample(rng.normal(size=(4,)), reason="no bound")
+    yield Sample(np.array([-1.0, 0.0, 1.0]), min=-1.0, max=1.0, reason="kinks, values on the bounds")
+    yield Sample(np.array(2.0), min=-1.0, max=1.0, reason="0-d")
+    yield Sample(np.zeros((0, 4)), min=0.0, reason="empty")

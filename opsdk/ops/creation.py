@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.sample import Sample
 
 
 def _made(schema: Any, specs: Any, attrs: Any) -> tuple[TensorSpec, ...]:
@@ -38,7 +39,7 @@ def assign_value(*, shape: Sequence[int], values: Sequence[float], dtype: np.dty
     "opsdk::uniform_random(*, int[] shape, float min=-1.0, float max=1.0, int seed, dtype dtype=float32) -> Tensor out",
     infer=_Made(),
 )
-def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:  # noqa: A002
+def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers drawn uniformly from [min, max); the same seed gives the same numbers."""
     return np.random.default_rng(seed).uniform(min, max, tuple(shape)).astype(dtype)
 
@@ -57,3 +58,26 @@ def gaussian_random(*, shape: Sequence[int], mean: float, std: float, seed: int,
 def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
     """An array of one value, of the shape and dtype of x."""
     return np.full(x.shape, value, x.dtype)
+
+
+@fill_constant.samples
+def _constants() -> Iterator[Sample]:
+    yield Sample(shape=[2, 3], value=1.5, reason="float32 unless said otherwise")
+    yield Sample(shape=[4], value=2.0, dtype=np.dtype("int64"), reason="integers")
+    yield Sample(shape=[], value=1.0, dtype=np.dtype("float64"), reason="0-d")
+    yield Sample(shape=[0, 4], value=0.0, reason="empty")
+
+
+@assign_value.samples
+def _values() -> Iterator[Sample]:
+    yield Sample(shape=[2, 2], values=[1.0, 2.0, 3.0, 4.0], reason="matrix in C order")
+    yield Sample(shape=[], values=[1.0], dtype=np.dtype("bool"), reason="0-d, bool")
+    yield Sample(shape=[0], values=[], reason="empty")
+
+
+@uniform_random.samples
+@gaussian_random.samples
+def _draws() -> Iterator[Sample]:
+    yield Sample(shape=[3, 5], seed=7, reason="matrix")
+    yield Sample(shape=[], seed=7, dtype=np.dtype("float64"), reason="0-d, float64")
+    yield Sample(shape=[0, 4], seed=0, reason="empty")

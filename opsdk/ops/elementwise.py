@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast
+from opsdk.define.sample import Sample
+from opsdk.ops.compare import equal
 from opsdk.ops.exponential import log
+from opsdk.ops.joining import where
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 Mask = tuple[bool, ...]
@@ -113,6 +117,49 @@ def elementwise_min_grad(x: Any, y: Any, dout: Any) -> Any:
 
 @elementwise_pow.backward(composite=True)
 def elementwise_pow_grad(x: Any, y: Any, out: Any, dout: Any, needs_input_grad: Mask) -> Any:
-    """dout · y · x^(y-1) and dout · x^y · log x."""
-    dx = dout * y * elementwise_pow(x, y - 1) if needs_input_grad[0] else None
-    return dx, dout * out * log(x) if needs_input_grad[1] else None
+    """dout · y · x^(y-1) and dout · x^y · log x.
+
+    At 0⁰ in the first and where the power is 0 in the second, 0 · inf would be nan; both are 0 there.
+    """
+    dx = dy = None
+    if needs_input_grad[0]:
+        lowered = where(equal(x, 0.0), where(equal(y, 0.0), _one_like(y), y - 1.0), y - 1.0)
+        dx = dout * (y * elementwise_pow(x, lowered))
+    if needs_input_grad[1]:
+        dy = dout * out * log(where(equal(out, 0.0), _one_like(x), x))
+    return dx, dy
+
+
+def _one_like(x: Any) -> Any:
+    return scale(x, scale=0.0, bias=1.0)
+
+
+@scale.samples
+def _scale_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), scale=-2.0, reason="scale only")
+    yield Sample(rng.normal(size=(7,)), scale=0.5, bias=3.0, reason="scale and bias")
+    yield Sample(np.array(2.0), bias=-1.0, reason="0-d, bias only")
+    yield Sample(np.zeros((0, 4)), scale=2.0, reason="empty")
+    yield Sample(np.array([1, 2, 3]), scale=2.0, bias=1.0, reason="integers stay integers")
+
+
+@elementwise_div.samples
+def _quotients(rng: np.random.Generator) -> Iterator[Sample]:
+    away = rng.uniform(0.5, 2.0, (3, 5)) * rng.choice((-1.0, 1.0), (3, 5))
+    yield Sample(rng.normal(size=(3, 5)), away, reason="matrix, divisors away from 0")
+    yield Sample(rng.normal(size=(3, 5)), away[0], reason="broadcast divisor")
+    yield Sample(rng.normal(size=(5,)), away[:, :1], reason="both broadcast")
+    yield Sample(np.array(1.0), np.array(-2.0), reason="0-d")
+    yield Sample(np.array([1.0, -1.0, 0.0, 2.0]), np.array([0.0, 0.0, 0.0, 1.0]), reason="division by 0")
+    yield Sample(np.array([1, 2, 3]), np.array([2, 2, 2]), reason="integers give floats")
+    yield Sample(np.zeros((0, 4)), np.ones((4,)), reason="empty")
+
+
+@elementwise_pow.samples
+def _powers(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(0.2, 3.0, (3, 5)), rng.normal(size=(3, 5)), reason="positive base, any exponent")
+    yield Sample(rng.uniform(0.2, 3.0, (3, 5)), rng.normal(size=(5,)), reason="broadcast exponent")
+    yield Sample(np.array([-2.0, -0.5, -1.5]), np.array([2.0, 3.0, -1.0]), reason="negative base, whole exponent")
+    yield Sample(np.array([0.0, 0.0, 2.0]), np.array([2.0, 3.0, 0.0]), reason="base 0, and exponent 0")
+    yield Sample(np.array(2.0), np.array(0.5), reason="0-d")
+    yield Sample(np.zeros((0, 4)), np.ones((0, 4)), reason="empty")

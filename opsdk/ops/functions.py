@@ -10,13 +10,12 @@ from opsdk.ops import activation, compare, elementwise, exponential, joining, re
 from opsdk.ops import matmul as _matmul
 from opsdk.ops.methods import as_axes
 
-
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 add = elementwise.elementwise_add
 subtract = elementwise.elementwise_sub
 multiply = elementwise.elementwise_mul
 divide = elementwise.elementwise_div
-pow = elementwise.elementwise_pow  # noqa: A001 - the names are NumPy's
+pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
 equal = compare.equal
@@ -24,7 +23,7 @@ exp = exponential.exp
 log = exponential.log
 sqrt = activation.sqrt
 square = activation.square
-abs = activation.abs  # noqa: A001
+abs = activation.abs
 sign = activation.sign
 tanh = activation.tanh
 sigmoid = activation.sigmoid
@@ -43,12 +42,12 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
     return activation.log_softmax(x, axis=axis)
 
 
-def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:  # noqa: A002
+def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """Returns x held inside [min, max]. Differentiable; the bounds count as inside."""
     return activation.clip(x, min=min, max=max)
 
 
-def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:  # noqa: A001
+def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the sum over axes, all unless given. Differentiable."""
     return reduction.reduce_sum(x, axis=as_axes(axis), keepdim=keepdim)
 
@@ -58,12 +57,12 @@ def mean(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False)
     return reduction.reduce_mean(x, axis=as_axes(axis), keepdim=keepdim)
 
 
-def max(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:  # noqa: A001
+def max(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the greatest element over axes. Differentiable; ties share the gradient."""
     return reduction.reduce_max(x, axis=as_axes(axis), keepdim=keepdim)
 
 
-def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:  # noqa: A001
+def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the least element over axes. Differentiable; ties share the gradient."""
     return reduction.reduce_min(x, axis=as_axes(axis), keepdim=keepdim)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import ArityError, DTypeError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast, normalize_axes
+from opsdk.define.sample import Sample
+from opsdk.ops.shape import cast
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
@@ -23,6 +26,8 @@ def concat(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
 
 @concat.infer
 def _concat(x: list[TensorSpec], axis: int) -> TensorSpec:
+    if not x:
+        raise ArityError("concat: expected at least one tensor, got none")
     at = normalize_axes([axis], x[0].ndim, "concat")[0]
     for spec in x[1:]:
         pairs = zip(spec.shape, x[0].shape, strict=False)
@@ -31,20 +36,30 @@ def _concat(x: list[TensorSpec], axis: int) -> TensorSpec:
             raise ShapeError(f"concat: expected shapes equal but for axis {at}, got {', '.join(map(str, x))}")
     sizes = [spec.shape[at] for spec in x]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    return TensorSpec([total if i == at else dim for i, dim in enumerate(x[0].shape)], x[0].dtype)
+    dims = [total if i == at else dim for i, dim in enumerate(x[0].shape)]
+    return TensorSpec(dims, np.result_type(*(spec.dtype for spec in x)))
 
 
 @concat.backward
 def concat_grad(x: Sequence[np.ndarray], dout: np.ndarray, axis: int) -> list[np.ndarray]:
-    """The pieces of the cotangent."""
+    """The pieces of the cotangent, each in the dtype of what it is the gradient of."""
     ends = np.cumsum([part.shape[axis] for part in x])[:-1]
-    return [piece.copy() for piece in np.split(dout, ends, axis=axis)]
+    return [piece.astype(part.dtype) for piece, part in zip(np.split(dout, ends, axis=axis), x, strict=True)]
 
 
 @concat_grad.backward(composite=True, disconnected=("x",))
 def concat_grad_grad(ddx: Any, axis: int) -> Any:
     """The pieces that enter, joined."""
     return None, concat(ddx, axis=axis)
+
+
+@concat.samples
+def _concat_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample([rng.normal(size=(2, 3)), rng.normal(size=(4, 3))], reason="different sizes along the axis")
+    yield Sample([rng.normal(size=(2, 1)), rng.normal(size=(2, 3)), np.zeros((2, 0))], axis=1, reason="one is empty")
+    yield Sample([rng.normal(size=(2, 3)), rng.normal(size=(2, 2))], axis=-1, reason="axis counted from the end")
+    yield Sample([rng.normal(size=(3,))], reason="a single array")
+    yield Sample([np.ones(2, np.float32), rng.normal(size=(2,))], reason="float32 beside float64")
 
 
 @op("opsdk::getitem(Tensor x, *, str index) -> Tensor out")
@@ -97,11 +112,25 @@ def getitem_grad_grad(ddx: Any, index: str) -> Any:
     return None, getitem(ddx, index=index)
 
 
+@getitem.samples
+def _getitem_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.normal(size=(3, 4, 2))
+    yield Sample(x, index="1", reason="an integer drops its axis")
+    yield Sample(x, index="-1, ..., 0", reason="from the end, with an ellipsis")
+    yield Sample(x, index="::-2, 1:3", reason="negative step")
+    yield Sample(x, index="None, :, 2", reason="a new axis")
+    yield Sample(x, index="2:1", reason="an empty slice")
+    yield Sample(x, index="", reason="everything")
+    yield Sample(x, index="0, 1, 1", reason="one element, 0-d")
+    yield Sample(np.zeros((0, 4)), index="1:", reason="empty")
+
+
 def encode_index(index: Any) -> str:
     """Returns a basic index as text, the form in which it is an attribute.
 
     Raises:
         ShapeError: the index is neither an integer, a slice, `...`, None nor a tuple of them.
+        TypeError: a bound of a slice is no integer.
     """
     entries = index if isinstance(index, tuple) else (index,)
     parts = []
@@ -113,7 +142,8 @@ def encode_index(index: Any) -> str:
         elif isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
             parts.append(str(int(entry)))
         elif isinstance(entry, slice):
-            parts.append(":".join("" if v is None else str(int(v)) for v in (entry.start, entry.stop, entry.step)))
+            bounds = (entry.start, entry.stop, entry.step)
+            parts.append(":".join("" if v is None else str(operator.index(v)) for v in bounds))
         else:
             raise ShapeError(
                 f"indexing: expected integers, slices, '...' or None, got {type(entry).__name__}; "
@@ -141,6 +171,8 @@ def decode_index(text: str) -> tuple[Any, ...]:
 def gather(x: np.ndarray, index: np.ndarray, *, axis: int = 0) -> np.ndarray:
     """Slices of x along an axis, at integer positions in [0, size)."""
     size = x.shape[axis]
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"gather: index expected an integer dtype, got {index.dtype}")
     if index.size and (index.min() < 0 or index.max() >= size):
         raise ShapeError(f"gather: index expected in [0, {size}), got {index.min()} to {index.max()}")
     return np.take(x, index, axis=axis)
@@ -168,6 +200,17 @@ def gather_grad_grad(index: Any, ddx: Any, axis: int) -> Any:
     return None, gather(ddx, index, axis=axis)
 
 
+@gather.samples
+def _gather_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.normal(size=(4, 3))
+    yield Sample(x, np.array([0, 2, 2, 0, 0]), reason="repeated positions, whose gradients add up")
+    yield Sample(x, np.array([[2, 0], [1, 1]]), axis=1, reason="matrix of positions, inner axis")
+    yield Sample(x, np.array(3), axis=0, reason="a 0-d position drops the axis")
+    yield Sample(rng.normal(size=(2, 3, 2)), np.array([[2, 0, 1]]), axis=-2, reason="axis counted from the end")
+    yield Sample(x, np.array([], dtype=np.int64), reason="no positions")
+    yield Sample(x, np.array([1, 3], dtype=np.int32), reason="int32 positions")
+
+
 @op("opsdk::stack(Tensor[] x, *, int axis=0) -> Tensor out")
 def stack(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
     """The arrays side by side along a new axis."""
@@ -176,11 +219,13 @@ def stack(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
 
 @stack.infer
 def _stack(x: list[TensorSpec], axis: int) -> TensorSpec:
+    if not x:
+        raise ArityError("stack: expected at least one tensor, got none")
     at = normalize_axes([axis], x[0].ndim + 1, "stack")[0]
     for spec in x[1:]:
         if spec.ndim != x[0].ndim or not all(a == b or None in (a, b) for a, b in zip(spec.shape, x[0].shape)):  # noqa: B905
             raise ShapeError(f"stack: expected equal shapes, got {', '.join(map(str, x))}")
-    return TensorSpec([*x[0].shape[:at], len(x), *x[0].shape[at:]], x[0].dtype)
+    return TensorSpec([*x[0].shape[:at], len(x), *x[0].shape[at:]], np.result_type(*(spec.dtype for spec in x)))
 
 
 @stack.backward(composite=True)
@@ -188,7 +233,18 @@ def stack_grad(x: Any, dout: Any, axis: int) -> Any:
     """The slices of the cotangent."""
     at = axis % len(dout.shape)
     front = ":, " * at
-    return [getitem(dout, index=f"{front}{i}") for i in range(len(x))]
+    slices = [getitem(dout, index=f"{front}{i}") for i in range(len(x))]
+    return [cast(piece, dtype=part.dtype) for piece, part in zip(slices, x, strict=True)]
+
+
+@stack.samples
+def _stack_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample([rng.normal(size=(2, 3)), rng.normal(size=(2, 3))], reason="new first axis")
+    yield Sample([rng.normal(size=(2, 3))] * 3, axis=1, reason="the same array three times, inner axis")
+    yield Sample([rng.normal(size=(2,)), rng.normal(size=(2,))], axis=-1, reason="new last axis")
+    yield Sample([np.array(1.0), np.array(2.0)], reason="0-d")
+    yield Sample([np.zeros((0, 2))], axis=-2, reason="a single empty array")
+    yield Sample([np.ones(2, np.float32), rng.normal(size=(2,))], reason="float32 beside float64")
 
 
 @op(
@@ -218,3 +274,13 @@ def where_grad(condition: Any, dout: Any) -> Any:
     """The cotangent, to whichever value was taken."""
     nothing = dout * 0.0
     return where(condition, dout, nothing), where(condition, nothing, dout)
+
+
+@where.samples
+def _where_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    x, y = rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+    yield Sample(x > 0, x, y, reason="matrix")
+    yield Sample(x > 0, x[0], y[:, :1], reason="both values broadcast")
+    yield Sample(np.array([True, False, True]), rng.normal(size=(2, 3)), np.array(1.0), reason="broadcast condition")
+    yield Sample(np.array(False), np.array(1.0), np.array(2.0), reason="0-d")
+    yield Sample(np.zeros((0, 4), bool), np.zeros((0, 4)), np.zeros((4,)), reason="empty")

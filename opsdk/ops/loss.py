@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.sample import Sample
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
 
 def _classes(label: np.ndarray, rows: int, classes: int, ignore_index: int, subject: str) -> np.ndarray:
-    """Returns labels as a vector, checked: one class in [0, classes) per row, or `ignore_index`."""
+    """Returns labels as a vector, checked: one integer class in [0, classes) per row, or `ignore_index`."""
     flat = label.reshape(-1)
+    if label.dtype.kind not in "iu":
+        raise DTypeError(f"{subject}: label expected an integer dtype, got {label.dtype}")
     if flat.size != rows:
         raise ShapeError(f"{subject}: label expected one class per row, {rows} of them, got shape {label.shape}")
     used = flat[flat != ignore_index]
@@ -38,8 +41,9 @@ def softmax_with_cross_entropy(
     Args:
         logits: float array of shape (..., classes).
         label: integer classes, of shape (...) or (..., 1).
+        ignore_index: label of the rows that do not count.
 
-    The loss has shape (..., 1); rows whose label is `ignore_index` have loss 0.
+    The loss has shape (..., 1); it is 0 in the rows that do not count.
     """
     classes = logits.shape[-1]
     shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
@@ -69,6 +73,17 @@ def softmax_with_cross_entropy_grad(
     grad[np.arange(flat.size), np.where(used, flat, 0)] -= 1
     grad *= np.where(used, dloss.reshape(-1), 0).astype(dloss.dtype)[:, None]
     return grad.reshape(softmax.shape).copy()
+
+
+@softmax_with_cross_entropy.samples
+def _logits(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(4, 3)), np.array([[0], [2], [1], [2]]), reason="labels as a column")
+    yield Sample(rng.normal(size=(3, 4)), np.array([1, 3, 0]), reason="labels as a vector")
+    yield Sample(rng.normal(size=(3, 4)), np.array([1, -100, 0]), reason="one row ignored")
+    yield Sample(rng.normal(size=(2, 3, 2)), np.array([[0, 1, 1], [1, 7, 0]]), ignore_index=7, reason="3-d, ignore 7")
+    yield Sample(np.array([[1000.0, 999.0], [999.5, 1000.0]]), np.array([0, 1]), reason="overflow without the maximum")
+    yield Sample(rng.normal(size=(3,)), np.array([2]), reason="a single row, 1-d")
+    yield Sample(np.zeros((0, 3)), np.zeros((0, 1), np.int64), reason="no rows")
 
 
 @op(
@@ -106,6 +121,15 @@ def cross_entropy_grad(x: np.ndarray, label: np.ndarray, dout: np.ndarray, ignor
     return grad.reshape(x.shape).copy()
 
 
+@cross_entropy.samples
+def _probabilities(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(0.1, 1.0, (4, 3)), np.array([[0], [2], [1], [2]]), reason="labels as a column")
+    yield Sample(rng.uniform(0.1, 1.0, (3, 4)), np.array([1, -100, 0]), reason="one row ignored")
+    yield Sample(rng.uniform(0.1, 1.0, (2, 3, 2)), np.array([[0, 1, 1], [1, 0, 0]]), reason="3-d")
+    yield Sample(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 0]), reason="probabilities 0 and 1")
+    yield Sample(np.zeros((0, 3)), np.zeros((0, 1), np.int64), reason="no rows")
+
+
 @op("opsdk::accuracy(Tensor x, Tensor label, *, int k=1) -> Tensor out", nondifferentiable=("x", "label", "out"))
 def accuracy(x: np.ndarray, label: np.ndarray, *, k: int = 1) -> np.ndarray:
     """Share of rows whose label is among the k greatest scores; float32, 0-d."""
@@ -120,3 +144,11 @@ def accuracy(x: np.ndarray, label: np.ndarray, *, k: int = 1) -> np.ndarray:
 @accuracy.infer
 def _accuracy(x: TensorSpec) -> TensorSpec:
     return TensorSpec((), "float32")
+
+
+@accuracy.samples
+def _scores(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(6, 3)), np.array([[0], [2], [1], [2], [0], [0]]), reason="labels as a column")
+    yield Sample(rng.normal(size=(6, 4)), np.array([0, 2, 1, 3, 0, 0]), k=2, reason="labels as a vector, best two")
+    yield Sample(np.zeros((3, 2)), np.array([0, 1, 0]), reason="ties, the first class wins")
+    yield Sample(np.zeros((0, 3)), np.zeros((0, 1), np.int64), reason="no rows")

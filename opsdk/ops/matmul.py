@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims
+from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
-from opsdk.ops.shape import reshape_like, transpose, unsqueeze
+from opsdk.ops.shape import reshape_like, squeeze, transpose, unsqueeze
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
@@ -75,20 +76,44 @@ def matmul_grad(
             if flip_a
             else matmul(d, b, transpose_y=not flip_b)
         )
-        dx = reshape_like(dx, x) if left and len(dx.shape) == 2 else dx
+        dx = squeeze(dx, axis=[-2]) if left else dx
     if needs_input_grad[1]:
         dy = (
             matmul(d, a, transpose_x=True, transpose_y=flip_a)
             if flip_b
             else matmul(a, d, transpose_x=not flip_a)
         )
-        dy = reshape_like(dy, y) if right and len(dy.shape) == 2 else dy
+        dy = squeeze(dy, axis=[-1]) if right else dy
     return dx, dy
+
+
+@matmul.samples
+def _products(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), reason="matrices")
+    yield Sample(rng.normal(size=(4, 3)), rng.normal(size=(4, 2)), transpose_x=True, reason="left transposed")
+    yield Sample(rng.normal(size=(3, 4)), rng.normal(size=(2, 4)), transpose_y=True, reason="right transposed")
+    yield Sample(
+        rng.normal(size=(4, 3)), rng.normal(size=(2, 4)), transpose_x=True, transpose_y=True, reason="both transposed"
+    )
+    yield Sample(rng.normal(size=(3,)), rng.normal(size=(3,)), reason="two vectors, 0-d result")
+    yield Sample(rng.normal(size=(3,)), rng.normal(size=(3, 2)), reason="row vector")
+    yield Sample(rng.normal(size=(2, 3)), rng.normal(size=(3,)), reason="column vector")
+    yield Sample(rng.normal(size=(2, 3, 4)), rng.normal(size=(4,)), reason="batch and vector")
+    yield Sample(rng.normal(size=(3,)), rng.normal(size=(2, 3, 2)), reason="vector and batch")
+    yield Sample(rng.normal(size=(2, 1, 2, 3)), rng.normal(size=(3, 3, 2)), reason="batches broadcast")
+    yield Sample(
+        rng.normal(size=(2, 4, 3)), rng.normal(size=(4, 2)), transpose_x=True, reason="batch transposed, shared right"
+    )
+    yield Sample(rng.normal(size=(2, 4, 3)), rng.normal(size=(4,)), transpose_x=True, reason="transposed, vector")
+    yield Sample(np.zeros((2, 0)), np.zeros((0, 3)), reason="inner size 0")
+    yield Sample(np.zeros((0, 2)), rng.normal(size=(2, 3)), reason="no rows")
 
 
 @op("opsdk::mul(Tensor x, Tensor y, *, int x_num_col_dims=1, int y_num_col_dims=1) -> Tensor out")
 def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> np.ndarray:
     """Matrix product after flattening: the first `num_col_dims` axes are rows, the others columns."""
+    _check_columns(x.shape, x_num_col_dims, "x")
+    _check_columns(y.shape, y_num_col_dims, "y")
     rows, columns = x.shape[:x_num_col_dims], y.shape[y_num_col_dims:]
     product = _matrix(x, x_num_col_dims) @ _matrix(y, y_num_col_dims)
     return product if product.shape == rows + columns else product.reshape(rows + columns).copy()
@@ -98,12 +123,22 @@ def _matrix(x: np.ndarray, rows: int) -> np.ndarray:
     return x if x.ndim == 2 and rows == 1 else x.reshape(_size(x.shape[:rows]), _size(x.shape[rows:]))
 
 
+def _check_columns(shape: Sequence[int | None], rows: int, name: str) -> None:
+    if not 0 < rows < len(shape):
+        raise ShapeError(
+            f"op 'opsdk::mul': {name}_num_col_dims expected in [1, {len(shape)}) for {name} of shape "
+            f"{shape_text(shape)}, got {rows}"
+        )
+
+
 def _size(dims: Sequence[int]) -> int:
     return int(np.prod(dims)) if len(dims) else 1
 
 
 @mul.infer
 def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int) -> TensorSpec:
+    _check_columns(x.shape, x_num_col_dims, "x")
+    _check_columns(y.shape, y_num_col_dims, "y")
     inner_x, inner_y = x.shape[x_num_col_dims:], y.shape[:y_num_col_dims]
     if None not in inner_x and None not in inner_y and _size(inner_x) != _size(inner_y):  # type: ignore[arg-type]
         raise ShapeError(
@@ -153,3 +188,13 @@ def _from_left(dout: Any, ddx: Any, y: Any, sizes: dict[str, int]) -> Any:
     order = list(range(rows, len(ddx.shape))) + list(range(rows))
     flipped = transpose(ddx, perm=order)
     return reshape_like(mul(flipped, dout, x_num_col_dims=len(ddx.shape) - rows, y_num_col_dims=rows), y)
+
+
+@mul.samples
+def _flattened(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), reason="matrices")
+    yield Sample(rng.normal(size=(3, 2, 2)), rng.normal(size=(4, 2)), reason="images flattened to rows")
+    yield Sample(rng.normal(size=(2, 2, 3)), rng.normal(size=(3, 2)), x_num_col_dims=2, reason="two leading axes")
+    yield Sample(rng.normal(size=(2, 6)), rng.normal(size=(2, 3, 2)), y_num_col_dims=2, reason="y flattened too")
+    yield Sample(rng.normal(size=(0, 4)), rng.normal(size=(4, 2)), reason="no rows")
+    yield Sample(np.zeros((2, 0)), np.zeros((0, 3)), reason="inner size 0")

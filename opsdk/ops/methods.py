@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.ops import activation, compare, elementwise, joining, matmul, reduction, shape
+from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul, reduction, shape
 
 _NUMBERS = (int, float)
 
@@ -87,10 +87,10 @@ class ValueMethods:
         return compare.greater_equal(self, other)
 
     def __eq__(self, other: object) -> Any:
-        return compare.equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else compare.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return compare.not_equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else compare.not_equal(self, other)
 
     __hash__ = object.__hash__
 
@@ -119,7 +119,7 @@ class ValueMethods:
         return shape.transpose(self, perm=list(perm))
 
     @property
-    def T(self) -> Any:  # noqa: N802 - NumPy's name
+    def T(self) -> Any:
         """The value with its axes reversed."""
         ndim = len(self.shape)  # type: ignore[attr-defined]
         return shape.transpose(self, perm=list(range(ndim))[::-1])
@@ -164,11 +164,11 @@ class ValueMethods:
 
     def exp(self) -> Any:
         """Returns e to this power. Differentiable."""
-        return activation.exp(self)
+        return exponential.exp(self)
 
     def log(self) -> Any:
         """Returns the natural logarithm. Differentiable."""
-        return activation.log(self)
+        return exponential.log(self)
 
     def sqrt(self) -> Any:
         """Returns the square root. Differentiable."""

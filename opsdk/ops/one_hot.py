@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.sample import Sample
 
 
 @op("opsdk::one_hot(Tensor x, *, int num_classes) -> Tensor out", nondifferentiable=("x", "out"))
@@ -20,3 +23,11 @@ def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
 @one_hot.infer
 def _one_hot(x: TensorSpec, num_classes: int) -> TensorSpec:
     return TensorSpec((*x.shape, num_classes), "float32")
+
+
+@one_hot.samples
+def _classes() -> Iterator[Sample]:
+    yield Sample(np.array([0, 2, 1]), num_classes=3, reason="vector")
+    yield Sample(np.array([[1], [0]]), num_classes=2, reason="column")
+    yield Sample(np.array(1), num_classes=4, reason="0-d")
+    yield Sample(np.zeros((0,), np.int64), num_classes=3, reason="empty")

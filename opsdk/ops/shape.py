@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import normalize_axes
+from opsdk.define.sample import Sample
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 Dims = Sequence["int | None"]
@@ -32,6 +33,19 @@ def _cast(x: TensorSpec, dtype: np.dtype[Any]) -> TensorSpec:
 def cast_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's dtype."""
     return cast(dout, dtype=x.dtype)
+
+
+@cast.samples
+def _casts(rng: np.random.Generator) -> Iterator[Sample]:
+    x = 3 * rng.normal(size=(3, 5))
+    yield Sample(x, dtype=np.dtype("float64"), reason="the dtype that it has")
+    yield Sample(x.astype(np.float32), dtype=np.dtype("float64"), reason="longer")
+    yield Sample(x, dtype=np.dtype("float32"), reason="shorter")
+    yield Sample(x, dtype=np.dtype("int64"), reason="to integer, towards 0")
+    yield Sample(np.array([0.0, -0.0, 2.0]), dtype=np.dtype("bool"), reason="to bool")
+    yield Sample(np.array([1, 2, 3]), dtype=np.dtype("float32"), reason="from integer")
+    yield Sample(np.array(1.5), dtype=np.dtype("float64"), reason="0-d")
+    yield Sample(np.zeros((0, 4)), dtype=np.dtype("float64"), reason="empty")
 
 
 @op("opsdk::assign(Tensor x) -> Tensor out")
@@ -65,7 +79,7 @@ def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:
         total = int(np.prod([dim or 0 for dim in have]))
         fits = resolved.count(-1) <= 1 and (total % known == 0 if known and -1 in resolved else total == known)
         if not fits:
-            raise ShapeError(f"reshape: expected sizes that hold {total} elements like {tuple(have)}, got {tuple(want)}")
+            raise ShapeError(f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}")
     return tuple(resolved)
 
 
@@ -85,6 +99,18 @@ def reshape_grad(x: Any, dout: Any) -> Any:
     return reshape_like(dout, x)
 
 
+@reshape.samples
+def _reshapes(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.normal(size=(2, 3, 4))
+    yield Sample(x, shape=[6, 4], reason="all sizes given")
+    yield Sample(x, shape=[-1, 8], reason="one size that follows")
+    yield Sample(x, shape=[0, 0, 2, 2], reason="0 for the input's own size")
+    yield Sample(x, shape=[-1], reason="flat")
+    yield Sample(np.array(3.0), shape=[1, 1], reason="from 0-d")
+    yield Sample(np.array([3.0]), shape=[], reason="to 0-d")
+    yield Sample(np.zeros((0, 4)), shape=[4, 0], reason="empty, 0 for the size 0")
+
+
 @op("opsdk::reshape_like(Tensor x, Tensor like) -> Tensor out", nondifferentiable=("like",))
 def reshape_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     """x in the shape of `like`."""
@@ -100,6 +126,13 @@ def _reshape_like(x: TensorSpec, like: TensorSpec) -> TensorSpec:
 def reshape_like_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
+
+
+@reshape_like.samples
+def _reshapes_like(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(2, 6)), np.zeros((3, 4)), reason="another shape")
+    yield Sample(rng.normal(size=(1,)), np.zeros(()), reason="to 0-d")
+    yield Sample(np.zeros((0, 4)), np.zeros((2, 0)), reason="empty")
 
 
 @op("opsdk::transpose(Tensor(a) x, *, int[] perm) -> Tensor(a) out")
@@ -127,6 +160,15 @@ def transpose_grad(dout: Any, perm: Sequence[int]) -> Any:
     return transpose(dout, perm=[positive.index(axis) for axis in range(len(positive))])
 
 
+@transpose.samples
+def _transposes(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), perm=[1, 0], reason="matrix")
+    yield Sample(rng.normal(size=(2, 3, 4)), perm=[2, 0, 1], reason="a rotation, which is not its own inverse")
+    yield Sample(rng.normal(size=(2, 3)), perm=[-1, 0], reason="axes counted from the end")
+    yield Sample(np.array(3.0), perm=[], reason="0-d")
+    yield Sample(np.zeros((0, 4)), perm=[1, 0], reason="empty")
+
+
 @op("opsdk::unsqueeze(Tensor(a) x, *, int[] axis) -> Tensor(a) out")
 def unsqueeze(x: np.ndarray, *, axis: Sequence[int]) -> np.ndarray:
     """x with axes of size 1 put in; the positions are those in the result."""
@@ -147,6 +189,15 @@ def unsqueeze_grad(x: Any, dout: Any) -> Any:
     return reshape_like(dout, x)
 
 
+@unsqueeze.samples
+def _unsqueezes(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), axis=[0], reason="in front")
+    yield Sample(rng.normal(size=(3,)), axis=[0, -1], reason="on both sides")
+    yield Sample(rng.normal(size=(3,)), axis=[], reason="nowhere")
+    yield Sample(np.array(3.0), axis=[0], reason="0-d")
+    yield Sample(np.zeros((0,)), axis=[1], reason="empty")
+
+
 @op("opsdk::squeeze(Tensor(a) x, *, int[]? axis=None) -> Tensor(a) out")
 def squeeze(x: np.ndarray, *, axis: Sequence[int] | None = None) -> np.ndarray:
     """x without its axes of size 1, or without those named; a named axis of another size stays."""
@@ -157,6 +208,8 @@ def squeeze(x: np.ndarray, *, axis: Sequence[int] | None = None) -> np.ndarray:
 @squeeze.infer
 def _squeeze(x: TensorSpec, axis: Sequence[int] | None) -> TensorSpec:
     at = normalize_axes(axis, x.ndim, "squeeze")
+    if any(x.shape[i] is None for i in at):
+        raise ShapeError(f"squeeze: expected axes of known size, got {x}; name those of size 1, or use reshape")
     return TensorSpec([dim for i, dim in enumerate(x.shape) if not (i in at and dim == 1)], x.dtype)
 
 
@@ -164,6 +217,15 @@ def _squeeze(x: TensorSpec, axis: Sequence[int] | None) -> TensorSpec:
 def squeeze_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
+
+
+@squeeze.samples
+def _squeezes(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(1, 3, 1)), reason="every axis of size 1")
+    yield Sample(rng.normal(size=(1, 3, 1)), axis=[-1], reason="one of them")
+    yield Sample(rng.normal(size=(1, 3)), axis=[1], reason="an axis of another size stays")
+    yield Sample(np.array([[3.0]]), reason="to 0-d")
+    yield Sample(np.zeros((0, 1)), reason="empty")
 
 
 @op("opsdk::flatten(Tensor(a) x, *, int start_axis=0, int stop_axis=-1) -> Tensor(a) out")
@@ -192,3 +254,13 @@ def _flatten(x: TensorSpec, start_axis: int, stop_axis: int) -> TensorSpec:
 def flatten_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
+
+
+@flatten.samples
+def _flattens(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(2, 3, 4)), reason="everything")
+    yield Sample(rng.normal(size=(2, 3, 4)), start_axis=1, reason="all but the batch")
+    yield Sample(rng.normal(size=(2, 3, 4)), start_axis=-3, stop_axis=-2, reason="axes counted from the end")
+    yield Sample(np.array(3.0), reason="0-d becomes a vector")
+    yield Sample(np.zeros((0, 4)), reason="empty")
+    yield Sample(np.zeros((0, 4, 2)), start_axis=1, reason="an empty batch")

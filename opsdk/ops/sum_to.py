@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.core.errors import ShapeError
 from opsdk.define.decorators import op
 from opsdk.define.infer import like
+from opsdk.define.sample import Sample
 
 
 def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -81,7 +82,7 @@ def expand_as_grad(x: Any, dout: Any) -> Any:
 
 
 @op("opsdk::sum(Tensor[] x) -> Tensor out")
-def sum(x: Sequence[np.ndarray]) -> np.ndarray:  # noqa: A001 - the name that Programs print
+def sum(x: Sequence[np.ndarray]) -> np.ndarray:
     """The sum of arrays of one shape, added from the first to the last."""
     total = x[0].copy()
     for array in x[1:]:
@@ -93,3 +94,20 @@ def sum(x: Sequence[np.ndarray]) -> np.ndarray:  # noqa: A001 - the name that Pr
 def sum_grad(x: Any, dout: Any) -> Any:
     """The cotangent, for each."""
     return [dout for _ in x]
+
+
+@sum_to_like.samples
+def _sums_to(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(2, 3, 4)), np.zeros((3, 1)), reason="a leading axis, and one of size 1")
+    yield Sample(rng.normal(size=(3, 4)), np.zeros((3, 4)), reason="nothing to sum")
+    yield Sample(rng.normal(size=(3, 4)), np.zeros(()), reason="to 0-d")
+    yield Sample(np.zeros((0, 4)), np.zeros((4,)), reason="a sum of nothing")
+    yield Sample(np.zeros((2, 0)), np.zeros((2, 1)), reason="a sum of nothing, kept")
+
+
+@expand_as.samples
+def _expands(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 1)), np.zeros((2, 3, 4)), reason="a leading axis, and one of size 1")
+    yield Sample(rng.normal(size=(3, 4)), np.zeros((3, 4)), reason="the shape that it has")
+    yield Sample(np.array(2.0), np.zeros((3, 4)), reason="from 0-d")
+    yield Sample(rng.normal(size=(4,)), np.zeros((0, 4)), reason="to nothing")

@@ -37,6 +37,7 @@ def runtimes(monkeypatch):
         monkeypatch.setattr(frontend, table, {})
     for table in ("_FRONTENDS", "_fallback"):
         monkeypatch.setattr(frontend, table, [])
+    monkeypatch.setattr(frontend, "_PLAIN", set())
     register_frontend(Runtime("values", Value), Value, short=lambda opdef, value: "short")
     register_frontend(Runtime("symbols", Symbol), Symbol)
     register_fallback(Runtime("arrays", object))
@@ -86,3 +87,32 @@ def test_a_later_fallback_takes_the_place_of_the_earlier_one():
 
 def test_the_owner_of_a_value_is_named():
     assert [owner_of(Value()), owner_of(Symbol()), owner_of(3)] == ["values", "symbols", None]
+
+
+def test_values_of_a_plain_type_go_to_the_fallback_without_asking_anybody():
+    class Plain:
+        pass
+
+    class Curious(Runtime):
+        def accepts(self, value):
+            raise AssertionError("asked")
+
+    register_frontend(Curious("curious", Plain))
+    register_fallback(Runtime("arrays", object), Plain)
+    assert applied(Plain(), Plain()) == "arrays"
+
+
+def test_a_plain_value_beside_one_of_a_runtime_leaves_the_call_to_the_runtime():
+    class Plain:
+        pass
+
+    register_fallback(Runtime("arrays", object), Plain)
+    assert applied(Plain(), Value()) == "values"
+
+
+def test_a_fallback_has_its_short_way_too():
+    class Plain:
+        pass
+
+    register_fallback(Runtime("arrays", object), Plain, short=lambda opdef, value: "short")
+    assert frontend.SHORT[Plain](OpDef, Plain()) == "short"

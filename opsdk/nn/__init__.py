@@ -1,0 +1,39 @@
+"""Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
+
+from opsdk.nn import functional, init, initializer
+from opsdk.nn.activation import LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
+from opsdk.nn.flatten import Flatten
+from opsdk.nn.layer import Layer, Module
+from opsdk.nn.layer_dict import LayerDict, ModuleDict, ParameterDict
+from opsdk.nn.layer_list import LayerList, ModuleList, ParameterList
+from opsdk.nn.linear import Linear
+from opsdk.nn.loss import CrossEntropyLoss, MSELoss
+from opsdk.nn.parameter import Parameter
+from opsdk.nn.sequential import Sequential
+from opsdk.ops.initializer import ParamAttr
+
+__all__ = [
+    "CrossEntropyLoss",
+    "Flatten",
+    "Layer",
+    "LayerDict",
+    "LayerList",
+    "Linear",
+    "LogSoftmax",
+    "MSELoss",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "ParamAttr",
+    "Parameter",
+    "ParameterDict",
+    "ParameterList",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
+    "functional",
+    "init",
+    "initializer",
+]

@@ -1,0 +1,181 @@
+"""Functions of neural networks. Each calls ops, and so takes tensors, Program variables and arrays alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.ops import loss as _loss
+from opsdk.ops.compare import equal, not_equal
+from opsdk.ops.functions import (
+    add,
+    cast,
+    divide,
+    gather,
+    log,
+    log_softmax,
+    matmul,
+    maximum,
+    mean,
+    multiply,
+    relu,
+    sigmoid,
+    softmax,
+    square,
+    squeeze,
+    subtract,
+    sum,
+    tanh,
+    transpose,
+    unsqueeze,
+)
+from opsdk.ops.one_hot import one_hot as _one_hot
+
+__all__ = [
+    "cross_entropy",
+    "linear",
+    "log_softmax",
+    "mse_loss",
+    "one_hot",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "square_error_cost",
+    "tanh",
+]
+
+
+# Any, in this file: tensors, variables or arrays, and the same out.
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """Returns x · weight + bias.
+
+    Args:
+        x: float values of shape (..., in).
+        weight: of shape (in, out).
+        bias: of shape (out,), or None.
+
+    Returns:
+        Values of shape (..., out). Differentiable in all three.
+    """
+    product = matmul(x, weight)
+    return product if bias is None else add(product, bias)
+
+
+def one_hot(x: Any, num_classes: int) -> Any:
+    """Returns rows that are 1 at the class and 0 elsewhere, float32. Not differentiable.
+
+    Args:
+        x: integer classes in [0, num_classes), of any shape.
+        num_classes: size of the axis that is added last.
+    """
+    return _one_hot(x, num_classes=num_classes)
+
+
+def square_error_cost(input: Any, label: Any) -> Any:
+    """Returns (input - label)², element by element. Differentiable in both."""
+    return square(subtract(input, label))
+
+
+def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
+    """Returns the squared error: its mean, its sum, or with "none" each. Differentiable in both."""
+    _check_reduction(reduction, "mse_loss")
+    error = square_error_cost(input, label)
+    return error if reduction == "none" else mean(error) if reduction == "mean" else sum(error)
+
+
+def cross_entropy(
+    input: Any,
+    label: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+) -> Any:
+    """Returns -log of the probability of the label.
+
+    Args:
+        input: float scores, of shape (..., classes, ...) with the classes at `axis`.
+        label: integer classes, of the input's shape without `axis` or with size 1 there; with `soft_label` a
+            probability for every class, of the input's shape.
+        weight: of shape (classes,), a factor for each class.
+        ignore_index: rows with this label count for nothing.
+        reduction: mean over the rows that count (weighted, where `weight` is given), sum, or none.
+        soft_label: whether labels are probabilities.
+        axis: of the classes.
+        use_softmax: False: the input is probabilities already.
+
+    Returns:
+        A 0-d value, or with "none" one per row. Differentiable in the input.
+
+    Raises:
+        ShapeError: the label's shape does not fit the input's.
+        AttributeValueError: another reduction.
+    """
+    _check_reduction(reduction, "cross_entropy")
+    ndim = len(input.shape)
+    last = axis in (-1, ndim - 1)
+    if not last:
+        input, label = _last(input, axis), _last(label, axis) if len(label.shape) == ndim else label
+    if soft_label:
+        rows, share = _soft_rows(input, label, weight, use_softmax)
+    else:
+        if len(label.shape) not in (ndim, ndim - 1):
+            raise ShapeError(
+                f"cross_entropy: label expected {ndim - 1} dimensions, or {ndim} with size 1 for the classes, "
+                f"got {len(label.shape)}"
+            )
+        classes = label if len(label.shape) == ndim else unsqueeze(label, -1)
+        rows, share = _rows(input, classes, weight, ignore_index, use_softmax)
+    if reduction == "none":
+        dropped = not soft_label and len(label.shape) < ndim
+        return squeeze(rows, -1) if dropped else rows if last else _back(rows, axis)
+    if reduction == "sum":
+        return sum(rows)
+    if share is None:
+        return mean(rows)
+    total = sum(share)
+    if weight is None:
+        return divide(sum(rows), maximum(total, 1.0))  # no rows that count: 0, not nan
+    return divide(sum(rows), add(total, cast(equal(total, 0.0), rows.dtype)))
+
+
+def _rows(x: Any, label: Any, weight: Any, ignore_index: int, use_softmax: bool) -> tuple[Any, Any]:
+    """Returns the loss of each row, and how much each counts."""
+    if use_softmax:
+        _, rows = _loss.softmax_with_cross_entropy(x, label, ignore_index=ignore_index)
+    else:
+        rows = _loss.cross_entropy(x, label, ignore_index=ignore_index)
+    used = not_equal(label, ignore_index)
+    share = cast(used, x.dtype)
+    if weight is None:
+        return rows, share
+    factor = multiply(gather(weight, multiply(label, cast(used, label.dtype))), share)
+    return multiply(rows, factor), factor
+
+
+def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any, Any]:
+    logarithm = log_softmax(x) if use_softmax else log(x)
+    rows = sum(multiply(label, logarithm) * -1.0, -1, keepdim=True)
+    if weight is None:
+        return rows, None
+    factor = sum(multiply(label, weight), -1, keepdim=True)
+    return multiply(rows, factor), factor
+
+
+def _last(x: Any, axis: int) -> Any:
+    order = list(range(len(x.shape)))
+    order.append(order.pop(axis))
+    return transpose(x, order)
+
+
+def _back(x: Any, axis: int) -> Any:
+    order = list(range(len(x.shape) - 1))
+    order.insert(axis % (len(order) + 1), len(order))
+    return transpose(x, order)
+
+
+def _check_reduction(reduction: str, subject: str) -> None:
+    if reduction not in ("mean", "sum", "none"):
+        raise AttributeValueError(f"{subject}: reduction expected mean, sum or none, got {reduction!r}")

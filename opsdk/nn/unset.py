@@ -1,0 +1,52 @@
+"""UnsetTensor: a tensor that was created without values; the first values that it is given make it a plain one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opsdk.autograd.tensor import Tensor
+from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import NotInitializedError
+
+
+class UnsetTensor(Tensor):
+    """A tensor without values. `opsdk.assign(value, tensor)` and `set_value` give it some, of any shape.
+
+    Args:
+        name: its name.
+        dtype: that the first values are converted to; their own unless given.
+        persistable: whether it is to be saved.
+    """
+
+    def __init__(self, name: str, dtype: DTypeLike | None = None, persistable: bool = False) -> None:
+        self.stop_gradient = True
+        self._edge = None
+        self._version = [0]
+        self._name = name
+        self._wanted = None if dtype is None else as_dtype(dtype)
+        self.persistable = persistable
+
+    @property
+    def _array(self) -> np.ndarray:  # type: ignore[override]
+        raise NotInitializedError(
+            f"tensor {self._name!r}: expected values, it was created without; copy some into it with opsdk.assign"
+        )
+
+    # Any: a tensor or whatever NumPy makes an array of.
+    def set_value(self, value: Any) -> None:
+        """Gives the tensor its first values, and with them its shape; it is a plain tensor from then on."""
+        array = np.array(value, self._wanted, order="C")
+        self.__class__ = Tensor  # type: ignore[assignment]
+        self.__dict__["_array"] = array
+        self._version[0] += 1
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UnsetTensor:
+        assert self._name is not None
+        copied = UnsetTensor(self._name, self._wanted, self.persistable)
+        memo[id(self)] = copied
+        return copied
+
+    def __repr__(self) -> str:
+        return "Tensor(Not initialized)"

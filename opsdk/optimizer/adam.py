@@ -1,0 +1,77 @@
+"""Adam and AdamW: steps scaled by running moments of the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opsdk.core.errors import AttributeValueError
+from opsdk.ops import update
+from opsdk.optimizer.optimizer import Optimizer
+from opsdk.optimizer.slot import Slot
+from opsdk.optimizer.weight_decay import decay_coefficient
+
+
+class Adam(Optimizer):
+    """Kingma & Ba (2015); weight decay is added to the gradient.
+
+    Args:
+        learning_rate: size of a step.
+        beta1: decay of the first moment, in [0, 1).
+        beta2: decay of the second moment, in [0, 1).
+        epsilon: added to the root of the second moment, > 0.
+        parameters: see `Optimizer`.
+        weight_decay: an L2 coefficient.
+
+    Raises:
+        AttributeValueError: a beta outside of [0, 1).
+    """
+
+    slots = (Slot("moment1"), Slot("moment2"), Slot("beta1_pow", 1.0, True), Slot("beta2_pow", 1.0, True))
+
+    # Any: see `Optimizer`.
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Any = None,
+        weight_decay: Any = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay)
+        for name, value in (("beta1", beta1), ("beta2", beta2)):
+            if not 0 <= value < 1:
+                raise AttributeValueError(f"{self._subject}: {name} expected in [0, 1), got {value}")
+        self._attrs = {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+
+    # Any: tensors or Program variables.
+    def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
+        """Calls `adam`."""
+        return update.adam(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._attrs)
+
+
+class AdamW(Adam):
+    """Loshchilov & Hutter (2019): weight decay draws the parameter itself, not its gradient: w *= 1 - lr · λ.
+
+    Args:
+        learning_rate: size of a step.
+        beta1: decay of the first moment, in [0, 1).
+        beta2: decay of the second moment, in [0, 1).
+        epsilon: added to the root of the second moment, > 0.
+        parameters: see `Optimizer`.
+        weight_decay: λ.
+    """
+
+    # Any: see `Optimizer`.
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Any = None,
+        weight_decay: Any = 0.01,
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters)
+        self._attrs["decay"] = decay_coefficient(weight_decay, self._subject)

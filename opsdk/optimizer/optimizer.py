@@ -1,0 +1,275 @@
+"""Optimizer: the base of all, and what they do for tensors; Program variables are `static_update`'s part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.autograd.creation import full
+from opsdk.autograd.modes import set_grad_enabled
+from opsdk.autograd.tensor import Tensor
+from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
+from opsdk.core.suggest import alternatives
+from opsdk.ops.elementwise import elementwise_add, scale
+from opsdk.optimizer.parameters import as_named
+from opsdk.optimizer.slot import RATE, Slot, learning_rate_factor, rate_dtype
+from opsdk.optimizer.static_update import StaticUpdate
+from opsdk.optimizer.weight_decay import decay_coefficient
+from opsdk.static.program import Program
+from opsdk.static.variable import Variable
+
+
+# Any, in this file: parameters, gradients and state are tensors or Program variables, whichever the loss is.
+class Optimizer:
+    """Changes parameters by their gradients.
+
+    A subclass names its state in `slots` and says in `update` which in-place op a step is. The same call serves both
+    runtimes: it changes tensors at once, and appends an Operator for Program variables.
+
+    Args:
+        learning_rate: > 0, or 0 to stand still; every parameter's own factor comes on top.
+        parameters: tensors, `(name, tensor)` pairs as `layer.named_parameters()` yields them, or a mapping; with names
+            the state survives a change of order. Not needed for Programs.
+        weight_decay: an L2 coefficient ≥ 0, or an `L2Decay`; a parameter's own `regularizer` takes its place.
+
+    Raises:
+        AttributeValueError: a learning rate, weight decay or parameter that is none.
+    """
+
+    slots: Sequence[Slot] = ()
+
+    def __init__(self, learning_rate: float = 0.001, parameters: Any = None, weight_decay: Any = None) -> None:
+        self._subject = f"optimizer {type(self).__name__}"
+        self._learning_rate = _as_rate(learning_rate, self._subject)
+        self._parameters = None if parameters is None else as_named(parameters, self._subject)
+        self._decay = decay_coefficient(weight_decay, self._subject)
+        self._state: dict[str, dict[str, Tensor]] = {}
+        self._rates: dict[Any, Tensor] = {}
+        self._static = StaticUpdate(self)
+
+    def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
+        """Calls the in-place op that one step is; a subclass defines it.
+
+        Args:
+            param: what to change.
+            grad: its gradient, with weight decay added.
+            rate: learning rate, of one element.
+            state: by name the slots of this parameter.
+        """
+        raise NotImplementedError(f"{self._subject}: expected it to define update(param, grad, rate, state)")
+
+    # -- tensors ------------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Changes every trainable parameter that has a gradient.
+
+        Raises:
+            AttributeValueError: the optimizer was made without parameters.
+        """
+        self._step(self._entries(None, None))
+
+    def _step(self, entries: Sequence[tuple[str, Any, Any]]) -> None:
+        with set_grad_enabled(False):
+            for name, param, grad in entries:
+                self.update(param, self.decayed(param, grad), self._rate(param), self._state_of(name, param))
+
+    def minimize(
+        self,
+        loss: Any,
+        startup_program: Program | None = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+    ) -> tuple[list[Any], list[tuple[Any, Any]]]:
+        """Makes a step for a loss.
+
+        For a tensor, whose `backward()` was called before, it is `step()`. For a Program variable it appends the
+        backward and the updates, so that every run of the Program makes a step.
+
+        Args:
+            loss: a tensor or a float Program variable.
+            startup_program: receives the first values of learning rate and state; the default one unless given.
+            parameters: only these; the optimizer's own unless given, for Programs then all trainable ones.
+            no_grad_set: parameters, or their names, to leave out.
+
+        Returns:
+            The Operators that were appended, and pairs of parameter and gradient.
+
+        Raises:
+            GraphError: no parameter has a gradient.
+            ProgramError: the loss depends on none of the parameters.
+            AttributeValueError: the loss is neither a tensor nor a Program variable.
+        """
+        if isinstance(loss, Variable):
+            chosen = self._parameters if parameters is None else parameters
+            return self._static.minimize(loss, startup_program, chosen, no_grad_set)
+        if not isinstance(loss, Tensor):
+            raise AttributeValueError(
+                f"{self._subject}, minimize: loss expected a tensor or a Program variable, got {type(loss).__name__}"
+            )
+        entries = self._entries(parameters, no_grad_set)
+        if not entries:
+            raise GraphError(
+                f"{self._subject}, minimize: expected a parameter with a gradient, none has one; "
+                "call loss.backward() first"
+            )
+        self._step(entries)
+        return [], [(param, grad) for _, param, grad in entries]
+
+    def _entries(self, parameters: Any, no_grad_set: Any) -> list[tuple[str, Any, Any]]:
+        """Returns name, parameter and gradient of those that a step changes."""
+        chosen = self._named() if parameters is None else as_named(parameters, self._subject)
+        own = {id(param): name for name, param in (self._parameters or {}).items()}
+        blocked = {entry if isinstance(entry, str) else id(entry) for entry in no_grad_set or ()}
+        return [
+            (own.get(id(param), param.name), param, param.grad)
+            for param in chosen.values()
+            if param.grad is not None and not param.stop_gradient
+            if id(param) not in blocked and param.name not in blocked
+        ]
+
+    def apply_gradients(
+        self, params_grads: Sequence[tuple[Any, Any]], startup_program: Program | None = None
+    ) -> list[Any]:
+        """Makes a step with gradients that were found before, such as those of `append_backward`.
+
+        Args:
+            params_grads: pairs of parameter and gradient: tensors, or Variables of one Program.
+            startup_program: as for `minimize`.
+
+        Returns:
+            The Operators that were appended; none for tensors.
+
+        Raises:
+            AttributeValueError: no pairs.
+        """
+        pairs = list(params_grads)
+        if not pairs:
+            raise AttributeValueError(
+                f"{self._subject}, apply_gradients: expected pairs of parameter and gradient, got none"
+            )
+        if isinstance(pairs[0][0], Variable):
+            return self._static.apply(pairs, startup_program)
+        own = {id(param): name for name, param in (self._parameters or {}).items()}
+        self._step([(own.get(id(param), param.name), param, grad) for param, grad in pairs])
+        return []
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Sets the gradient of every parameter that has one to zeros, or to None."""
+        for param in self._named().values():
+            param.clear_gradient(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets the gradient of every parameter to None, or to zeros, in PyTorch's words."""
+        self.clear_grad(not set_to_none)
+
+    def decayed(self, param: Any, grad: Any) -> Any:
+        """Returns a gradient with the weight decay of its parameter added."""
+        own = getattr(param, "regularizer", None)
+        coefficient = self._decay if own is None else decay_coefficient(own, self._subject)
+        return elementwise_add(grad, scale(param, scale=coefficient)) if coefficient else grad
+
+    def _named(self) -> dict[str, Any]:
+        if self._parameters is None:
+            raise AttributeValueError(
+                f"{self._subject}: parameters expected a list of tensors to work on, got None; "
+                "pass parameters=layer.parameters()"
+            )
+        return self._parameters
+
+    def _rate(self, param: Any) -> Tensor:
+        factor = learning_rate_factor(param)
+        dtype = rate_dtype(param.dtype)
+        key = (factor, dtype)
+        if key not in self._rates:
+            self._rates[key] = full([1], self._learning_rate * factor, dtype)
+        return self._rates[key]
+
+    def _state_of(self, name: str, param: Any) -> dict[str, Tensor]:
+        if name not in self._state:
+            self._state[name] = {slot.name: full(*_filling(slot, param)) for slot in self.slots}
+        return self._state[name]
+
+    # -- learning rate ------------------------------------------------------------------------------------------------
+
+    def get_lr(self) -> float:
+        """Returns the learning rate."""
+        return self._learning_rate
+
+    def set_lr(self, value: float) -> None:
+        """Sets the learning rate, also of the Programs that `minimize` was called for.
+
+        Raises:
+            AttributeValueError: no number ≥ 0.
+        """
+        self._learning_rate = _as_rate(value, f"{self._subject}, set_lr")
+        self._rates.clear()
+        self._static.set_rate(self._learning_rate)
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state by `<parameter>.<slot>`, and the learning rate.
+
+        A parameter that was never changed has no state yet. The tensors are the optimizer's own.
+        """
+        state: dict[str, Any] = {
+            f"{name}.{slot}": value for name, slots in self._state.items() for slot, value in slots.items()
+        }
+        state[RATE] = self._learning_rate
+        return state
+
+    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Puts back what `state_dict` gave; a parameter without an entry starts afresh.
+
+        Raises:
+            StateDictError: an entry belongs to no parameter, or one of a parameter's is missing; nothing is set then.
+            ShapeError: an entry has another shape than its parameter; nothing is set then.
+        """
+        entries = {key: value for key, value in state_dict.items() if key != RATE}
+        fresh: dict[str, dict[str, Tensor]] = {}
+        for name, param in self._named().items():
+            keys = {slot.name: f"{name}.{slot.name}" for slot in self.slots}
+            given = [key for key in keys.values() if key in entries]
+            if not given:
+                continue
+            if len(given) < len(keys):
+                missing = [key for key in keys.values() if key not in entries]
+                raise StateDictError(f"{self._subject}, set_state_dict: expected {', '.join(missing)} too, not there")
+            fresh[name] = {
+                slot.name: self._restored(slot, param, keys[slot.name], entries.pop(keys[slot.name]))
+                for slot in self.slots
+            }
+        if entries:
+            raise StateDictError(
+                f"{self._subject}, set_state_dict: expected entries of its parameters "
+                f"({alternatives('', self._named())}), got {alternatives('', entries)}; parameters given with names, "
+                "as layer.named_parameters() has them, keep them"
+            )
+        if RATE in state_dict:
+            self.set_lr(float(state_dict[RATE]))
+        self._state = fresh
+
+    load_state_dict = set_state_dict
+
+    def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
+        array = np.array(value, np.float64 if slot.is_scalar else param.dtype)
+        shape = (1,) if slot.is_scalar else tuple(param.shape)
+        if array.shape != shape:
+            raise ShapeError(f"{self._subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
+        return Tensor(array)
+
+
+def _filling(slot: Slot, param: Any) -> tuple[Sequence[int], float, Any]:
+    """Returns shape, value and dtype of a slot at first."""
+    return ([1], slot.value, "float64") if slot.is_scalar else (param.shape, slot.value, param.dtype)
+
+
+def _as_rate(value: Any, subject: str) -> float:
+    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+    if not number or not value >= 0:
+        raise AttributeValueError(f"{subject}: learning_rate expected a number ≥ 0, got {value!r}")
+    return float(value)

@@ -1,0 +1,252 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import ArityError, DTypeError, ShapeError, VersionError
+
+
+def leaf(values, dtype="float64"):
+    return opsdk.to_tensor(np.array(values, dtype), stop_gradient=False)
+
+
+def define(schema, forward, backward, **options):
+    infer = {"infer": options.pop("infer")} if "infer" in options else {}
+    op = opsdk.op(schema, **infer)(forward)
+    op.backward(**options)(backward)
+    return op
+
+
+# -- what comes out of a backward -------------------------------------------------------------------------------------
+
+
+def test_a_gradient_of_a_wrong_shape_is_refused():
+    op = define("wrong::shape(Tensor x) -> Tensor y", lambda x: x * 2, lambda dy: np.ones((2, 3)))
+    x = leaf([1.0, 2.0, 3.0])
+    with pytest.raises(
+        ShapeError,
+        match=r"op 'wrong::shape', gradient of 'x': expected \(3,\) like x, got \(2, 3\); sum it over axis 0",
+    ):
+        op(x).backward()
+    assert x.grad is None
+
+
+def test_a_gradient_of_a_wrong_dtype_is_refused():
+    op = define("wrong::dtype(Tensor x) -> Tensor y", lambda x: x * 2, lambda dy: dy.astype("float64"))
+    with pytest.raises(DTypeError, match="op 'wrong::dtype', gradient of 'x': expected float32 like x, got float64"):
+        op(leaf([1.0], "float32")).backward()
+
+
+def test_none_is_refused_where_it_was_not_declared():
+    op = define("wrong::none(Tensor x, Tensor z) -> Tensor y", lambda x, z: x + z, lambda dy: (dy, None))
+    x, z = leaf([1.0]), leaf([1.0])
+    with pytest.raises(
+        ArityError, match=r"op 'wrong::none', gradient of 'z': expected an array, got None; .*disconnected=\(\"z\",\)"
+    ):
+        op(x, z).backward()
+
+
+def test_none_is_no_matter_where_nobody_wants_the_gradient():
+    op = define("right::none(Tensor x, Tensor z) -> Tensor y", lambda x, z: x + z, lambda dy: (dy, None))
+    x = leaf([1.0])
+    op(x, opsdk.to_tensor(np.array([1.0]))).backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_a_disconnected_input_gets_no_gradient():
+    op = define(
+        "right::disconnected(Tensor x, Tensor z) -> Tensor y",
+        lambda x, z: x.copy(),
+        lambda dy: (dy, None),
+        disconnected=("z",),
+    )
+    x, z = leaf([1.0]), leaf([1.0])
+    op(x, z).backward()
+    assert x.grad.tolist() == [1.0]
+    assert z.grad is None
+
+
+@pytest.mark.parametrize("made", [lambda dy: (dy,), lambda dy: (dy, dy, dy)])
+def test_a_wrong_number_of_gradients_is_refused(made):
+    op = define("wrong::count(Tensor x, Tensor z) -> Tensor y", lambda x, z: x + z, made)
+    with pytest.raises(ArityError, match=r"expected 2 gradients \(dx, dz\), got"):
+        op(leaf([1.0]), leaf([1.0])).backward()
+
+
+def test_a_wrong_number_of_gradients_for_a_list_is_refused():
+    op = define("wrong::list(Tensor[] x) -> Tensor y", lambda x: sum(x), lambda dy: [dy], infer=lambda x: x[0])
+    with pytest.raises(ArityError, match=r"op 'wrong::list', gradient of 'x': expected a list of 2, one per tensor"):
+        op([leaf([1.0]), leaf([1.0])]).backward()
+
+
+def test_gradients_may_come_by_name():
+    op = define("right::names(Tensor x, Tensor z) -> Tensor y", lambda x, z: x - z, lambda dy: {"z": -dy, "x": dy})
+    x, z = leaf([1.0]), leaf([1.0])
+    op(x, z).backward()
+    assert (x.grad.tolist(), z.grad.tolist()) == ([1.0], [-1.0])
+
+
+def test_gradients_of_broadcast_inputs_are_summed():
+    op = define(
+        "right::broadcast(Tensor x, Tensor z) -> Tensor y",
+        lambda x, z: x * z,
+        lambda x, z, dy: (dy * z, dy * x),
+        infer=opsdk.infer.broadcast,
+    )
+    x, z, s = leaf([[1.0], [2.0]]), leaf([3.0, 4.0, 5.0]), leaf(2.0)
+    (op(x, z) * s).backward()
+    assert x.grad.tolist() == [[24.0], [24.0]]
+    assert z.grad.tolist() == [6.0, 6.0, 6.0]
+    assert s.grad.tolist() == 36.0
+
+
+def test_a_backward_is_told_which_gradients_are_wanted():
+    masks = []
+
+    def backward(dy, needs_input_grad):
+        masks.append(needs_input_grad)
+        return (dy, dy)
+
+    op = define("right::mask(Tensor x, Tensor z) -> Tensor y", lambda x, z: x + z, backward)
+    constant = opsdk.to_tensor(np.array([1.0]))
+    op(leaf([1.0]), constant).backward()
+    op(leaf([1.0]), leaf([1.0])).backward()
+    assert masks == [(True, False), (True, True)]
+
+
+# -- what goes into a backward ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_an_output_that_nobody_used_gives_zeros_or_none(materialize):
+    seen = []
+
+    def backward(da, db):
+        seen.append(db)
+        return da
+
+    op = define(
+        "right::unused(Tensor x) -> (Tensor a, Tensor b)",
+        lambda x: (x * 1, x[:1].copy()),
+        backward,
+        infer=lambda x: (x, opsdk.TensorSpec((1,), x.dtype)),
+        materialize=materialize,
+    )
+    x = leaf([1.0, 2.0])
+    a, _ = op(x)
+    a.backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    assert (seen[0] is None) if not materialize else seen[0].tolist() == [0.0]
+
+
+def test_attributes_reach_the_backward():
+    @opsdk.op
+    def times(x, *, factor: float = 2.0):
+        return x * factor
+
+    @times.backward
+    def times_grad(dy, factor):
+        return dy * factor
+
+    x = leaf([1.0])
+    (times(x) + times(x, factor=5.0)).backward()
+    assert x.grad.tolist() == [7.0]
+
+
+# -- versions ---------------------------------------------------------------------------------------------------------
+
+
+def saves_output():
+    return define("version::twice(Tensor x) -> Tensor y", lambda x: x * 2, lambda y, dy: dy * (y > 0))
+
+
+def test_a_saved_output_that_was_changed_in_place_is_refused():
+    op = saves_output()
+    for _ in range(2):  # the second call takes the short way
+        x = leaf([1.0])
+        y = op(x)
+        loss = y * 3.0
+        with opsdk.no_grad():
+            y.fill_(-1.0)
+        with pytest.raises(
+            VersionError,
+            match=r"op 'version::twice': backward needs 'y' as it was at version 0, it was changed .*, to version 1",
+        ):
+            loss.backward()
+
+
+def test_a_saved_input_that_was_changed_in_place_is_refused():
+    x, w = leaf([1.0]), opsdk.to_tensor(np.array([2.0]))
+    loss = x * w
+    w.fill_(5.0)
+    with pytest.raises(VersionError, match=r"backward needs 'y' as it was at version 0, .*; change a copy instead"):
+        loss.backward()
+
+
+def test_a_change_before_the_call_is_no_matter():
+    x, w = leaf([1.0]), opsdk.to_tensor(np.array([2.0]))
+    w.fill_(5.0)
+    (x * w).backward()
+    assert x.grad.tolist() == [5.0]
+
+
+def test_a_change_through_a_view_counts():
+    x, w = leaf([[1.0]]), opsdk.to_tensor(np.array([2.0]))
+    view = w.reshape([1, 1])
+    loss = x * view
+    w.fill_(5.0)
+    with pytest.raises(VersionError):
+        loss.backward()
+
+
+def test_a_change_of_any_tensor_of_a_saved_list_counts():
+    op = define(
+        "version::dot(Tensor[] x, Tensor z) -> Tensor y",
+        lambda x, z: x[0] * x[1] * z,
+        lambda x, z, dy: ([x[1] * z * dy, x[0] * z * dy], x[0] * x[1] * dy),
+        infer=lambda x: x[0],
+    )
+    parts = [opsdk.to_tensor(np.array([2.0])), opsdk.to_tensor(np.array([3.0]))]
+    z = leaf([1.0])
+    loss = op(parts, z)
+    parts[1].fill_(9.0)
+    with pytest.raises(VersionError, match="op 'version::dot': backward needs 'x'"):
+        loss.backward()
+
+
+def test_a_leaf_that_was_saved_and_set_is_refused():
+    x = leaf([2.0])
+    loss = x * x
+    x.set_value([3.0])
+    with pytest.raises(VersionError):
+        loss.backward()
+
+
+def test_a_change_after_the_first_derivative_was_recorded_counts_too():
+    a = leaf([2.0])
+    y = a * 1.0
+    (da,) = opsdk.grad(y * y * y, a, create_graph=True)
+    with opsdk.no_grad():
+        y.fill_(100.0)
+    with pytest.raises(VersionError):
+        opsdk.grad(da, a)
+
+
+def test_what_a_recorded_derivative_reads_is_watched_too():
+    a, v = leaf([2.0]), leaf([1.0])
+    y = a * 1.0
+    (dy,) = opsdk.grad(y * y, y, v, create_graph=True)  # 2 y v
+    assert opsdk.grad(dy, v, retain_graph=True)[0].tolist() == [4.0]
+    with opsdk.no_grad():
+        y.fill_(100.0)
+    with pytest.raises(VersionError):
+        opsdk.grad(dy, v)
+
+
+def test_what_is_not_saved_may_be_changed():
+    x = leaf([1.0])
+    y = x * 3.0
+    loss = y + 1.0
+    with opsdk.no_grad():
+        y.fill_(0.0)
+    loss.backward()
+    assert x.grad.tolist() == [3.0]

@@ -1,0 +1,231 @@
+import copy
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
+from opsdk.define.op import REGISTRY, Op
+
+
+def leaf(values, dtype="float64"):
+    return opsdk.to_tensor(np.array(values, dtype), stop_gradient=False)
+
+
+# -- what a call gives ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_call_on_tensors_gives_a_tensor_in_the_graph(times):
+    @opsdk.op
+    def twice(x):
+        return x * 2
+
+    @twice.backward
+    def twice_grad(y, dy):
+        return dy * 2
+
+    for _ in range(times):
+        x = leaf([1.0])
+        y = twice(x)
+        assert isinstance(y, opsdk.Tensor)
+        assert not y.stop_gradient
+        assert not y.is_leaf
+        y.backward()
+        assert x.grad.tolist() == [2.0]
+
+
+def test_constants_beside_tensors_take_part_without_gradients():
+    x = leaf([1.0, 2.0], "float32")
+    array = np.array([3.0, 4.0], "float32")
+    y = x * array
+    array[:] = 0  # its owner may change it
+    y.backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+    assert (x + 1).dtype == np.float32
+    assert (x * 0.5).dtype == np.float32
+
+
+def test_an_output_that_carries_no_gradient_stops_it():
+    x = leaf([1.0, 3.0])
+    assert (x > 2.0).stop_gradient
+    assert x.argmax().stop_gradient
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_integer_output_carries_no_gradient_even_where_it_was_not_declared(times):
+    @opsdk.op(infer=lambda x: opsdk.TensorSpec(x.shape, "int64"))
+    def floor(x):
+        return np.floor(x).astype("int64")
+
+    @floor.backward
+    def floor_grad(y, dy):
+        return dy * 0.0
+
+    for _ in range(times):
+        assert floor(leaf([1.5])).stop_gradient
+
+
+def test_a_shape_that_depends_on_the_values_is_fine():
+    @opsdk.op("tape::positive(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
+    def positive(x):
+        return x[x > 0].copy()
+
+    @positive.backward
+    def positive_grad(x, dy):
+        dx = np.zeros_like(x)
+        dx[x > 0] = dy
+        return dx
+
+    for values, expected in (([1.0, -1.0, 2.0], [1.0, 0.0, 2.0]), ([-1.0], [0.0]), ([3.0, 4.0], [3.0, 4.0])):
+        x = leaf(values)
+        positive(x).square().sum().backward()
+        assert x.grad.tolist() == [2 * v for v in expected]
+
+
+def test_mixed_float_dtypes_meet_in_the_wider_and_gradients_come_back_in_their_own():
+    x, y = leaf([1.0], "float32"), leaf([2.0], "float64")
+    total = x.astype("float64") * y
+    total.backward()
+    assert total.dtype == np.float64
+    assert (x.grad.dtype, y.grad.dtype) == (np.float32, np.float64)
+
+
+def test_what_is_no_value_is_refused():
+    with pytest.raises(DTypeError, match=r"input 'y': expected a tensor, array or number, got builtins\.str"):
+        leaf([1.0]) + "text"
+
+
+def test_values_of_two_runtimes_do_not_mix():
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        variable = opsdk.static.data("x", [1], "float64")
+    with pytest.raises(MixedRuntimeError, match="expected values of one runtime, got"):
+        opsdk.add(leaf([1.0]), variable)
+
+
+def test_a_subclass_of_tensor_is_a_tensor():
+    class Mine(opsdk.Tensor):
+        pass
+
+    x = Mine(np.array([2.0]), False)
+    (x * x).backward()
+    assert x.grad.tolist() == [4.0]
+
+
+# -- changed in place -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def increment():
+    @opsdk.op("tape::increment(Tensor(a!) x, *, float by=1.0) -> Tensor(a!) y", nondifferentiable=("x",))
+    def op(x, *, by):
+        x += by
+
+    return op
+
+
+def test_a_mutating_op_changes_its_input_and_counts(increment):
+    t = opsdk.to_tensor([1.0])
+    assert increment(t, by=2.0) is t
+    assert t.tolist() == [3.0]
+    assert t.inplace_version == 1
+
+
+def test_a_mutating_op_refuses_a_leaf_that_needs_a_gradient(increment):
+    x = leaf([1.0])
+    with pytest.raises(InPlaceError, match=r"op 'tape::increment', input 'x': expected a tensor without .* got a leaf"):
+        increment(x)
+    assert x.tolist() == [1.0]
+    with opsdk.no_grad():
+        increment(x)
+    assert x.tolist() == [2.0]
+
+
+def test_a_mutating_op_without_backward_refuses_an_interior_tensor(increment):
+    with pytest.raises(InPlaceError, match="expected a tensor outside of the graph, since the op has no backward"):
+        increment(leaf([1.0]) * 2.0)
+
+
+def test_a_mutating_op_with_a_backward_moves_the_tensor_on_in_the_graph():
+    @opsdk.op("tape::double_(Tensor(a!) x) -> Tensor(a!) y")
+    def double_(x):
+        x *= 2
+
+    @double_.backward
+    def double_grad(dy):
+        return dy * 2
+
+    x = leaf([3.0])
+    y = x * 1.0
+    assert double_(y) is y
+    assert y.tolist() == [6.0]
+    (y * y).backward()  # 4 x² → 8 x
+    assert x.grad.tolist() == [24.0]
+
+
+# -- kinds of calls ---------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_follows_what_needs_a_gradient():
+    x, y = leaf([2.0]), leaf([3.0])
+    for first, second in ((x, y), (x.detach(), y), (x, y.detach()), (x.detach(), y.detach())):
+        assert (first * second).stop_gradient is (first.stop_gradient and second.stop_gradient)
+    (x.detach() * y).backward()
+    assert x.grad is None
+    assert y.grad.tolist() == [2.0]
+
+
+def test_debug_mode_names_the_line_that_used_an_op_without_backward():
+    @opsdk.op
+    def cube(x):
+        return x * x * x
+
+    opsdk.set_flags(debug=True)
+    try:
+        y = cube(leaf([1.0]))
+    finally:
+        opsdk.set_flags(debug=False)
+    with pytest.raises(opsdk.core.errors.GradientMissingError) as caught:
+        y.backward()
+    assert any("test_tape.py" in note and note.strip().startswith("at") for note in caught.value.__notes__)
+
+
+def test_the_graph_keeps_the_backward_that_it_was_built_with():
+    @opsdk.op
+    def same(x):
+        return x.copy()
+
+    @same.backward
+    def same_grad(dy):
+        return dy
+
+    x = leaf([1.0])
+    y = same(x)
+
+    @same.backward(replace=True)
+    def same_grad(dy):  # noqa: F811 - the second definition is the point
+        return dy * 100
+
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+    same(x).backward()
+    assert x.grad.tolist() == [101.0]
+
+
+def test_copies_of_an_op_are_the_op():
+    op = REGISTRY.find("relu")
+    assert isinstance(op, Op)
+    assert copy.deepcopy(op) is op
+
+
+def test_a_composite_op_is_recorded_through_its_parts():
+    @opsdk.op("tape::poly(Tensor x, *, float c=3.0) -> Tensor y", composite=True)
+    def poly(x, *, c):
+        return x * x * c
+
+    x = leaf([2.0])
+    (dx,) = opsdk.grad(poly(x), x, create_graph=True)
+    assert dx.tolist() == [12.0]
+    assert opsdk.grad(dx, x)[0].tolist() == [6.0]
+    assert poly(np.array([2.0])).tolist() == [12.0]

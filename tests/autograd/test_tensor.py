@@ -1,0 +1,247 @@
+import copy
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import AttributeValueError, GraphError, InPlaceError, ShapeError
+
+
+def leaf(values, dtype="float64"):
+    return opsdk.to_tensor(np.array(values, dtype), stop_gradient=False)
+
+
+# -- what it is -------------------------------------------------------------------------------------------------------
+
+
+def test_a_tensor_says_what_it_is():
+    t = opsdk.to_tensor(np.zeros((2, 3), "float32"))
+    assert (t.shape, t.ndim, t.size, str(t.dtype), str(t.place)) == ([2, 3], 2, 6, "float32", "Place(cpu)")
+    assert t.stop_gradient
+    assert not t.requires_grad
+    assert t.is_leaf
+    assert not t.persistable
+
+
+def test_repr_shows_shape_dtype_place_and_values():
+    t = opsdk.to_tensor([1.0, 2.5], stop_gradient=False)
+    assert repr(t) == ("Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,\n       [1. , 2.5])")
+
+
+def test_requires_grad_is_the_opposite_of_stop_gradient():
+    t = opsdk.to_tensor([1.0])
+    t.requires_grad = True
+    assert not t.stop_gradient
+
+
+def test_a_name_is_made_when_it_is_asked_for_and_can_be_set():
+    t = opsdk.to_tensor([1.0])
+    assert t.name.startswith("generated_tensor_")
+    t.name = "mine"
+    assert t.name == "mine"
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def test_numpy_gives_a_copy():
+    t = opsdk.to_tensor([1.0, 2.0])
+    t.numpy()[0] = 9
+    assert t.tolist() == [1.0, 2.0]
+
+
+def test_numpy_reads_a_tensor_without_being_able_to_change_it():
+    t = opsdk.to_tensor([1.0, 2.0])
+    view = np.asarray(t)
+    assert not view.flags.writeable
+    assert np.array(t, dtype="float64").dtype == np.float64
+
+
+def test_one_element_converts_to_python_numbers():
+    assert opsdk.to_tensor([[2.5]]).item() == 2.5
+    assert float(opsdk.to_tensor(2.5)) == 2.5
+    assert int(opsdk.to_tensor(3)) == 3
+    assert bool(opsdk.to_tensor(1.0))
+
+
+def test_item_of_several_elements_is_refused():
+    with pytest.raises(ShapeError, match=r"item: expected a tensor of one element, got shape \(2,\)"):
+        opsdk.to_tensor([1.0, 2.0]).item()
+
+
+def test_iteration_gives_the_rows():
+    assert [row.tolist() for row in opsdk.to_tensor([[1.0], [2.0]])] == [[1.0], [2.0]]
+
+
+def test_a_0d_tensor_has_no_length():
+    with pytest.raises(ShapeError, match="len: expected a tensor of at least one dimension, got a 0-d tensor"):
+        len(opsdk.to_tensor(1.0))
+
+
+def test_an_array_on_the_left_gives_a_tensor():
+    total = np.array([1.0, 2.0]) + leaf([10.0, 20.0])
+    assert isinstance(total, opsdk.Tensor)
+    assert total.tolist() == [11.0, 22.0]
+
+
+def test_tensors_are_keys_by_identity():
+    a, b = opsdk.to_tensor([1.0]), opsdk.to_tensor([1.0])
+    assert len({a: 1, b: 2}) == 2
+
+
+# -- changing it ------------------------------------------------------------------------------------------------------
+
+
+def test_set_value_copies_and_converts():
+    t = opsdk.to_tensor([1.0, 2.0])
+    source = np.array([3, 4])
+    t.set_value(source)
+    source[0] = 9
+    assert t.tolist() == [3.0, 4.0]
+    assert t.dtype == np.float32
+
+
+def test_set_value_of_another_shape_is_refused_and_changes_nothing():
+    t = opsdk.to_tensor([1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"set_value: expected shape \(2,\), got \(3,\)"):
+        t.set_value([1, 2, 3])
+    assert t.tolist() == [1.0, 2.0]
+    assert t.inplace_version == 0
+
+
+def test_a_leaf_that_needs_a_gradient_is_not_changed_in_place():
+    x = leaf([1.0])
+    with pytest.raises(InPlaceError, match=r"fill_: expected a tensor without .* a leaf that needs a gradient"):
+        x.fill_(0.0)
+    assert x.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("change", [lambda x: x.fill_(0.0), lambda x: x.zero_()])
+def test_a_leaf_may_be_changed_inside_no_grad(change):
+    x = leaf([1.0, 2.0])
+    with opsdk.no_grad():
+        assert change(x) is x
+    assert x.tolist() == [0.0, 0.0]
+    assert not x.stop_gradient
+
+
+def test_data_may_be_changed_without_no_grad():
+    x = leaf([1.0, 2.0])
+    x.data.fill_(7.0)
+    assert x.tolist() == [7.0, 7.0]
+    assert x.inplace_version == 1
+
+
+def test_an_interior_tensor_that_is_overwritten_depends_on_nothing_any_more():
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    y.fill_(5.0)
+    assert y.stop_gradient
+    (y * x).sum().backward()
+    assert x.grad.tolist() == [5.0, 5.0]
+
+
+def test_a_view_in_the_graph_is_not_changed_in_place():
+    x = leaf([1.0, 2.0])
+    view = (x * 2.0).reshape([2, 1])
+    with pytest.raises(InPlaceError, match="fill_: expected a tensor with memory of its own, got a view of one that"):
+        view.fill_(0.0)
+
+
+def test_a_view_shares_memory_and_counter():
+    t = opsdk.to_tensor([1.0, 2.0])
+    view = t.reshape([2, 1])
+    view.fill_(3.0)
+    assert t.tolist() == [3.0, 3.0]
+    assert t.inplace_version == view.inplace_version == 1
+
+
+def test_detach_shares_memory_and_leaves_the_graph():
+    x = leaf([1.0])
+    assert x.detach().stop_gradient
+    assert np.shares_memory(np.asarray(x.detach()), np.asarray(x))
+
+
+def test_clone_has_memory_of_its_own_and_stays_in_the_graph():
+    x = leaf([1.0, 2.0])
+    y = x.clone()
+    assert not np.shares_memory(np.asarray(y), np.asarray(x))
+    (y * 3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_deep_copy_of_a_leaf_has_values_and_gradient_of_its_own():
+    x = leaf([1.0])
+    (x * 2.0).backward()
+    twin = copy.deepcopy(x)
+    with opsdk.no_grad():
+        x.fill_(9.0)
+    x.clear_gradient()
+    assert (twin.tolist(), twin.grad.tolist(), twin.stop_gradient, twin.inplace_version) == ([1.0], [2.0], False, 0)
+
+
+def test_a_deep_copy_of_an_interior_tensor_is_refused():
+    with pytest.raises(GraphError, match="deepcopy: expected a leaf, got a tensor that an op made"):
+        copy.deepcopy(leaf([1.0]) * 2.0)
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+def test_backward_of_a_non_scalar_starts_from_ones():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    (x * x).backward()
+    assert x.grad.tolist() == [[2.0, 4.0], [6.0, 8.0]]
+
+
+def test_gradients_accumulate_until_they_are_cleared():
+    x = leaf([1.0, 2.0])
+    (x * 3.0).backward()
+    (x * 4.0).backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+    x.clear_gradient()
+    assert x.grad.tolist() == [0.0, 0.0]
+    (x * 5.0).backward()
+    assert x.grad.tolist() == [5.0, 5.0]
+    x.clear_gradient(set_to_zero=False)
+    assert x.grad is None
+
+
+def test_gradients_of_0d_tensors_accumulate_as_tensors():
+    x = opsdk.to_tensor(3.0, stop_gradient=False)
+    for _ in range(2):
+        (x * x).backward()
+    assert x.grad.tolist() == 12.0
+    assert x.grad.fill_(1.0).tolist() == 1.0
+
+
+def test_gradient_gives_an_array():
+    x = leaf([1.0])
+    assert x.gradient() is None
+    (x * 2.0).backward()
+    assert x.gradient().tolist() == [2.0]
+
+
+def test_a_gradient_may_be_given_as_the_start():
+    x = leaf([1.0, 2.0])
+    (x * x).backward(opsdk.to_tensor(np.array([10.0, 100.0])))
+    assert x.grad.tolist() == [20.0, 400.0]
+
+
+def test_backward_of_a_leaf_gives_it_ones():
+    x = leaf([1.0, 2.0])
+    x.backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_an_integer_tensor_cannot_ask_for_a_gradient():
+    with pytest.raises(AttributeValueError, match="to_tensor: stop_gradient=False expected a float dtype, got int64"):
+        opsdk.to_tensor([1, 2], stop_gradient=False)
+
+
+def test_a_tensor_with_stop_gradient_in_the_middle_cuts_the_graph():
+    x = leaf([1.0])
+    y = x * 2.0
+    y.stop_gradient = True
+    (y * x).backward()
+    assert x.grad.tolist() == [2.0]

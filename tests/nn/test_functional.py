@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.nn import functional as F
+
+LOGITS = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0], [2.0, 2.0, 2.0]])
+LABEL = np.array([1, 2, 0])
+
+
+def log_softmax(x, axis=-1):
+    return x - np.log(np.exp(x).sum(axis=axis, keepdims=True))
+
+
+ROWS = -log_softmax(LOGITS)[np.arange(3), LABEL]
+
+
+def test_functions_take_arrays_too():
+    assert F.relu(np.array([-1.0, 2.0])).tolist() == [0.0, 2.0]
+    assert F.linear(np.ones((1, 2)), np.ones((2, 1)), np.ones(1)).tolist() == [[3.0]]
+    assert F.cross_entropy(LOGITS, LABEL) == pytest.approx(ROWS.mean(), rel=1e-12)
+    assert F.square_error_cost(np.array([3.0]), np.array([1.0])).tolist() == [4.0]
+
+
+def test_softmax_along_an_axis():
+    found = F.softmax(opsdk.to_tensor(LOGITS), axis=0).numpy()
+    assert found == pytest.approx(np.exp(LOGITS) / np.exp(LOGITS).sum(axis=0), rel=1e-12)
+    assert F.log_softmax(opsdk.to_tensor(LOGITS)).numpy() == pytest.approx(log_softmax(LOGITS), rel=1e-12)
+
+
+def test_one_hot():
+    assert F.one_hot(opsdk.to_tensor([[2], [0]]), 3).tolist() == [[[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]]]
+    with pytest.raises(ShapeError, match=r"op 'opsdk::one_hot': x expected in \[0, 3\), got -1 to 2"):
+        F.one_hot(opsdk.to_tensor([2, -1]), 3)
+
+
+def test_mse_loss():
+    a, b = opsdk.to_tensor(np.array([1.0, 2.0]), stop_gradient=False), opsdk.to_tensor(np.array([3.0, 5.0]))
+    loss = F.mse_loss(a, b)
+    assert loss.item() == 6.5
+    loss.backward()
+    assert a.grad.tolist() == [-2.0, -3.0]
+    assert F.mse_loss(a, b, "sum").item() == 13.0
+
+
+# -- cross entropy ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", [LABEL, LABEL[:, None], LABEL.astype("int32")])
+@pytest.mark.parametrize(("reduction", "expected"), [("mean", ROWS.mean()), ("sum", ROWS.sum())])
+def test_labels_come_flat_or_with_an_axis_of_one(label, reduction, expected):
+    loss = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(label), reduction=reduction)
+    assert loss.shape == []
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_without_reduction_there_is_one_loss_per_row_in_the_labels_shape():
+    flat = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL), reduction="none")
+    column = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL[:, None]), reduction="none")
+    assert flat.numpy() == pytest.approx(ROWS, rel=1e-12)
+    assert column.numpy() == pytest.approx(ROWS[:, None], rel=1e-12)
+
+
+def test_the_gradient_is_softmax_minus_one_hot_over_the_rows():
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    F.cross_entropy(x, opsdk.to_tensor(LABEL)).backward()
+    expected = (np.exp(log_softmax(LOGITS)) - np.eye(3)[LABEL]) / 3
+    assert x.grad.numpy() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("ignored", [-100, 2])
+def test_ignored_rows_count_for_nothing(ignored):
+    label = np.array([1, ignored, 0])
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    loss = F.cross_entropy(x, opsdk.to_tensor(label), ignore_index=ignored)
+    assert loss.item() == pytest.approx(ROWS[[0, 2]].mean(), rel=1e-12)
+    loss.backward()
+    assert not x.grad.numpy()[1].any()
+    assert x.grad.numpy()[0].any()
+
+
+def test_all_rows_ignored_give_zero():
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    loss = F.cross_entropy(x, opsdk.to_tensor([-100, -100, -100]))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert not x.grad.numpy().any()
+
+
+def test_weights_count_classes_and_the_mean_is_over_them():
+    weight = np.array([0.5, 2.0, 0.1])
+    loss = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL), opsdk.to_tensor(weight))
+    factor = weight[LABEL]
+    assert loss.item() == pytest.approx((ROWS * factor).sum() / factor.sum(), rel=1e-12)
+    ignored = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor([1, -100, 0]), weight)
+    expected = (ROWS * factor)[[0, 2]].sum() / factor[[0, 2]].sum()
+    assert ignored.item() == pytest.approx(expected, rel=1e-12)
+    assert F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor([-100] * 3), weight).item() == 0.0
+
+
+def test_soft_labels_are_probabilities():
+    target = np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3]])
+    rows = -(target * log_softmax(LOGITS)).sum(axis=-1)
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    loss = F.cross_entropy(x, opsdk.to_tensor(target), soft_label=True)
+    assert loss.item() == pytest.approx(rows.mean(), rel=1e-12)
+    loss.backward()
+    assert x.grad.numpy() == pytest.approx((np.exp(log_softmax(LOGITS)) - target) / 3, abs=1e-12)
+    each = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(target), soft_label=True, reduction="none")
+    assert each.numpy() == pytest.approx(rows[:, None], rel=1e-12)
+
+
+def test_soft_labels_with_weights():
+    target = np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
+    weight = np.array([0.5, 2.0, 0.1])
+    rows = -(target * log_softmax(LOGITS)).sum(axis=-1)
+    factor = target @ weight
+    loss = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(target), opsdk.to_tensor(weight), soft_label=True)
+    assert loss.item() == pytest.approx((rows * factor).sum() / factor.sum(), rel=1e-12)
+
+
+def test_probabilities_need_no_softmax():
+    probability = np.exp(log_softmax(LOGITS))
+    x = opsdk.to_tensor(probability)
+    assert F.cross_entropy(x, opsdk.to_tensor(LABEL), use_softmax=False).item() == pytest.approx(ROWS.mean(), rel=1e-12)
+    target = opsdk.to_tensor(np.eye(3)[LABEL])
+    loss = F.cross_entropy(x, target, soft_label=True, use_softmax=False)
+    assert loss.item() == pytest.approx(ROWS.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_classes_may_stand_on_another_axis(keep, rng):
+    logits = rng.normal(size=(2, 3, 4))
+    label = rng.integers(0, 3, size=(2, 4))
+    each = -np.take_along_axis(log_softmax(logits, axis=1), label[:, None, :], axis=1)
+    given = label[:, None, :] if keep else label
+    loss = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(given), axis=1, reduction="none")
+    assert loss.numpy() == pytest.approx(each if keep else each[:, 0], rel=1e-12)
+    mean = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(given), axis=1)
+    assert mean.item() == pytest.approx(each.mean(), rel=1e-12)
+
+
+def test_a_label_out_of_range_is_refused():
+    with pytest.raises(ShapeError, match=r"label expected in \[0, 3\) or ignore_index=-100, got 5"):
+        F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor([0, 5, 1]))
+
+
+def test_a_label_of_another_rank_is_refused():
+    with pytest.raises(
+        ShapeError, match="cross_entropy: label expected 1 dimensions, or 2 with size 1 for the classes, got 3"
+    ):
+        F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL.reshape(3, 1, 1)))
+
+
+@pytest.mark.parametrize("function", [F.cross_entropy, F.mse_loss])
+def test_another_reduction_is_refused(function):
+    with pytest.raises(
+        AttributeValueError, match=f"{function.__name__}: reduction expected mean, sum or none, got 'average'"
+    ):
+        function(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL), reduction="average")
+
+
+# -- in a Program -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"reduction": "none"}, {"ignore_index": 2}, {"use_softmax": False}])
+def test_a_program_computes_the_same(options):
+    logits = np.exp(log_softmax(LOGITS)) if "use_softmax" in options else LOGITS
+    main = static.Program()
+    with static.program_guard(main, static.Program()):
+        x, label = static.data("x", [None, 3], "float64"), static.data("label", [None, 1], "int64")
+        x.stop_gradient = False
+        loss = F.cross_entropy(x, label, **options)
+        (dx,) = static.gradients(loss, x)
+    feed = {"x": logits, "label": LABEL[:, None]}
+    value, gradient = static.Executor().run(main, feed=feed, fetch_list=[loss, dx])
+    t = opsdk.to_tensor(logits, stop_gradient=False)
+    expected = F.cross_entropy(t, opsdk.to_tensor(LABEL[:, None]), **options)
+    expected.backward()
+    assert value.tolist() == expected.tolist()
+    assert gradient.tolist() == t.grad.tolist()

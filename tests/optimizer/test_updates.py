@@ -1,0 +1,95 @@
+"""The formulas of the optimizers, against numbers worked out by hand in float64."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import nn, static
+from opsdk.optimizer import SGD, Adam, AdamW, Momentum
+
+GRADIENTS = (0.5, 1.0, 1.5)
+
+
+def adam_steps(lr=0.1, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.0, l2=0.0, w=1.0):
+    """Adam as its paper writes it, with bias-corrected moments."""
+    m = v = 0.0
+    found = []
+    for t, g in enumerate(GRADIENTS, 1):
+        w *= 1 - lr * decay
+        g = g + l2 * w
+        m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+        w -= lr * (m / (1 - beta1**t)) / (np.sqrt(v / (1 - beta2**t)) + epsilon)
+        found.append(w)
+    return found
+
+
+CASES = [
+    (SGD, {}, [0.95, 0.85, 0.70]),
+    (Momentum, {}, [0.95, 0.805, 0.5245]),
+    (Momentum, {"use_nesterov": True}, [0.905, 0.6745, 0.27205]),
+    (Adam, {}, [0.9, 0.803482, 0.707682]),
+    (AdamW, {}, [0.899, 0.801583, 0.704981]),
+    (Adam, {}, adam_steps()),
+    (AdamW, {"weight_decay": 0.3}, adam_steps(decay=0.3)),
+    (Adam, {"weight_decay": 0.3}, adam_steps(l2=0.3)),
+    (Adam, {"beta1": 0.5, "beta2": 0.9, "epsilon": 0.1}, adam_steps(beta1=0.5, beta2=0.9, epsilon=0.1)),
+    (SGD, {"weight_decay": 0.5}, [0.9, 0.755, 0.56725]),  # w -= 0.1 (g + 0.5 w)
+]
+IDS = [f"{number}-{case[0].__name__}" for number, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("kind", "options", "expected"), CASES, ids=IDS)
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3)])
+def test_three_steps_on_tensors(kind, options, expected, shape):
+    w = nn.Parameter(np.ones(shape))
+    optimizer = kind(learning_rate=0.1, parameters=[w], **options)
+    for gradient, value in zip(GRADIENTS, expected, strict=True):
+        w.grad = opsdk.to_tensor(np.full(shape, gradient))
+        optimizer.step()
+        assert w.numpy() == pytest.approx(np.full(shape, value), abs=1e-6 if len(str(value)) < 9 else 1e-12)
+
+
+@pytest.mark.parametrize(("kind", "options", "expected"), CASES, ids=IDS)
+def test_three_steps_of_a_program(kind, options, expected):
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [None], "float64")
+        attr = static.ParamAttr(initializer=nn.initializer.Constant(1.0))
+        w = static.create_parameter([1], "float64", attr=attr)
+        kind(learning_rate=0.1, **options).minimize((w * x).sum())
+    exe, scope = static.Executor(), static.Scope()
+    exe.run(startup, scope=scope)
+    for gradient, value in zip(GRADIENTS, expected, strict=True):
+        exe.run(main, feed={"x": np.array([gradient])}, scope=scope)
+        assert scope.lookup(w.name) == pytest.approx(value, abs=1e-6 if len(str(value)) < 9 else 1e-12)
+
+
+@pytest.mark.parametrize(("kind", "options", "expected"), CASES, ids=IDS)
+def test_both_runtimes_take_the_same_steps_in_float32(kind, options, expected, rng):
+    start, gradients = rng.normal(size=(3, 2)).astype("float32"), rng.normal(size=(4, 3, 2)).astype("float32")
+    p = nn.Parameter(start)
+    dynamic = kind(learning_rate=0.01, parameters=[p], **options)
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [3, 2], "float32")
+        attr = static.ParamAttr(initializer=nn.initializer.Assign(start))
+        w = static.create_parameter([3, 2], "float32", attr=attr)
+        kind(learning_rate=0.01, **options).minimize((w * x).sum())
+    exe, scope = static.Executor(), static.Scope()
+    exe.run(startup, scope=scope)
+    for gradient in gradients:
+        p.grad = opsdk.to_tensor(gradient)
+        dynamic.step()
+        exe.run(main, feed={"x": gradient}, scope=scope)
+        assert scope.lookup(w.name).tolist() == p.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", [SGD, Momentum, Adam, AdamW])
+def test_parameters_keep_their_dtype(kind, dtype):
+    w = nn.Parameter(np.ones(2, dtype))
+    w.grad = opsdk.to_tensor(np.ones(2, dtype))
+    optimizer = kind(learning_rate=0.1, parameters=[w])
+    optimizer.step()
+    assert w.dtype == dtype
+    assert (w.numpy() < 1).all()
