@@ -80,14 +80,21 @@ def run(
     visited: list[GradNode] = []
     kept: Kept = []
     step = algebra.step
-    for position, root in enumerate(roots[1:], 1):
-        _send(root._edge or (root, -1), seeds[position], pending, queue, leaves, algebra)
+    if len(roots) > 1:
+        for root, seed in zip(roots[1:], seeds[1:], strict=True):
+            _send(root._edge or (root, -1), seed, pending, queue, leaves, algebra)
     edges: Sequence[Any] = (roots[0]._edge or (roots[0], -1),)
     gradients: Sequence[Any] = seeds
     while True:
-        if len(edges) == 1 and not queue and edges[0] is not None and edges[0][1] >= 0 and gradients[0] is not None:
-            node, index = edges[0]  # a chain: there is only one place to go, and nothing to wait for
-            cotangents = _slots(node, index, gradients[0])
+        if len(edges) == 1 and not queue:  # a chain: there is only one place to go, and nothing to wait for
+            edge, value = edges[0], gradients[0]
+            if edge is None or value is None:
+                break
+            node, index = edge
+            if index < 0:
+                _send(edge, value, pending, queue, leaves, algebra)
+                break
+            cotangents = _slots(node, index, value)
         else:
             for edge, value in zip(edges, gradients):  # noqa: B905 - `step` gives one gradient an edge
                 if edge is not None and value is not None:

@@ -68,9 +68,10 @@ def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any]) -
     inputs = gradient_inputs(node, rule, values, cotangents, np.zeros)
     attrs = gradient_attrs(node, rule)
     made = arrays.run(opdef, inputs, attrs)
-    call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
-    if plan.bare and plan.saves_output and call.is_short and len(inputs) == 2:
-        keep(opdef, plan, _lane(call, plan.takes))
+    if plan.bare and plan.saves_output and len(inputs) == 2:
+        call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
+        if call.is_short:
+            keep(opdef, plan, _lane(call, plan.takes))
     return made
 
 

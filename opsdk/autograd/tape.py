@@ -88,7 +88,7 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
     """Returns all that a known kind of call on one tensor does, in one function: kernel, tensor, node."""
     call = plan.call
     assert call is not None
-    launch, settled, dtype, record = call.launch, call.settled, call.dtype, plan.record
+    launch, settled, dtype, plain = call.launch, call.settled, call.dtype, not plan.record
     new = object.__new__
 
     def lane(value: Tensor) -> Tensor:
@@ -100,20 +100,19 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
             raise
         if made.__class__ is not ndarray or made.dtype is not dtype or made.base is not None or made is array:
             made = settled(made, (array,))[0]
-        if not record:
+        if plain:
             return Tensor(made)
         # Both objects are made without their __init__, which costs more than all they hold; see `docs/design.md`.
-        box = [0]
         node = new(GradNode)
+        out = new(Tensor)
+        out._array = made
+        out._version = box = [0]
+        out._edge = (node, 0)
+        out.stop_gradient = False
         node.plan = plan
         node.edges = (value._edge or (value, -1),)
         node.saved = (made, box, 0)
         node.sequence = next_sequence()
-        out = new(Tensor)
-        out._array = made
-        out.stop_gradient = False
-        out._version = box
-        out._edge = (node, 0)
         return out
 
     return lane

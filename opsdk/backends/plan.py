@@ -132,7 +132,9 @@ class CallPlan:
             raise
         if self.single:
             array = np.asarray(raw) if isinstance(raw, np.generic) else raw
-            if array.__class__ is ndarray and array.base is None and self._is_expected(array, inputs):
+            dtype = self._dtypes[0]
+            is_new = array.__class__ is ndarray and array.base is None and not _is_among(array, inputs)
+            if is_new and (array.dtype is dtype or dtype is None):
                 return array
         try:
             outputs = self.settled(raw, inputs)
@@ -142,16 +144,6 @@ class CallPlan:
             # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
             outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
         return outputs[0] if self.single else tuple(outputs)
-
-    def _is_expected(self, array: np.ndarray, inputs: Sequence[Any]) -> bool:
-        """Whether an array that owns its memory needs no settling: it is of the right dtype and no input."""
-        dtype = self._dtypes[0]
-        if array.dtype is not dtype and dtype is not None:
-            return False
-        for value in inputs:
-            if value is array or value.__class__ is list:
-                return False
-        return True
 
     def settled(
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
@@ -176,9 +168,12 @@ class CallPlan:
     def _one(
         self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
     ) -> Any:
-        opdef = self.opdef
+        is_new = value.__class__ is ndarray and value.base is None and not _is_among(value, inputs)
+        if is_new and (value.dtype is dtype or dtype is None) and not _is_among(value, before):
+            return value
         if value is None and self.loose:
             return None
+        opdef = self.opdef
         array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype)
         if array.base is not None or any(array is source for source in _flat(inputs)):
             array = settle.separate(opdef, position, array, inputs)
@@ -206,6 +201,14 @@ def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
         return settled(out, inputs)[0]
 
     return run
+
+
+def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
+    """Whether an array is one of the values, or may be in one of the lists among them."""
+    for value in values:  # noqa: SIM110 - a loop, since this is on the way of every call
+        if value is array or value.__class__ is list:
+            return True
+    return False
 
 
 def _is_exact(value: Any) -> bool:

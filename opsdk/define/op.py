@@ -46,6 +46,7 @@ class Op:
         self._opdef = opdef
         self._arity = _arity(opdef)
         self._attrs = frozenset(opdef.schema.attr_names)
+        self._is_unary = self._arity == 1
         self.__name__ = opdef.schema.name
         self.__doc__ = opdef.doc or str(opdef.schema)
 
@@ -53,7 +54,7 @@ class Op:
     def __call__(self, value: Any = _ABSENT, /, *values: Any, **attrs: Any) -> Any:
         """Applies the op; see the op's own schema for what it takes."""
         try:
-            if self._arity == 1 and not values and not attrs:
+            if self._is_unary and not values and not attrs:
                 short = SHORT.get(value.__class__)
                 if short is not None:
                     return short(self._opdef, value)
