@@ -54,25 +54,14 @@ def make_gradient(
 
     Raises:
         BindingError: a parameter names no input, output, cotangent or attribute.
-        DefinitionError: the op has nothing to differentiate, or `disconnected` names no differentiable input.
+        DefinitionError: the op has nothing to differentiate, `disconnected` names no differentiable input, or a
+            parameter names an input that the forward changes in place.
     """
     schema = forward.schema
     cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if _carries(forward, decl)}
-    known = [*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK]
     parameters = parameters_of(function)
-    check_names(function, parameters, known, f"{forward.subject}, backward")
     wrt = forward.differentiable_inputs()
-    if not wrt or not cotangents:
-        raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
-    for entry in disconnected:
-        if entry not in [schema.inputs[i].name for i in wrt]:
-            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
-    if not any(parameter in cotangents for parameter in parameters):
-        raise BindingError(
-            f"{forward.subject}, backward {name_of(function)}: expected a cotangent among its parameters "
-            f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
-        )
-    _check_cotangent_names(forward, parameters, cotangents)
+    _check_backward(forward, function, parameters, cotangents, disconnected)
     sources, inputs = _sources(schema, parameters, cotangents, materialize)
     attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names)
     gradient_schema = OpSchema(
@@ -112,6 +101,38 @@ def make_gradient(
         wants_mask=MASK in parameters,
         disconnected=tuple(i for i in wrt if schema.inputs[i].name in disconnected),
     )
+
+
+def _check_backward(
+    forward: OpDef,
+    function: Callable[..., Any],
+    parameters: Sequence[str],
+    cotangents: dict[str, int],
+    disconnected: Sequence[str],
+) -> None:
+    """Checks that a backward asks for what there is, and that there is something to differentiate."""
+    schema = forward.schema
+    known = [*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK]
+    check_names(function, parameters, known, f"{forward.subject}, backward")
+    wrt = forward.differentiable_inputs()
+    if not wrt or not cotangents:
+        raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
+    for entry in disconnected:
+        if entry not in [schema.inputs[i].name for i in wrt]:
+            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
+    for position in schema.mutated_inputs:
+        changed = schema.inputs[position].name
+        if changed in parameters:
+            raise DefinitionError(
+                f"{forward.subject}, backward: {changed!r} is changed in place by the forward, expected the backward to "
+                "read what is still there; name an output instead, or write a forward that changes nothing"
+            )
+    if not any(parameter in cotangents for parameter in parameters):
+        raise BindingError(
+            f"{forward.subject}, backward {name_of(function)}: expected a cotangent among its parameters "
+            f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
+        )
+    _check_cotangent_names(forward, parameters, cotangents)
 
 
 def _carries(forward: OpDef, decl: OutputDecl) -> bool:

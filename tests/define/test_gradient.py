@@ -169,3 +169,13 @@ def test_a_backward_that_is_refused_registers_nothing(scale):
         scale.backward(lambda dz: dz)
     assert scale.grad is None
     assert "t::scale_grad" not in opsdk.REGISTRY
+
+
+def test_a_backward_may_not_read_an_input_that_the_forward_changes():
+    op = opsdk.op("t::f(Tensor(a!) x) -> Tensor(a!) y")(lambda x: None)
+    with pytest.raises(DefinitionError) as caught:
+        op.backward(lambda x, dy: dy * x)
+    assert str(caught.value) == (
+        "op 't::f', backward: 'x' is changed in place by the forward, expected the backward to read what is still "
+        "there; name an output instead, or write a forward that changes nothing"
+    )
