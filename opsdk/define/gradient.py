@@ -124,8 +124,8 @@ def _check_backward(
         changed = schema.inputs[position].name
         if changed in parameters:
             raise DefinitionError(
-                f"{forward.subject}, backward: {changed!r} is changed in place by the forward, expected the backward to "
-                "read what is still there; name an output instead, or write a forward that changes nothing"
+                f"{forward.subject}, backward: {changed!r} is changed in place by the forward, expected the backward to"
+                " read what is still there; name an output instead, or write a forward that changes nothing"
             )
     if not any(parameter in cotangents for parameter in parameters):
         raise BindingError(

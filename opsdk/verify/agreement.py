@@ -1,0 +1,133 @@
+"""Agreement of two arrays: bit for bit, or within the rounding that a computation in their dtype may show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from opsdk.verify.calls import Call, flat, is_float, refill
+
+# Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
+_UNITS = 32.0
+# Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
+_WIGGLES = 16.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where and how far two arrays disagree the most.
+
+    Args:
+        count: number of elements beyond the allowance.
+        index: of the worst.
+        got: the value there.
+        expected: what it should be.
+        error: greatest relative error over all elements, within the allowance or not.
+        is_last: whether the only wrong element is the last of several.
+    """
+
+    count: int
+    index: tuple[int, ...]
+    got: float
+    expected: float
+    error: float
+    is_last: bool = False
+
+
+def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether two arrays agree in shape, dtype and every bit; all nan count as one."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    if left.tobytes() == right.tobytes():
+        return True
+    if left.dtype.kind not in "fc":
+        return False
+    nan = np.isnan(left)
+    return bool(np.array_equal(nan, np.isnan(right)) and left[~nan].tobytes() == right[~nan].tobytes())
+
+
+def wiggle(run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int) -> list[np.ndarray | None]:
+    """Returns per output how much its elements move when the inputs move by one unit in their last place.
+
+    Args:
+        run: the computation, in float64.
+        call: where; floating inputs in float64.
+        eps: the relative size of the unit.
+        seed: of the signs.
+    """
+    rng = np.random.default_rng([seed, 11])
+    center = flat(run(call))
+    moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_float(c) else None for c in center]
+    for _ in range(2):
+        inputs = [a * (1 + eps * rng.choice((-1.0, 1.0), a.shape)) if is_float(a) else a for a in flat(call.inputs)]
+        try:
+            there = flat(run(_refilled(call, inputs)))
+        except Exception:  # a step out of the domain tells nothing about rounding
+            continue
+        for k, (c, t) in enumerate(zip(center, there, strict=True)):
+            held = moved[k]
+            if held is not None and c.shape == t.shape:
+                with np.errstate(all="ignore"):
+                    moved[k] = np.maximum(held, np.nan_to_num(np.abs(t - c), nan=0.0, posinf=0.0))
+    return moved
+
+
+def _refilled(call: Call, arrays: list[Any]) -> Call:
+    return replace(call, inputs=refill(call.inputs, [np.asarray(array) for array in arrays]))
+
+
+def measure(got: np.ndarray, truth: np.ndarray, moved: np.ndarray | None, eps: float, units: float = 1.0) -> Difference:
+    """Compares a row's output with the truth.
+
+    Args:
+        got: the row's output.
+        truth: of the same shape, float64, or of a discrete dtype that has to agree exactly.
+        moved: the change of each element for one unit in the last place of the inputs; None for a discrete output.
+        eps: resolution of the coarsest dtype involved.
+        units: multiple of the usual allowance.
+    """
+    if not is_float(truth) or moved is None:
+        wrong = np.asarray(got != truth)
+        return _worst(wrong, np.where(wrong, np.inf, 0.0), got, truth)
+    with np.errstate(all="ignore"):
+        narrow = truth.astype(got.dtype).astype(np.float64)  # beyond the range of the row's dtype, inf is right
+        value = got.astype(np.float64)
+        distance = np.abs(value - narrow)
+        tiny, limit = range_of(got.dtype)
+        allowed = units * (_UNITS * eps * np.abs(narrow) + _WIGGLES * moved) + tiny
+        same = (value == narrow) | (np.isnan(value) & np.isnan(narrow))
+        edge = np.isinf(value) | np.isinf(narrow)  # just below and just above the greatest number are neighbours
+        near = edge & (np.abs(np.clip(value, -limit, limit) - np.clip(narrow, -limit, limit)) <= allowed + limit * eps)
+        wrong = ~(same | near | (distance <= allowed))
+        # Relative to what enters an element before terms cancel, where that is more than the element itself.
+        scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), tiny)
+        relative = np.where(same | near, 0.0, distance / scale)
+    return _worst(wrong, np.nan_to_num(relative, nan=np.inf), got, truth)
+
+
+def resolution(dtype: np.dtype[Any]) -> float:
+    """Returns the relative distance of neighbouring numbers of a floating dtype."""
+    return 2.0**-7 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
+
+
+def range_of(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Returns the least normal and the greatest number of a floating dtype; bfloat16 has float32's range."""
+    info = np.finfo(np.float32 if dtype.name == "bfloat16" else dtype)
+    return float(info.tiny), float(info.max)
+
+
+def _worst(wrong: np.ndarray, error: np.ndarray, got: np.ndarray, truth: np.ndarray) -> Difference:
+    if not error.size:
+        return Difference(0, (), 0.0, 0.0, 0.0)
+    ranked = np.where(wrong, error, -1.0) if wrong.any() else error
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ranked)), error.shape))
+    count = int(wrong.sum())
+    is_last = count == 1 and wrong.size > 1 and bool(wrong.flat[-1])
+    return Difference(count, index, _plain(got[index]), _plain(truth[index]), float(error.max()), is_last)
+
+
+def _plain(value: Any) -> float:
+    return float(value.real if hasattr(value, "real") else value)

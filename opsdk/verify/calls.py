@@ -1,0 +1,106 @@
+"""Calls: concrete inputs and attributes on which an op is tried, and the ways to copy, cast and flatten them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from opsdk.define.opdef import OpDef
+
+# One entry per tensor input or output: an array, a list of arrays for a variadic one, None for an absent one.
+Values = Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of an op on arrays.
+
+    Args:
+        inputs: one entry per tensor input.
+        attrs: the attributes given (any: values of the types of the schema language).
+        reason: why it is tried.
+        declared: whether the op's author gave it.
+    """
+
+    inputs: Values
+    attrs: Mapping[str, Any]
+    reason: str = ""
+    declared: bool = True
+
+    def __str__(self) -> str:
+        shapes = ", ".join(_spec(value) for value in self.inputs)
+        attrs = "".join(f", {name}={value!r}" for name, value in self.attrs.items())
+        return f"({shapes}{attrs})" + (f" {self.reason}" if self.reason else "")
+
+    def cast(self, dtype: np.dtype[Any]) -> Call:
+        """Returns the call with every floating input in another floating dtype."""
+        return replace(self, inputs=each(self.inputs, lambda a: a.astype(dtype) if is_float(a) else a.copy()))
+
+    @property
+    def float_dtype(self) -> np.dtype[Any] | None:
+        """The dtype of the first floating input; None where there is none."""
+        return next((array.dtype for array in flat(self.inputs) if is_float(array)), None)
+
+
+def _spec(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, list):
+        return "[" + ", ".join(_spec(item) for item in value) + "]"
+    return f"{value.dtype}{value.shape}"
+
+
+def is_float(array: Any) -> bool:
+    """Whether a value is an array of a real floating dtype, which is what gradients are judged in."""
+    return isinstance(array, np.ndarray) and (array.dtype.kind == "f" or array.dtype.name == "bfloat16")
+
+
+def each(values: Values, function: Callable[[np.ndarray], Any]) -> list[Any]:
+    """Returns the values with a function applied to every array."""
+    return [
+        None if value is None else [function(item) for item in value] if isinstance(value, list) else function(value)
+        for value in values
+    ]
+
+
+def copies(values: Values) -> list[Any]:
+    """Returns copies of all arrays."""
+    return each(values, lambda array: array.copy())
+
+
+def flat(values: Values) -> list[np.ndarray]:
+    """Returns all arrays in order; absent inputs are left out."""
+    return [item for value in values if value is not None for item in (value if isinstance(value, list) else [value])]
+
+
+def refill(values: Values, arrays: Sequence[Any]) -> list[Any]:
+    """Returns `arrays`, flat, in the structure of `values`; NumPy scalars come back as 0-d arrays."""
+    source = iter(np.asarray(array) if isinstance(array, np.generic) else array for array in arrays)
+    return [
+        None if value is None else [next(source) for _ in value] if isinstance(value, list) else next(source)
+        for value in values
+    ]
+
+
+def flat_names(names: Sequence[str], values: Values) -> list[str]:
+    """Returns one name per array of `flat(values)`; the tensors of a variadic input are numbered."""
+    listed: list[str] = []
+    for name, value in zip(names, values, strict=True):
+        if isinstance(value, list):
+            listed += [f"{name}[{i}]" for i in range(len(value))]
+        elif value is not None:
+            listed.append(name)
+    return listed
+
+
+def outputs_of(opdef: OpDef, made: Any) -> list[Any]:
+    """Returns what a call gave as one entry per output."""
+    return [made] if len(opdef.schema.outputs) == 1 else list(made)
+
+
+def paired(names: Sequence[str], left: Values, right: Values) -> Iterator[tuple[str, Any, Any]]:
+    """Yields name and both arrays of two equally structured lists of values."""
+    yield from zip(flat_names(names, left), flat(left), flat(right), strict=True)

@@ -1,0 +1,235 @@
+"""Gradients against numeric derivatives, on every row of the gradient op, and the gradient of the gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import gradcheck
+from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkError
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import GradRule
+from opsdk.verify.agreement import same_bits
+from opsdk.verify.calls import Call, flat, is_float
+from opsdk.verify.launch import label, launch
+from opsdk.verify.rule import carriers, draw_cotangents, gradients, undeclared_none
+from opsdk.verify.session import Session
+from opsdk.verify.subject import Subject, first_order, no_gradient, second_order
+
+_KINKS = 2  # conventions at kinks that are told; the rest is counted
+
+
+def check_gradient(session: Session) -> None:
+    """Judges the gradient on every call, or says why there is nothing to judge."""
+    opdef = session.opdef
+    if not opdef.traits.deterministic:
+        return  # a derivative of what changes between two calls means nothing
+    by_body = opdef.is_composite and opdef.gradient_of is None
+    for call in session.calls:
+        if any(array.dtype.kind == "c" for array in flat(call.inputs)):
+            session.skipped[f"{opdef.name}, gradient at {call}: complex inputs are not judged"] = None
+            continue
+        wanted = [i for i in opdef.differentiable_inputs() if any(map(is_float, flat([call.inputs[i]])))]
+        if wanted and carriers(opdef) and (opdef.grad is not None or by_body):
+            _judge(session, call)
+        elif wanted and carriers(opdef) and opdef.gradient_of is None:
+            session.notes[f"{opdef.name}: no backward declared"] = None
+        elif wanted and opdef.gradient_of is None:
+            names = ", ".join(opdef.schema.output_names)
+            session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
+        elif opdef.gradient_of is None and not opdef.schema.mutated_inputs:
+            _judge_declared(session, call)
+
+
+def _judge(session: Session, call: Call) -> None:
+    opdef = session.opdef
+    reference = opdef.kernels.reference()
+    outputs = launch(opdef, reference, call.inputs, call.attrs)
+    if not any(is_float(array) for i in carriers(opdef) for array in flat([outputs[i]])):
+        return
+    rule = opdef.grad
+    if rule is None:
+        _run(session, session.reference_row(call.float_dtype), call, first_order(opdef, call, None), "vjp", "")
+        return
+    cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
+    for kernel in rule.op.opdef.kernels:
+        if kernel.key.place == "cpu" and session.wants(kernel):
+            here = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
+            row = _row_name(session, rule, kernel, here)
+            at = f"{kernel.origin}, {rule.op.opdef.schema.name}"
+            if _is_well_formed(session, rule, kernel, row, call, outputs, cotangents):
+                if opdef.traits.surrogate:
+                    session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
+                else:
+                    _run(session, row, here, first_order(opdef, here, kernel), "vjp", at)
+    if not opdef.traits.surrogate and not session.has("vjp", "mask", "materialize"):
+        _judge_second(session, call, cotangents)
+
+
+def _row_name(session: Session, rule: GradRule, kernel: Kernel, call: Call) -> str:
+    """Names a row of the gradient op as the forward's reports do: reference with reference, others by themselves."""
+    if kernel is rule.op.opdef.kernels.reference():
+        return session.reference_row(call.float_dtype)
+    return label(kernel, call.float_dtype)
+
+
+def _is_well_formed(
+    session: Session, rule: GradRule, kernel: Kernel, row: str, call: Call, outputs: Any, cotangents: Any
+) -> bool:
+    """Runs the rule once and checks what gradcheck does not know of: Nones, masks, cotangents that nobody sent."""
+    opdef = session.opdef
+    name = opdef.schema.name
+    at = f"{kernel.origin}, {rule.op.opdef.schema.name}"
+    session.checks.update(dict.fromkeys(("vjp", "mask", "materialize")))
+    if kernel.key.dtype is not None:
+        return True  # gradcheck casts for such a row; the form is that of the other rows
+    try:
+        given = gradients(opdef, rule, kernel, call, outputs, cotangents)
+    except Exception as error:
+        message = str(error) if isinstance(error, OpsdkError) else _raised(session, call, error)
+        session.find(row, "vjp", message, call, at=at)
+        return False
+    for missing in undeclared_none(opdef, rule, call, given):
+        message = (
+            f"{opdef.subject}, gradient of {missing!r}: expected an array, got None; if nothing depends on it, "
+            f'declare it: @{name}.backward(disconnected=("{missing}",))'
+        )
+        session.find(row, f"vjp.{missing}", message, call, at=at, input=missing, cause="None that was not declared")
+        return False
+    _check_mask(session, rule, kernel, row, call, (outputs, cotangents), given, at)
+    if not rule.materialize:
+        _check_unsent(session, rule, kernel, row, call, (outputs, cotangents), at)
+    return True
+
+
+def _raised(session: Session, call: Call, error: Exception) -> str:
+    subject = session.opdef.subject
+    return f"{subject}, backward: sample {call} expected gradients, raised {type(error).__name__}: {error}"
+
+
+def _check_mask(
+    session: Session, rule: GradRule, kernel: Kernel, row: str, call: Call, run: Any, given: list[Any], at: str
+) -> None:
+    """Asks for one gradient at a time: it must be the one that is given when all are asked for."""
+    if not rule.wants_mask or len(rule.wrt) < 2:
+        return
+    opdef = session.opdef
+    for position in rule.wrt:
+        mask = [i == position for i in range(len(opdef.schema.inputs))]
+        alone = gradients(opdef, rule, kernel, call, run[0], run[1], mask=mask)[position]
+        pairs = list(zip(flat([given[position]]), flat([alone]), strict=False))
+        if len(flat([alone])) != len(flat([given[position]])) or not all(same_bits(a, b) for a, b in pairs):
+            name = opdef.schema.input_names[position]
+            message = (
+                f"{opdef.subject}, gradient of {name!r}: expected the same when needs_input_grad asks for it alone, "
+                "got another; look at what is left out for the other inputs"
+            )
+            session.find(row, f"mask.{name}", message, call, at=at, input=name)
+
+
+def _check_unsent(session: Session, rule: GradRule, kernel: Kernel, row: str, call: Call, run: Any, at: str) -> None:
+    """Sends None for one cotangent at a time: it must count as zeros."""
+    opdef = session.opdef
+    outputs, cotangents = run
+    for position in carriers(opdef):
+        if len(carriers(opdef)) < 2 or isinstance(cotangents[position], list):
+            continue
+        zeros = [np.zeros_like(c) if i == position else c for i, c in enumerate(cotangents)]
+        nones = [None if i == position else c for i, c in enumerate(cotangents)]
+        name = f"d{opdef.schema.output_names[position]}"
+        try:
+            want = gradients(opdef, rule, kernel, call, outputs, zeros)
+            got = gradients(opdef, rule, kernel, call, outputs, nones)
+            close = all(np.allclose(a, b, equal_nan=True) for a, b in zip(flat(want), flat(got), strict=True))
+            problem = "" if close else "got other gradients"
+        except Exception as error:
+            problem = f"raised {type(error).__name__}: {error}"
+        if problem:
+            message = f"{opdef.subject}, backward: expected {name}=None to count as zeros, {problem}"
+            session.find(row, f"materialize.{name}", message, call, at=at)
+
+
+def _judge_second(session: Session, call: Call, cotangents: Any) -> None:
+    opdef = session.opdef
+    assert opdef.grad is not None
+    gradient = opdef.grad.op.opdef
+    row = session.reference_row(call.float_dtype)
+    if gradient.grad is None and not gradient.is_composite:
+        session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
+        return
+    if opdef.gradient_of is not None:
+        return  # third order: the rows and the second order are judged where the op itself is
+    subject = second_order(opdef, call, cotangents)
+    try:
+        made = subject.forward(*(array.copy() for array in subject.inputs))
+        subject.vjp(subject.inputs, made, [np.ones_like(array) for array in made])
+    except (DerivativeOrderError, GradientMissingError) as error:
+        session.notes[f"{opdef.name}: order 1 only, {error}"] = None
+        return
+    except Exception as error:
+        message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
+        session.find(row, "vjp2", message, call, at=str(gradient.origin))
+        return
+    _run(session, row, call, subject, "vjp2", f"{gradient.origin}, {gradient.schema.name}")
+
+
+def _judge_declared(session: Session, call: Call) -> None:
+    """Holds inputs that were declared non-differentiable to a derivative of zero."""
+    opdef = session.opdef
+    outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
+    if not any(map(is_float, flat(call.inputs))) or not any(map(is_float, flat(outputs))):
+        return
+    _run(session, session.reference_row(call.float_dtype), call, no_gradient(opdef, call), "nondifferentiable", "")
+
+
+def _run(session: Session, row: str, call: Call, subject: Subject, check: str, at: str) -> None:
+    """Asks gradcheck, and records what it says."""
+    opdef = session.opdef
+    session.checks[check] = None
+    with session.timed(row) as line:
+        try:
+            report = gradcheck.check(
+                subject.forward,
+                subject.vjp,
+                subject.inputs,
+                domain=subject.domain,
+                nondifferentiable=subject.nondifferentiable,
+                seed=session.seed,
+                budget=session.budget,
+                vary=check != "vjp2",  # the first order is judged at other values; the second repeats its formulas
+                names=subject.names,
+            )
+        except gradcheck.UsageError as error:
+            session.skipped[f"{opdef.name}, gradient at {call}: {error}"] = None
+            return
+    session.tested += report.coverage.tested
+    for finding in report.findings:
+        _record(session, row, call, check, at, finding)
+    seen = report.coverage.smallest_error_seen
+    if math.isfinite(seen):
+        line.sees = max(line.sees or 0.0, seen)
+    kinks = report.coverage.kinks
+    session.notes.update(dict.fromkeys(f"{opdef.name}, kink {kink}" for kink in kinks[:_KINKS]))
+    if report.verdict == "inconclusive":
+        reasons = "; ".join(f"{count} elements, {reason}" for reason, count in report.coverage.inconclusive)
+        session.inconclusive[f"{opdef.name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
+
+
+def _record(session: Session, row: str, call: Call, check: str, at: str, finding: gradcheck.Finding) -> None:
+    name = finding.input or finding.check.replace(" ", "-").removeprefix("vjp-")
+    second = "" if check != "vjp2" else ", gradient of its gradient"
+    session.find(
+        row,
+        f"{check}.{name}",
+        f"{session.opdef.subject}{second}, {finding.message}",
+        call,
+        **({"at": at} if at else {}),
+        input=finding.input,
+        index=finding.index,
+        analytic=finding.analytic,
+        numeric=finding.numeric,
+        error_bar=finding.error_bar,
+        cause=finding.cause,
+    )

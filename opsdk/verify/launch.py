@@ -1,0 +1,46 @@
+"""Launches: one kernel row run on one call, in stages, so that a fault is known by the stage that found it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from opsdk.backends.arrays import array_key, with_mutated
+from opsdk.backends.plan import CallPlan, make_plan
+from opsdk.core.errors import DTypeError
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.verify.calls import Values, copies, flat, outputs_of
+
+# A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
+# not lead to these plans, so they are kept apart from the op's own.
+_PLANS: WeakKeyDictionary[OpDef, dict[Any, CallPlan]] = WeakKeyDictionary()
+
+
+def label(kernel: Kernel, dtype: object) -> str:
+    """Returns the name of a row at a dtype: `cpu,float64,numba`."""
+    return f"{kernel.key.place},{dtype or '*'},{kernel.language}"
+
+
+def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> CallPlan:
+    """Returns the plan of a row for a call.
+
+    Raises:
+        DTypeError: the row is for another dtype; what forces a row must not force a dtype on it.
+    """
+    first = next(iter(flat(values)), None)
+    if kernel is not None and kernel.key.dtype is not None and first is not None and first.dtype != kernel.key.dtype:
+        raise DTypeError(f"{opdef.subject}, row {kernel}: expected {kernel.key.dtype}, got {first.dtype}")
+    plans = _PLANS.setdefault(opdef, {})
+    key = (kernel, array_key(values, attrs))
+    if key not in plans:
+        plans[key] = make_plan(opdef, values, attrs, row=kernel)
+    return plans[key]
+
+
+def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
+    """Runs a row, or the row that serves the call, on copies; returns one entry per output."""
+    inputs = copies(values)
+    plan = plan_of(opdef, kernel, inputs, attrs)
+    return outputs_of(opdef, with_mutated(opdef, plan.run(inputs, attrs), inputs))

@@ -1,0 +1,172 @@
+"""The static runtime against bare arrays: a Program of one op and its gradients must give the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkError
+from opsdk.define.op import Op
+from opsdk.static import Executor, Program, Scope, Variable, data, gradients, program_guard
+from opsdk.verify.agreement import same_bits
+from opsdk.verify.calls import Call, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.launch import launch
+from opsdk.verify.rule import carriers, draw_cotangents, gradients_by_leaf
+from opsdk.verify.session import Session
+from opsdk.verify.subject import second_order
+
+# Contributions to one gradient are added in another order by either runtime.
+_CLOSE = 1e-5
+
+
+def check_programs(session: Session) -> None:
+    """Runs every call, and its gradients, as a Program: with open leading sizes where the infer rule takes them."""
+    opdef = session.opdef
+    if not opdef.schema.inputs or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+        return
+    session.checks["static"] = None
+    for call in session.calls:
+        row = session.reference_row(call.float_dtype)
+        try:
+            try:
+                _compare(session, row, call, is_open=True)
+            except OpsdkError:  # a rule may need every size
+                _compare(session, row, call, is_open=False)
+        except Exception as error:
+            message = f"{opdef.subject}, in a Program: sample {call} expected to run as on arrays, "
+            session.find(row, "static", f"{message}raised {type(error).__name__}: {error}", call)
+
+
+def _compare(session: Session, row: str, call: Call, *, is_open: bool) -> None:
+    opdef = session.opdef
+    wanted = launch(opdef, None, call.inputs, call.attrs)
+    if any(value is None for value in wanted):
+        return  # a gradient op with a disconnected input: a Program has no variable for a gradient that is None
+    feed: dict[str, np.ndarray] = {}
+    program = Program()
+    with program_guard(program, Program()):
+        variables = [_data(f"in{i}", array, feed, is_open=is_open) for i, array in enumerate(flat(call.inputs))]
+        asked = [v for v, a in zip(variables, flat(call.inputs), strict=True) if is_float(a) and opdef.grad is not None]
+        for variable in asked:
+            variable.stop_gradient = False
+        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, variables), **call.attrs))
+        cotangents = draw_cotangents(opdef, wanted, np.random.default_rng([session.seed, 9]))
+        found = _gradients(session, (made, asked, cotangents), feed, is_open=is_open)
+    fetches = [*_flat_variables(made), *(v for v in found if v is not None)]
+    values = Executor().run(program, feed=feed, fetch_list=fetches, scope=Scope())
+    outputs = values[: len(values) - sum(v is not None for v in found)]
+    for name, want, got in zip(flat_names(opdef.schema.output_names, wanted), flat(wanted), outputs, strict=True):
+        _same(session, row, call, f"static.{name}", f"output {name!r}", want, got)
+    if not found:
+        return
+    given = iter(values[len(outputs) :])
+    every = zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
+    names = [name for name, array in every if is_float(array)]
+    by_hand = gradients_by_leaf(opdef, call, wanted, cotangents)
+    for name, want, made_for in zip(names, by_hand, found, strict=True):
+        if (want is None) != (made_for is None):
+            message = f"{opdef.subject}, gradient of {name!r} in a Program: expected {want}, got {made_for}"
+            session.find(row, f"static.d{name}", message, call, input=name)
+        elif want is not None:
+            _same(session, row, call, f"static.d{name}", f"gradient of {name!r}", want, next(given))
+
+
+def check_second_order(session: Session) -> None:
+    """Differentiates the gradients in a Program again, and compares with the tape within a few roundings."""
+    opdef = session.opdef
+    rule = opdef.grad
+    if opdef.gradient_of is not None or rule is None or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+        return
+    if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
+        return
+    session.checks["static2"] = None
+    for call in session.calls:
+        row = session.reference_row(call.float_dtype)
+        try:
+            _compare_second(session, row, call)
+        except (DerivativeOrderError, GradientMissingError):
+            return  # said elsewhere
+        except Exception as error:
+            message = f"{opdef.subject}, gradient of its gradient in a Program: sample {call}, "
+            session.find(row, "static2", f"{message}raised {type(error).__name__}: {error}", call)
+
+
+def _compare_second(session: Session, row: str, call: Call) -> None:
+    opdef = session.opdef
+    rng = np.random.default_rng([session.seed, 15])
+    outputs = launch(opdef, None, call.inputs, call.attrs)
+    cotangents = draw_cotangents(opdef, outputs, rng)
+    subject = second_order(opdef, call, cotangents)
+    carried = [array for i in carriers(opdef) for array in flat([outputs[i]])]
+    if not any(map(is_float, flat(call.inputs))) or not any(map(is_float, carried)):
+        return
+    first = subject.forward(*subject.inputs)
+    weights = [np.asarray(rng.standard_normal(array.shape)).astype(array.dtype) for array in first]
+    expected = subject.vjp(subject.inputs, first, weights)
+    feed: dict[str, np.ndarray] = {}
+    program = Program()
+    with program_guard(program, Program()):
+        given = zip(subject.names, subject.inputs, strict=True)
+        variables = [_data(name, array, feed, is_open=False) for name, array in given]
+        for variable, array in zip(variables, subject.inputs, strict=True):
+            variable.stop_gradient = not is_float(array)
+        count = len(flat(call.inputs))
+        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, variables[:count]), **call.attrs))
+        targets = [v for i in carriers(opdef) for v in _flat_variables([made[i]]) if not v.stop_gradient]
+        asked = [v for v in variables[:count] if not v.stop_gradient]
+        found = [v for v in gradients(targets, asked, variables[count:]) if v is not None]
+        entering = [_data(f"w{i}", array, feed, is_open=False) for i, array in enumerate(weights)]
+        sources = [v for v in variables if not v.stop_gradient]
+        again = gradients(found, sources, entering)
+    fetches = [v for v in again if v is not None]
+    values = iter(Executor().run(program, feed=feed, fetch_list=fetches, scope=Scope()) if fetches else [])
+    wanted = [g for g, v in zip(expected, variables, strict=True) if not v.stop_gradient]
+    for name, want, variable in zip([v.name for v in sources], wanted, again, strict=True):
+        got = np.zeros_like(want) if variable is None else next(values)
+        if not np.allclose(got, want, rtol=_CLOSE, atol=_CLOSE, equal_nan=True):
+            message = f"{opdef.subject}, gradient of its gradient, {name!r}: a Program differs from the tape"
+            session.find(row, f"static2.d{name}", message, call, input=name)
+
+
+def _data(name: str, array: np.ndarray, feed: dict[str, np.ndarray], *, is_open: bool) -> Variable:
+    feed[name] = array
+    shape = [None, *array.shape[1:]] if is_open and array.ndim else list(array.shape)
+    return data(name, shape, array.dtype)
+
+
+def _gradients(
+    session: Session, run: tuple[Any, Any, Any], feed: dict[str, np.ndarray], *, is_open: bool
+) -> Sequence[Variable | None]:
+    """Appends the gradients; returns one Variable, or None, per floating input, nothing where none is asked for."""
+    opdef = session.opdef
+    made, asked, cotangents = run
+    if not asked:
+        return []
+    targets: list[Any] = []
+    seeds: list[Any] = []
+    for i in carriers(opdef):
+        for variable, seed in zip(_flat_variables([made[i]]), flat([cotangents[i]]), strict=True):
+            if variable.stop_gradient or not is_float(seed):
+                continue
+            targets.append(variable)
+            seeds.append(_data(f"seed{len(seeds)}", seed, feed, is_open=is_open))
+    return gradients(targets, asked, seeds) if targets else []
+
+
+def _flat_variables(values: Sequence[Any]) -> list[Any]:
+    present = [value for value in values if value is not None]
+    return [v for value in present for v in (value if isinstance(value, (list, tuple)) else [value])]
+
+
+def _same(session: Session, row: str, call: Call, check: str, what: str, want: np.ndarray, got: np.ndarray) -> None:
+    if same_bits(want, got):
+        return
+    message = (
+        f"{session.opdef.subject}, {what} in a Program: expected the bits that arrays give, got others"
+        if want.shape == got.shape and want.dtype == got.dtype
+        else f"{session.opdef.subject}, {what} in a Program: expected {want.dtype}{want.shape} as on arrays, "
+        f"got {got.dtype}{got.shape}"
+    )
+    session.find(row, check, message, call)

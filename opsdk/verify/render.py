@@ -1,0 +1,78 @@
+"""Pure renderings of a report: text for people, a dictionary for machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from opsdk.verify.report import VerifyReport, notes_of
+
+SCHEMA = 1
+_WORST = ("fail", "inconclusive", "pass", "skipped")  # the first that occurs is the verdict of several rows
+
+
+def render_text(report: VerifyReport) -> str:
+    """Returns a report for people, in at most 100 columns where the messages allow.
+
+    Args:
+        report: any report.
+
+    Returns:
+        A table with one line per op, one block per finding, what was not judged, and a last line of totals.
+    """
+    lines = _table(report)
+    for finding in report.findings:
+        lines += ["", f"FAIL {finding.message}"]
+        lines += [f"  {label:<8} {text}" for label, text in notes_of(finding, report)]
+    coverage = report.coverage
+    for label, entries in (("unsure", coverage.inconclusive), ("skipped", coverage.skipped), ("note", coverage.notes)):
+        lines += [f"  {label:<8} {entry}" for entry in entries]
+    return "\n".join([*lines, "", _totals(report)])
+
+
+# Any: values of JSON.
+def to_dict(report: VerifyReport) -> dict[str, Any]:
+    """Returns a report for machines: JSON's types only, with the text for people under `rendered`."""
+    return {"schema": SCHEMA, **_portable(asdict(report)), "rendered": render_text(report)}
+
+
+def _table(report: VerifyReport) -> list[str]:
+    names = list(dict.fromkeys(row.op for row in report.rows))
+    width = max([len(name) for name in names] + [2])
+    lines = [f"{'op':<{width}}  {'rows':<20} {'verdict':<13} {'worst rel. error':>16} {'sees down to':>14} {'time':>9}"]
+    for name in names:
+        rows = [row for row in report.rows if row.op == name]
+        verdict = next(word for word in _WORST if any(row.verdict == word for row in rows))
+        languages = " ".join(dict.fromkeys(row.row.split(",")[-1] for row in rows))
+        seen = _number([row.sees_down_to for row in rows])
+        lines.append(
+            f"{name:<{width}}  {languages:<20} {'FAIL' if verdict == 'fail' else verdict:<13} "
+            f"{_number([row.worst_error for row in rows]):>16} {seen:>14} {sum(row.seconds for row in rows):>7.2f} s"
+        )
+    return lines
+
+
+def _number(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{max(known):.0e}" if known else "–"
+
+
+def _totals(report: VerifyReport) -> str:
+    counts = {word: sum(row.verdict == word for row in report.rows) for word in _WORST}
+    words = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed", "skipped": "skipped"}
+    listed = ", ".join(f"{counts[word]} {words[word]}" for word in _WORST if counts[word]) or "no rows"
+    rows = "row" if len(report.rows) == 1 else "rows"
+    verdict = "FAIL" if report.verdict == "fail" else report.verdict
+    return f"{verdict}: {listed} of {len(report.rows)} {rows} in {report.seconds:.2f} s; seed {report.seed}"
+
+
+def _portable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, dict):
+        return {str(key): _portable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_portable(item) for item in value]
+    return value

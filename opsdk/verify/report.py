@@ -1,0 +1,159 @@
+"""VerifyReport: the frozen outcome of `verify`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opsdk.core.errors import GradcheckError, attach_note
+
+Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with an op.
+
+    Args:
+        id: names the op, the row and the check; `opsdk check <id>` runs exactly that again.
+        op: qualified name of the op.
+        row: place, dtype and language of the row, as `cpu,float64,numba`.
+        check: what found it, such as `value.y`, `infer.y` or `vjp.x`.
+        message: one sentence, complete in itself.
+        at: file and line of the code concerned.
+        sample: the call that shows it.
+        input: name of the input concerned, or None.
+        index: multi-index of the worst element, or None.
+        analytic: what the op gave there.
+        numeric: what was expected there.
+        error_bar: half width of the interval around `numeric` that was considered possible.
+        cause: the one pattern that explains it; None when none, or several, fit.
+        repro: a command that shows it again.
+        code: stable code of the kind of finding.
+    """
+
+    id: str
+    op: str
+    row: str
+    check: str
+    message: str
+    at: str = ""
+    sample: str = ""
+    input: str | None = None
+    index: tuple[int, ...] | None = None
+    analytic: float | None = None
+    numeric: float | None = None
+    error_bar: float | None = None
+    cause: str | None = None
+    repro: str = ""
+    code: str = "OP301"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a kernel row at one dtype.
+
+    Args:
+        op: qualified name of the op.
+        row: place, dtype and language.
+        verdict: of this row alone; `skipped` where it cannot run here.
+        worst_error: greatest relative error of its values against the reference in float64; None when not compared.
+        sees_down_to: smallest relative error of a gradient that would have been seen; None when none was judged.
+        seconds: time spent on it.
+        note: why it was skipped.
+    """
+
+    op: str
+    row: str
+    verdict: Verdict
+    worst_error: float | None = None
+    sees_down_to: float | None = None
+    seconds: float = field(default=0.0, compare=False)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was looked at, and what was not.
+
+    Args:
+        checks: names of the checks that ran.
+        samples: the calls they ran on, in words.
+        tested: number of gradient elements judged.
+        skipped: what was left out, with the reason.
+        inconclusive: what could not be judged, with the reason and the remedy.
+        notes: declarations that were taken at their word, conventions at kinks.
+    """
+
+    checks: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    tested: int = 0
+    skipped: tuple[str, ...] = ()
+    inconclusive: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """The outcome of `verify`.
+
+    Args:
+        op: qualified name of the op.
+        verdict: `fail` when there is a finding; `inconclusive` when there is none but too little could be judged.
+        findings: what is wrong, gravest first.
+        rows: one entry per kernel row and dtype, of the op and of its gradient ops.
+        coverage: what was looked at.
+        seed: of the run; the same seed gives an equal report.
+        seconds: time spent.
+    """
+
+    op: str
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    rows: tuple[Row, ...] = ()
+    coverage: Coverage = field(default_factory=Coverage)
+    seed: int = 0
+    seconds: float = field(default=0.0, compare=False)
+
+    def raise_if_failed(self) -> None:
+        """Raises when the verdict is `fail`.
+
+        Raises:
+            GradcheckError: its message is that of the gravest finding; the others follow as notes.
+        """
+        if self.verdict != "fail":
+            return
+        first, rest = self.findings[0], self.findings[1:]
+        error = GradcheckError(first.message, code=first.code, details={"id": first.id, "seed": self.seed})
+        for label, text in notes_of(first, self):
+            attach_note(error, f"  {label:<8} {text}")
+        for finding in rest[:4]:
+            attach_note(error, f"  also     {finding.message}")
+        notes = error.__notes__
+        notes.append(notes.pop(0))  # the code, which every error notes first, belongs at the end
+        raise error
+
+
+def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
+    """Returns the labelled lines that follow a finding's first line."""
+    failed = {other.check.partition(".")[0] for other in report.findings}
+    passed = [check for check in report.coverage.checks if check not in failed]
+    lines = [("row", f"{finding.op}[{finding.row}]")]
+    if finding.cause or finding.error_bar is not None:
+        lines.append(("pattern", finding.cause or "none recognised"))
+    same = [other for other in report.findings if (other.op, other.check) == (finding.op, finding.check)]
+    if not _is_reference(finding.row) and not any(_is_reference(other.row) for other in same):
+        lines.append(("compare", "the reference row passes; only this row is wrong"))
+    if finding.sample:
+        lines.append(("sample", finding.sample))
+    if passed:
+        lines.append(("passed", f"{len(passed)} other checks: {', '.join(passed)}"))
+    if finding.at:
+        lines.append(("at", finding.at))
+    if finding.repro:
+        lines.append(("rerun", finding.repro))
+    return lines
+
+
+def _is_reference(row: str) -> bool:
+    return row.rpartition(",")[2] in ("numpy", "composite")

@@ -1,0 +1,307 @@
+"""Every kernel row against the reference: form, mutation, aliasing, infer rule, repeatability, values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends import settle
+from opsdk.backends.arrays import with_mutated
+from opsdk.backends.buffers import infer
+from opsdk.backends.language import language_of
+from opsdk.backends.plan import CallPlan
+from opsdk.core.errors import AliasError, CompileError, KernelNotFoundError, MissingDependencyError, OpsdkError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import complete_attrs
+from opsdk.define.gradient import GradientInfer
+from opsdk.define.kernel import Kernel
+from opsdk.verify.agreement import Difference, measure, resolution, same_bits, wiggle
+from opsdk.verify.bounds import out_of_bounds
+from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs_of, paired
+from opsdk.verify.launch import label, launch, plan_of
+from opsdk.verify.session import Session
+
+_SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
+_OWN = 4.0  # the reference may use plain formulas: what it is held to against its float64 twin is wider
+
+
+def check_rows(session: Session) -> None:
+    """Runs every row on every call, at the call's own dtype and at both float dtypes."""
+    session.checks.update(dict.fromkeys(("runs", "bounds", "mutation", "alias", "infer", "repeats", "value")))
+    reference = session.opdef.kernels.reference()
+    for call in list(session.calls):
+        if not _accepted(session, reference, call):
+            session.calls.remove(call)
+    for kernel in session.opdef.kernels:
+        if session.wants(kernel) and _can_run(session, kernel):
+            for call in session.calls:
+                for variant in _variants(kernel, call):
+                    _check_row(session, kernel, variant, twin=variant is not call)
+
+
+def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
+    """Whether the reference takes a call; what it does not take is no sample."""
+    opdef = session.opdef
+    try:
+        _raw(session, reference, call)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        if call.declared:
+            row = session.reference_row(call.float_dtype)
+            session.find(row, "runs", f"{opdef.subject}: sample {call} expected to run, raised {reason}", call)
+        else:
+            session.inconclusive[
+                f"{opdef.name}: default sample {call} raised {reason}; give it samples: @{opdef.schema.name}.samples"
+            ] = None
+        return False
+    session.ran += 1
+    return True
+
+
+def _raw(session: Session, kernel: Kernel | None, call: Call) -> Any:
+    """Runs the row's code itself, with nothing around it."""
+    opdef = session.opdef
+    assert kernel is not None, opdef.name
+    launched = language_of(opdef, kernel).compile(opdef, kernel)
+    return launched(*copies(call.inputs), **complete_attrs(opdef, call.attrs))
+
+
+def _can_run(session: Session, kernel: Kernel) -> bool:
+    if kernel.key.place == "cpu":
+        return True
+    row = label(kernel, kernel.key.dtype)
+    session.line(row).skipped = f"no {kernel.key.place} device"
+    session.skipped[f"{session.opdef.name}[{row}]: no {kernel.key.place} device"] = None
+    return False
+
+
+def _variants(kernel: Kernel, call: Call) -> Iterator[Call]:
+    """Yields a call at the dtypes that a row serves; the call itself is the first of them where it is served."""
+    first = next(iter(flat(call.inputs)), None)
+    only = kernel.key.dtype
+    if only is None or (first is not None and first.dtype == only):
+        yield call
+    floats = {array.dtype for array in flat(call.inputs) if is_float(array)}
+    for dtype in (_LONG, _SHORT) if only is None else (only,):
+        if floats and floats != {dtype} and (only is None or is_float(first)):
+            yield call.cast(dtype)
+
+
+def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> None:
+    opdef = session.opdef
+    row = label(kernel, call.float_dtype)
+    is_reference = kernel is opdef.kernels.reference()
+    with session.timed(row) as line:
+        try:
+            made = _made(session, kernel, row, call)
+        except MissingDependencyError as error:
+            line.skipped = str(error)
+            session.skipped[f"{opdef.name}[{row}]: {error}"] = None
+            return
+        except KernelNotFoundError as error:
+            line.skipped = str(error)
+            return
+        except Exception as error:
+            if is_reference and twin:
+                session.skipped[f"{opdef.name}[{row}]: {call} refused, {type(error).__name__}: {error}"] = None
+                return
+            check = "compile" if isinstance(error, CompileError) else "runs"
+            message = str(error) if isinstance(error, OpsdkError) else _unlike(session, kernel, call, error)
+            session.find(row, check, message, call, at=str(kernel.origin))
+            return
+        if made is not None:
+            _repeat(session, kernel, row, call, made)
+            _values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)
+
+
+def _unlike(session: Session, kernel: Kernel, call: Call, error: Exception) -> str:
+    return (
+        f"{session.opdef.subject}, row {kernel}: sample {call} expected to run as the reference does, "
+        f"raised {type(error).__name__}: {error}"
+    )
+
+
+def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] | None:
+    """Runs a row stage by stage; returns its outputs, or None where a stage failed and was reported."""
+    opdef = session.opdef
+    attrs = complete_attrs(opdef, call.attrs)
+    at = str(kernel.origin)
+    gradient = isinstance(opdef.infer, GradientInfer)
+    try:
+        specs = None if gradient else infer(opdef, call.inputs, attrs)
+    except Exception as error:
+        _raw(session, kernel, call)  # if this raises too, the call is at fault and not the rule
+        message = f"{opdef.subject}, infer: expected specs for sample {call}, which runs, raised {error}"
+        session.find(row, "infer", message, call)
+        return None
+    outside = out_of_bounds(opdef, kernel, call)
+    if outside is not None:
+        message = f"{opdef.subject}, row {kernel}: expected it to stay inside its arrays at sample {call}, {outside}"
+        session.find(row, "bounds", message, call, at=at)
+        return None
+    plan: CallPlan = plan_of(opdef, kernel, call.inputs, call.attrs)
+    inputs = copies(call.inputs)
+    raw = plan.launch(*inputs, **attrs)
+    _check_mutation(session, row, call, inputs, at)
+    try:
+        fresh = plan.settled(raw, inputs)
+    except AliasError as error:
+        session.find(row, "alias", str(error), call, at=at)
+        return None
+    except OpsdkError as error:
+        session.find(row, "infer" if "expected a NumPy array" not in str(error) else "runs", str(error), call, at=at)
+        return None
+    if not _is_separate(session, row, call, fresh, at):
+        return None
+    if specs is not None:
+        try:
+            settle.check_specs(opdef, fresh, specs)
+        except OpsdkError as error:
+            session.find(row, "infer", str(error), call)
+            return None
+        _check_open(session, row, call, attrs, fresh)
+    return outputs_of(opdef, with_mutated(opdef, fresh[0] if plan.single else tuple(fresh), inputs))
+
+
+def _check_mutation(session: Session, row: str, call: Call, after: list[Any], at: str) -> None:
+    schema = session.opdef.schema
+    mutated = {schema.inputs[i].name for i in schema.mutated_inputs}
+    for name, then, now in paired(schema.input_names, call.inputs, after):
+        if name not in mutated and then.tobytes() != now.tobytes():
+            message = (
+                f"{session.opdef.subject}: input {name!r} was changed in place, expected it untouched; work on a copy, "
+                f"or declare it: Tensor(a!) {name}"
+            )
+            session.find(row, f"mutation.{name}", message, call, input=name, at=at)
+
+
+def _is_separate(session: Session, row: str, call: Call, fresh: list[Any], at: str) -> bool:
+    """Whether no two outputs are one memory; a gradient op's are copied apart by every runtime."""
+    schema = session.opdef.schema
+    own = [k for k, i in enumerate(schema.fresh_outputs) if schema.outputs[i].alias is None]
+    if session.opdef.gradient_of is not None:
+        return True
+    arrays = flat([fresh[k] for k in own])
+    names = flat_names([schema.output_names[schema.fresh_outputs[k]] for k in own], [fresh[k] for k in own])
+    for i, first in enumerate(arrays):
+        for j in range(i):
+            if np.may_share_memory(first, arrays[j]) and first.size:
+                message = (
+                    f"{session.opdef.subject}, outputs {names[j]!r} and {names[i]!r}: expected memory of their own, "
+                    "got one for both; return a copy"
+                )
+                session.find(row, f"alias.{names[i]}", message, call, at=at)
+                return False
+    return True
+
+
+def _check_open(session: Session, row: str, call: Call, attrs: Any, fresh: list[Any]) -> None:
+    """Holds the infer rule to what it says when the sizes are not known yet, as in a Program with open batch size."""
+    opdef = session.opdef
+    specs: list[Any] = [
+        None if v is None else [_open(a) for a in v] if isinstance(v, list) else _open(v) for v in call.inputs
+    ]
+    try:
+        inferred = opdef.infer(opdef.schema, specs, attrs)
+    except OpsdkError:
+        return  # a rule may say that it needs a size
+    except Exception as error:
+        message = (
+            f"{opdef.subject}, infer: expected sizes of None to be carried through, "
+            f"raised {type(error).__name__}: {error}"
+        )
+        session.find(row, "infer.open", message, call)
+        return
+    for position, made in zip(opdef.schema.fresh_outputs, fresh, strict=True):
+        spec = inferred[position]
+        if not isinstance(spec, TensorSpec) or not isinstance(made, np.ndarray):
+            continue
+        if not spec.admits(made.shape) or spec.dtype != made.dtype:
+            message = (
+                f"{opdef.subject}, output {opdef.schema.output_names[position]!r}: expected {spec} by its infer rule "
+                f"with open sizes, got {TensorSpec.of(made)}"
+            )
+            session.find(row, "infer.open", message, call)
+
+
+def _open(array: np.ndarray) -> TensorSpec:
+    return TensorSpec([None] * array.ndim, array.dtype)
+
+
+def _repeat(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any]) -> None:
+    opdef = session.opdef
+    if not opdef.traits.deterministic:
+        session.notes[f"{opdef.name}: declared not deterministic, taken at its word"] = None
+        return
+    again = launch(opdef, kernel, call.inputs, call.attrs)
+    fresh = {opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs}
+    for name, first, second in paired(opdef.schema.output_names, made, again):
+        if name in fresh and first.size and np.may_share_memory(first, second):
+            message = (
+                f"{opdef.subject}, output {name!r}: expected new memory at every call, got that of the call before; "
+                "return a copy of what is kept"
+            )
+            session.find(row, f"alias.{name}", message, call, at=str(kernel.origin))
+        if not same_bits(first, second):
+            message = (
+                f"{opdef.subject}, output {name!r}: expected the same bits from the same inputs, got other ones the "
+                "second time; seed what is random, or declare deterministic=False"
+            )
+            session.find(row, f"repeats.{name}", message, call, at=str(kernel.origin))
+
+
+def _values(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any], units: float) -> None:
+    """Compares a row with the reference on the same values in float64."""
+    opdef = session.opdef
+    reference = opdef.kernels.reference()
+    is_reference = kernel is reference
+    long = call.cast(_LONG)
+    if is_reference and all(array.dtype not in (_SHORT,) for array in flat(call.inputs)):
+        return  # the reference in float64 is the truth
+
+    def run(there: Call) -> list[Any]:
+        return launch(opdef, reference, there.inputs, there.attrs)
+
+    try:
+        truth = run(long)
+    except Exception:  # written for one dtype only
+        long, truth = call, run(call)
+    if not opdef.traits.deterministic:
+        return
+    floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_float(array)]
+    eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
+    moved = wiggle(run, long, eps, session.seed)
+    names = opdef.schema.output_names
+    for (name, got, want), change in zip(paired(names, made, truth), moved, strict=True):
+        if got.shape != want.shape:
+            what = f"{opdef.subject}, output {name!r}"
+            message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
+            session.find(row, f"value.{name}", message, call, at=str(kernel.origin))
+        elif is_float(want) or not is_reference:
+            found = measure(got, want, change, eps, units)
+            _record(session, kernel, row, call, name, found, got.size)
+
+
+def _record(
+    session: Session, kernel: Kernel, row: str, call: Call, name: str, found: Difference, size: int
+) -> None:
+    line = session.line(row)
+    line.worst = max(line.worst or 0.0, found.error)
+    if not found.count:
+        return
+    place = f"{name}{list(found.index)}" if found.index else name
+    against = "float64 gives" if kernel is session.opdef.kernels.reference() else "the reference gives"
+    session.find(
+        row,
+        f"value.{name}",
+        f"{session.opdef.subject}, output {name!r}: wrong in {found.count} of {size} elements, worst {place}: "
+        f"this row gives {found.got:.9g}, {against} {found.expected:.9g}",
+        call,
+        at=str(kernel.origin),
+        index=found.index,
+        analytic=found.got,
+        numeric=found.expected,
+        cause="only the last element: a loop that ends one too early does this" if found.is_last else None,
+    )

@@ -1,0 +1,174 @@
+"""verify: a registered op, held to everything that it declares."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError
+from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef
+from opsdk.define.sample import Sample
+from opsdk.verify.declared import check_linear
+from opsdk.verify.derivative import check_gradient
+from opsdk.verify.program_parity import check_programs, check_second_order
+from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
+from opsdk.verify.rows import check_rows
+from opsdk.verify.sampling import calls_of
+from opsdk.verify.session import Session
+from opsdk.verify.tape_parity import check_tape
+
+# Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
+# second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.
+_BUDGET = 1500
+
+# A fault before those that may follow from it.
+_GRAVITY = ("runs", "bounds", "compile", "mutation", "alias", "repeats", "infer", "value", "vjp", "mask")
+
+
+def verify(
+    op: Op,
+    *,
+    samples: Iterable[Sample] | None = None,
+    rows: Sequence[str] | str | None = None,
+    seed: int = 0,
+    budget: int | None = None,
+    raise_exception: bool = False,
+) -> VerifyReport:
+    """Proves an op, and the gradient ops that hang on it, as far as running them can.
+
+    Every kernel row is compared with the reference; the gradient with numeric derivatives, on every row of the gradient
+    op, and the gradient of the gradient where it has one; the infer rule with actual runs; undeclared mutation and
+    aliasing, repeatability and declared traits are looked for; both runtimes must give the bits that bare arrays give.
+
+    Args:
+        op: the op, as its decorator returned it.
+        samples: calls to try instead of the op's own.
+        rows: languages (`numba`) or rows (`cpu,float64,numba`) to look at; all unless given.
+        seed: of the random values, ≥ 0; the same seed gives an equal report.
+        budget: about how many forward calls one derivative may take, ≥ 200.
+        raise_exception: raises at the end if anything is wrong.
+
+    Returns:
+        The report.
+
+    Raises:
+        GradcheckError: `raise_exception` is true and the verdict is `fail`.
+        AttributeValueError: `op` is no op.
+
+    Example:
+        >>> import numpy as np
+        >>> from opsdk.define.decorators import op
+        >>> @op(namespace="doc")
+        ... def halve(x):
+        ...     return x / 2
+        >>> @halve.backward
+        ... def halve_grad(dy):
+        ...     return dy / 2
+        >>> verify(halve).verdict
+        'pass'
+    """
+    if not isinstance(op, Op):
+        raise AttributeValueError(f"verify: expected an op, got {type(op).__name__}; pass what @opsdk.op returned")
+    start = time.perf_counter()
+    wanted = (rows,) if isinstance(rows, str) else tuple(rows or ())
+    given = None if samples is None else list(samples)
+    reports = [
+        examine(opdef, samples=given if opdef is op.opdef else None, rows=wanted, seed=seed, budget=budget)
+        for opdef in chain(op.opdef)
+    ]
+    report = _joined(op.opdef.name, reports, seed, time.perf_counter() - start)
+    if raise_exception:
+        report.raise_if_failed()
+    return report
+
+
+def chain(opdef: OpDef) -> Iterator[OpDef]:
+    """Yields an op, its gradient op, the gradient op of that, as far as they are declared."""
+    here: OpDef | None = opdef
+    while here is not None:
+        yield here
+        here = None if here.grad is None else here.grad.op.opdef
+
+
+def examine(
+    opdef: OpDef,
+    *,
+    samples: Iterable[Sample] | None = None,
+    rows: Sequence[str] = (),
+    seed: int = 0,
+    budget: int | None = None,
+) -> VerifyReport:
+    """Proves one op alone, without the gradient ops that hang on it."""
+    start = time.perf_counter()
+    with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
+        session = Session(opdef, calls_of(opdef, samples, seed), seed, budget or _BUDGET, rows)
+        check_rows(session)
+        if not session.has("runs", "bounds", "mutation", "alias", "infer"):
+            check_linear(session)
+            check_gradient(session)
+            check_tape(session)
+            check_programs(session)
+            check_second_order(session)
+    return VerifyReport(
+        opdef.name,
+        _verdict(session),
+        _sorted(session.findings.values()),
+        session.table(),
+        session.coverage(),
+        seed,
+        time.perf_counter() - start,
+    )
+
+
+@contextmanager
+def _unused(opdef: OpDef) -> Iterator[None]:
+    """Leaves no trace of the graphs that are made here: an op that was only verified may still be given a backward."""
+    before = [(each, each.usage.in_graph) for each in chain(opdef)]
+    try:
+        yield
+    finally:
+        for each, used in before:
+            each.usage.in_graph = used
+
+
+def _verdict(session: Session) -> Verdict:
+    if session.findings:
+        return "fail"
+    opdef = session.opdef
+    judged = opdef.grad is not None or (opdef.is_composite and opdef.gradient_of is None)
+    expected = judged and not opdef.traits.surrogate and bool(session.calls)
+    nothing = not session.ran or (expected and not session.tested)
+    if nothing and opdef.gradient_of is None:
+        return "inconclusive"
+    return "pass"
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    rank = {check: i for i, check in enumerate(_GRAVITY)}
+    return tuple(sorted(findings, key=lambda f: rank.get(f.check.partition(".")[0], len(rank))))
+
+
+def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: float) -> VerifyReport:
+    """Returns one report of several; a fault that shows in an op and in its gradient op is told once."""
+    findings: dict[str, Finding] = {}
+    for report in reports:
+        for finding in report.findings:
+            findings.setdefault(finding.message, finding)
+    verdict: Verdict = reports[0].verdict
+    if findings:
+        verdict = "fail"
+    coverages = [report.coverage for report in reports]
+    coverage = Coverage(
+        checks=tuple(dict.fromkeys(check for c in coverages for check in c.checks)),
+        samples=reports[0].coverage.samples,
+        tested=sum(c.tested for c in coverages),
+        skipped=tuple(dict.fromkeys(entry for c in coverages for entry in c.skipped)),
+        inconclusive=tuple(dict.fromkeys(entry for c in coverages for entry in c.inconclusive)),
+        notes=tuple(dict.fromkeys(entry for c in coverages for entry in c.notes)),
+    )
+    rows = tuple(row for report in reports for row in report.rows)
+    return VerifyReport(name, verdict, tuple(findings.values()), rows, coverage, seed, seconds)

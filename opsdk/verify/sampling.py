@@ -1,0 +1,122 @@
+"""Where the calls come from: an op's own samples, those of the op it is the gradient of, or defaults by its schema."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.arrays import as_arrays
+from opsdk.core.errors import UnknownOpError
+from opsdk.define.call import bind
+from opsdk.define.infer import broadcast
+from opsdk.define.op import find_op
+from opsdk.define.opdef import OpDef
+from opsdk.define.sample import Sample
+from opsdk.verify.calls import Call, flat, is_float
+from opsdk.verify.launch import launch
+from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
+
+SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((3, 5), "matrix, with an exact 0"),
+    ((7,), "vector"),
+    ((), "0-d"),
+    ((0, 4), "empty"),
+)
+
+
+def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[Call]:
+    """Returns the calls to try an op on.
+
+    Args:
+        opdef: the op.
+        samples: used instead of the op's own, where given.
+        seed: of the random values; every source gets a generator of its own.
+    """
+    rng = np.random.default_rng([seed, 5])
+    if samples is not None:
+        return [_from_sample(opdef, sample) for sample in samples]
+    if opdef.samples is not None:
+        takes = len(inspect.signature(opdef.samples).parameters)
+        return [_from_sample(opdef, sample) for sample in opdef.samples(*(rng,) * min(takes, 1))]
+    forward = forward_of(opdef)
+    return list(_derived(forward, seed) if forward is not None else _defaults(opdef, rng))
+
+
+def forward_of(opdef: OpDef) -> OpDef | None:
+    """Returns the op that this one is the gradient of, if it still is."""
+    if opdef.gradient_of is None:
+        return None
+    try:
+        forward = find_op(opdef.gradient_of).opdef
+    except UnknownOpError:
+        return None
+    return forward if forward.grad is not None and forward.grad.op.opdef.origin == opdef.origin else None
+
+
+def _from_sample(opdef: OpDef, sample: Sample) -> Call:
+    inputs, attrs = bind(opdef, sample.inputs, sample.attrs)
+    return Call(as_arrays(opdef, inputs), attrs, sample.reason)
+
+
+def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
+    """Yields calls of a gradient op: the forward runs, and random cotangents enter."""
+    assert forward.grad is not None
+    rng = np.random.default_rng([seed, 7])
+    for call in calls_of(forward, None, seed):
+        wanted = [a for i in forward.differentiable_inputs() for a in flat([call.inputs[i]])]
+        if not any(is_float(array) for array in wanted):
+            continue
+        try:
+            outputs = launch(forward, forward.kernels.reference(), call.inputs, call.attrs)
+        except Exception:  # the forward's own report says so
+            continue
+        if any(is_float(array) for i in carriers(forward) for array in flat([outputs[i]])):
+            yield gradient_call(forward, forward.grad, call, outputs, draw_cotangents(forward, outputs, rng))
+
+
+def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
+    if not opdef.schema.inputs:
+        yield Call([], {}, "no inputs", declared=False)
+        return
+    for shape, reason in SHAPES:
+        yield Call([_value(opdef, i, [shape], rng) for i in range(len(opdef.schema.inputs))], {}, reason, False)
+    if any(decl.kind == "optional" for decl in opdef.schema.inputs):
+        given = [
+            None if decl.kind == "optional" else _value(opdef, i, [(3, 5)], rng)
+            for i, decl in enumerate(opdef.schema.inputs)
+        ]
+        yield Call(given, {}, "without the optional inputs", False)
+    if isinstance(opdef.infer, type(broadcast)) and len(opdef.schema.inputs) > 1:
+        shapes = [(3, 5), (5,), (3, 1), ()]
+        given = [_value(opdef, i, [shapes[i % 4]], rng) for i in range(len(opdef.schema.inputs))]
+        yield Call(given, {}, "broadcast", False)
+        mixed = [_value(opdef, i, [(2, 3)], rng) for i in range(len(opdef.schema.inputs))]
+        short = Call(mixed[:1], {}).cast(np.dtype("float32")).inputs
+        yield Call([*short, *mixed[1:]], {}, "float32 beside float64", False)
+
+
+# Any: an array, or a list of two for a variadic input.
+def _value(opdef: OpDef, position: int, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Any:
+    decl = opdef.schema.inputs[position]
+    if decl.kind == "list":
+        return [_numbers(opdef, decl.name, shape, rng) for shape in shapes * 2]
+    return _numbers(opdef, decl.name, shapes[0], rng)
+
+
+def _numbers(opdef: OpDef, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Returns signed random numbers inside the domain; one is exactly 0 where 0 lies inside."""
+    low, high = opdef.traits.domain.get(name, (None, None))
+    if low is not None and high is not None:
+        values = rng.uniform(low, high, shape)
+    elif low is not None or high is not None:
+        away = np.abs(rng.standard_normal(shape)) + 0.1
+        values = low + away if low is not None else high - away  # type: ignore[operator]
+    else:
+        values = rng.standard_normal(shape)
+    values = np.asarray(values)
+    if values.size > 1 and (low is None or low < 0) and (high is None or high > 0):
+        values.flat[1] = 0.0
+    return values

@@ -1,0 +1,127 @@
+"""Session: one op under examination, and what has been found about it so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.verify.calls import Call
+from opsdk.verify.launch import label
+from opsdk.verify.report import Coverage, Finding, Row
+
+
+@dataclass
+class _Line:
+    """A line of the table while it is being filled."""
+
+    worst: float | None = None
+    sees: float | None = None
+    seconds: float = 0.0
+    failed: bool = False
+    skipped: str = ""
+
+
+@dataclass
+class Session:
+    """One op under examination.
+
+    Args:
+        opdef: the op.
+        calls: what it is tried on.
+        seed: of everything random.
+        budget: forward calls for one derivative.
+        rows: languages or row names to look at; all where empty.
+    """
+
+    opdef: OpDef
+    calls: list[Call]
+    seed: int
+    budget: int
+    rows: Sequence[str] = ()
+    findings: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
+    lines: dict[str, _Line] = field(default_factory=dict)
+    checks: dict[str, None] = field(default_factory=dict)
+    skipped: dict[str, None] = field(default_factory=dict)
+    inconclusive: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    tested: int = 0
+    ran: int = 0
+    unjudged: bool = False
+
+    def wants(self, kernel: Kernel) -> bool:
+        """Whether a row was asked for."""
+        parts = {kernel.key.place, kernel.language, *([kernel.key.dtype.name] if kernel.key.dtype else [])}
+        words = [set(row.split(",")) - {"float32", "float64", "*"} for row in self.rows]
+        return not words or any(word <= parts for word in words)
+
+    def line(self, row: str) -> _Line:
+        """Returns the table line of a row."""
+        return self.lines.setdefault(row, _Line())
+
+    @contextmanager
+    def timed(self, row: str) -> Iterator[_Line]:
+        """Adds the time of a `with` block to a row."""
+        line = self.line(row)
+        start = time.perf_counter()
+        try:
+            yield line
+        finally:
+            line.seconds += time.perf_counter() - start
+
+    # Any: the other fields of a finding.
+    def find(self, row: str, check: str, message: str, call: Call | None = None, **fields: Any) -> None:
+        """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing."""
+        name = self.opdef.name
+        identity = f"{name}[{row}]::{check}"
+        self.line(row).failed = True
+        place, _, language = row.split(",")
+        if (place, language, check) not in self.findings:
+            self.findings[place, language, check] = Finding(
+                id=identity,
+                op=name,
+                row=row,
+                check=check,
+                message=message,
+                sample="" if call is None else str(call),
+                repro=f"opsdk check '{identity}' --seed {self.seed}",
+                **{"at": str(self.opdef.origin), **fields},
+            )
+
+    def has(self, *checks: str) -> bool:
+        """Whether a finding of one of some kinds of check is there."""
+        return any(finding.check.partition(".")[0] in checks for finding in self.findings.values())
+
+    def reference_row(self, dtype: np.dtype[Any] | None) -> str:
+        """Returns the name of the reference row at a dtype."""
+        reference = self.opdef.kernels.reference() or next(iter(self.opdef.kernels))
+        return label(reference, dtype)
+
+    def table(self) -> tuple[Row, ...]:
+        """Returns the lines, frozen."""
+        return tuple(Row(self.opdef.name, row, self._verdict(row), *self._figures(row)) for row in self.lines)
+
+    def _figures(self, row: str) -> tuple[float | None, float | None, float, str]:
+        line = self.lines[row]
+        return line.worst, line.sees, line.seconds, line.skipped
+
+    def _verdict(self, row: str) -> Any:
+        line = self.lines[row]
+        return "fail" if line.failed else "skipped" if line.skipped else "pass"
+
+    def coverage(self) -> Coverage:
+        """Returns what was looked at, frozen."""
+        return Coverage(
+            tuple(self.checks),
+            tuple(map(str, self.calls)),
+            self.tested,
+            tuple(self.skipped),
+            tuple(self.inconclusive),
+            tuple(self.notes),
+        )

@@ -1,0 +1,201 @@
+"""Subjects: an op's gradient, and the gradient of its gradient, as the pairs of functions that gradcheck judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opsdk.autograd.functional import grad
+from opsdk.autograd.modes import enable_grad
+from opsdk.autograd.tensor import Tensor
+from opsdk.define.kernel import Kernel
+from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef
+from opsdk.verify.calls import Call, Values, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.launch import launch
+from opsdk.verify.rule import carriers, gradients
+
+PROBE = "(probe)"
+
+Arrays = Sequence[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What `gradcheck.check` takes.
+
+    Args:
+        forward: flat arrays in, the floating outputs that are judged out.
+        vjp: as gradcheck asks for it.
+        inputs: flat arrays to judge at.
+        names: one per input.
+        domain: per input its bounds or None.
+        nondifferentiable: names of the floating inputs whose derivative was declared to be zero.
+    """
+
+    forward: Callable[..., tuple[np.ndarray, ...]]
+    vjp: Callable[[Arrays, Arrays, Arrays], tuple[Any, ...]]
+    inputs: tuple[np.ndarray, ...]
+    names: tuple[str, ...]
+    domain: tuple[Any, ...]
+    nondifferentiable: tuple[str, ...] = field(default=())
+
+
+def first_order(opdef: OpDef, call: Call, row: Kernel | None) -> Subject:
+    """Returns the op on its reference row, with a row of its gradient op; through the tape where it is composite."""
+    reference = opdef.kernels.reference()
+    judged = _judged(opdef)
+
+    def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        made = launch(opdef, reference, refill(call.inputs, arrays), call.attrs)
+        return tuple(array for i in judged for array in flat([made[i]]))
+
+    def by_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
+        here = Call(refill(call.inputs, inputs), call.attrs)
+        made = launch(opdef, reference, here.inputs, here.attrs)
+        known, entering = _placed(made, judged, outputs), _placed(_zeros(made), judged, cotangents)
+        assert opdef.grad is not None
+        return _in_order(here.inputs, gradients(opdef, opdef.grad, row, here, known, entering))
+
+    def by_tape(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
+        return through_tape(opdef, Call(refill(call.inputs, inputs), call.attrs), cotangents)
+
+    return _subject(opdef, call, forward, by_rule if opdef.grad is not None else by_tape)
+
+
+def no_gradient(opdef: OpDef, call: Call) -> Subject:
+    """Returns an op all of whose floating inputs were declared non-differentiable, beside a probe that is not."""
+    reference = opdef.kernels.reference()
+    judged = _judged(opdef)
+
+    def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        made = launch(opdef, reference, refill(call.inputs, arrays[:-1]), call.attrs)
+        return (*(array for i in judged for array in flat([made[i]])), arrays[-1].copy())
+
+    def vjp(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
+        return (*(None,) * (len(inputs) - 1), cotangents[-1].copy())
+
+    plain = _subject(opdef, call, forward, vjp)
+    probe = np.asarray(1.5, call.float_dtype)
+    return Subject(
+        forward, vjp, (*plain.inputs, probe), (*plain.names, PROBE), (*plain.domain, None), plain.nondifferentiable
+    )
+
+
+def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
+    """Returns the gradient as a function of the inputs and the cotangents, with its own gradient by the tape."""
+    assert opdef.grad is not None
+    rule, reference = opdef.grad, opdef.kernels.reference()
+    row = rule.op.opdef.kernels.reference()
+    count = len(flat(call.inputs))
+    wanted = [i for i in rule.wrt if any(is_float(a) for a in flat([call.inputs[i]])) and i not in rule.disconnected]
+    entering = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
+
+    def split(arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        arrays = [a if isinstance(a, Tensor) else np.asarray(a) for a in arrays]
+        return refill(call.inputs, arrays[:count]), _placed(cotangents, entering, arrays[count:])
+
+    def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        inputs, dys = split(arrays)
+        here = Call(inputs, call.attrs)
+        made = gradients(opdef, rule, row, here, launch(opdef, reference, inputs, call.attrs), dys)
+        return tuple(np.array(array) for i in wanted for array in flat([made[i]]))
+
+    def vjp(arrays: Arrays, outputs: Arrays, ddx: Arrays) -> tuple[Any, ...]:
+        with enable_grad():
+            tensors = [Tensor(np.array(array), not is_float(np.asarray(array))) for array in arrays]
+            inputs, dys = split(tensors)
+            ys = flat_tensors(outputs_of(opdef, Op(opdef)(*inputs, **call.attrs)), carriers(opdef))
+            xs = flat_tensors(inputs, wanted)
+            weights = flat_tensors(dys, carriers(opdef))
+            used = [(y, w) for y, w in zip(ys, weights, strict=True) if not y.stop_gradient]
+            made = grad([y for y, _ in used], xs, [w for _, w in used], create_graph=True, allow_unused=True)
+            pairs = [(g, Tensor(np.array(d))) for g, d in zip(made, ddx, strict=True) if g is not None]
+            pairs = [(g, d) for g, d in pairs if not g.stop_gradient]
+            floating = [t for t in tensors if not t.stop_gradient]
+            if not pairs:
+                return tuple(None if t.stop_gradient else np.zeros(t.shape, t.dtype) for t in tensors)
+            found = grad([g for g, _ in pairs], floating, [d for _, d in pairs], allow_unused=True)
+        by_id = {id(t): g for t, g in zip(floating, found, strict=True)}
+        return tuple(_array(by_id.get(id(t)), t) for t in tensors)
+
+    names = flat_names(opdef.schema.input_names, call.inputs)
+    for i in entering:
+        names += flat_names([f"d{opdef.schema.output_names[i]}"], [cotangents[i]])
+    inputs = (*flat(call.inputs), *(array for i in entering for array in flat([cotangents[i]])))
+    domain = tuple(_bounds(opdef, name) for name in names)
+    declared = tuple(n for n, a in zip(names, inputs, strict=True) if is_float(a) and _is_declared(opdef, n))
+    return Subject(forward, vjp, inputs, tuple(names), domain, declared)
+
+
+def through_tape(opdef: OpDef, call: Call, cotangents: Arrays) -> tuple[Any, ...]:
+    """Returns the gradients of a call as the tape gives them, one per flat input."""
+    with enable_grad():
+        tensors = [Tensor(np.array(array), not is_float(array)) for array in flat(call.inputs)]
+        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, tensors), **call.attrs))
+        entering = zip(flat_tensors(made, _judged(opdef)), cotangents, strict=True)
+        pairs = [(y, Tensor(np.array(dy))) for y, dy in entering if not y.stop_gradient]
+        floating = [t for t in tensors if not t.stop_gradient]
+        if not pairs:
+            return tuple(None for _ in tensors)
+        found = grad([y for y, _ in pairs], floating, [dy for _, dy in pairs], allow_unused=True)
+    by_id = {id(t): g for t, g in zip(floating, found, strict=True)}
+    return tuple(None if by_id.get(id(t)) is None else by_id[id(t)].numpy().copy() for t in tensors)
+
+
+def flat_tensors(values: Values, positions: Sequence[int]) -> list[Any]:
+    """Returns the tensors at some positions, flat."""
+    return [t for i in positions for t in (values[i] if isinstance(values[i], (list, tuple)) else [values[i]])]
+
+
+def _judged(opdef: OpDef) -> tuple[int, ...]:
+    """The outputs that are judged: those that carry a gradient; all, where none does."""
+    return carriers(opdef) or tuple(range(len(opdef.schema.outputs)))
+
+
+def _subject(opdef: OpDef, call: Call, forward: Any, vjp: Any) -> Subject:
+    names = tuple(flat_names(opdef.schema.input_names, call.inputs))
+    inputs = tuple(flat(call.inputs))
+    declared = tuple(n for n, a in zip(names, inputs, strict=True) if is_float(a) and _is_declared(opdef, n))
+    return Subject(forward, vjp, inputs, names, tuple(_bounds(opdef, name) for name in names), declared)
+
+
+def _is_declared(opdef: OpDef, name: str) -> bool:
+    return name.partition("[")[0] in opdef.traits.nondifferentiable
+
+
+def _bounds(opdef: OpDef, name: str) -> Any:
+    return opdef.traits.domain.get(name.partition("[")[0])
+
+
+def _placed(values: Values, positions: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
+    """Returns `values` with the flat `arrays` at some positions."""
+    placed = list(values)
+    source = iter(np.asarray(array) if isinstance(array, np.generic) else array for array in arrays)
+    for i in positions:
+        placed[i] = [next(source) for _ in values[i]] if isinstance(values[i], list) else next(source)
+    return placed
+
+
+def _zeros(values: Values) -> list[Any]:
+    return [[np.zeros_like(a) for a in v] if isinstance(v, list) else np.zeros_like(v) for v in values]
+
+
+def _in_order(inputs: Values, made: Values) -> tuple[Any, ...]:
+    """Returns one gradient per flat input; None where the input is not floating, since nobody would use it."""
+    listed: list[Any] = []
+    for value, gradient in zip(inputs, made, strict=True):
+        if isinstance(value, list):
+            listed += gradient if gradient is not None else [None] * len(value)
+        elif value is not None:
+            listed.append(gradient)
+    return tuple(g if is_float(a) else None for a, g in zip(flat(inputs), listed, strict=True))
+
+
+def _array(gradient: Tensor | None, tensor: Tensor) -> np.ndarray | None:
+    if tensor.stop_gradient:
+        return None
+    return np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient.numpy().copy()

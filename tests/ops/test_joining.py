@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import ArityError, DTypeError, ShapeError
+from opsdk.ops import joining
+
+X = np.arange(24.0).reshape(2, 3, 4)
+
+
+def gradient(op, x, *others, **attrs):
+    """The gradient of a call with respect to its first input, for a cotangent of ones."""
+    tensor = opsdk.to_tensor(x, stop_gradient=False)
+    (found,) = opsdk.grad(op(tensor, *others, **attrs), tensor)
+    return found.numpy()
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_concat_and_stack_are_numpys(axis, rng):
+    parts = [rng.normal(size=(2, 3)), rng.normal(size=(2, 3))]
+    np.testing.assert_array_equal(joining.concat(parts, axis=axis), np.concatenate(parts, axis))
+    np.testing.assert_array_equal(joining.stack(parts, axis=axis), np.stack(parts, axis))
+
+
+def test_concat_promotes_and_each_gradient_has_its_own_dtype():
+    parts = [opsdk.to_tensor(np.ones(n, dtype), stop_gradient=False) for n, dtype in ((1, "float32"), (2, "float64"))]
+    for op in (joining.concat, lambda x: joining.stack([x[0], x[1][:1]])):
+        joined = op(parts)
+        assert joined.dtype == np.float64
+        assert [g.dtype for g in opsdk.grad(joined, parts)] == [np.float32, np.float64]
+
+
+def test_the_same_tensor_joined_twice_gets_both_gradients():
+    x = opsdk.to_tensor(np.zeros(2), stop_gradient=False)
+    (dx,) = opsdk.grad(joining.concat([x, x]), x)
+    np.testing.assert_array_equal(dx.numpy(), [2, 2])
+
+
+def test_joining_nothing_is_refused():
+    with pytest.raises(ArityError, match="concat: expected at least one tensor, got none"):
+        joining.concat([])
+    with pytest.raises(ArityError, match="stack: expected at least one tensor, got none"):
+        joining.stack([])
+
+
+def specs(*shapes):
+    return [[opsdk.TensorSpec(shape, "float32") for shape in shapes]]
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    concat, stack = joining.concat.opdef, joining.stack.opdef
+    with pytest.raises(ShapeError, match="concat: expected shapes equal but for axis 0, got"):
+        concat.infer(concat.schema, specs((2, 3), (2, 4)), {"axis": 0})
+    with pytest.raises(ShapeError, match="stack: expected equal shapes, got"):
+        stack.infer(stack.schema, specs((2, 3), (1, 3)), {"axis": 0})
+
+
+def test_an_open_size_along_the_axis_leaves_the_sum_open():
+    concat = joining.concat.opdef
+    (spec,) = concat.infer(concat.schema, specs((None, 3), (2, 3)), {"axis": 0})
+    assert spec.shape == (None, 3)
+
+
+INDICES = [
+    0,
+    -1,
+    slice(None),
+    slice(1, None),
+    slice(None, None, -1),
+    slice(5, 1, -2),
+    ...,
+    None,
+    (0, 1),
+    (slice(None), 1, slice(0, 3, 2)),
+    (..., 0),
+    (None, 0, ..., None),
+    (1, 2, 3),
+    (),
+    np.int64(1),
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_getitem_is_numpys_through_the_text_of_the_index(index):
+    text = joining.encode_index(index)
+    np.testing.assert_array_equal(joining.getitem(X, index=text), X[index])
+    np.testing.assert_array_equal(joining.getitem(X, index=joining.encode_index(joining.decode_index(text))), X[index])
+    expected = np.zeros_like(X)
+    expected[index] = 1
+    np.testing.assert_array_equal(gradient(joining.getitem, X, index=text), expected)
+
+
+def test_getitem_gives_memory_of_its_own():
+    assert not np.shares_memory(joining.getitem(X, index="0"), X)
+
+
+def test_getitem_carries_open_sizes_through_full_slices_only():
+    infer, schema = joining.getitem.opdef.infer, joining.getitem.opdef.schema
+    spec = opsdk.TensorSpec([None, 3, 4], "float32")
+    shapes = {":, 1": (None, 4), "1:": (None, 3, 4), "..., ::2": (None, 3, 2), "None, 0": (1, 3, 4)}
+    for text, expected in shapes.items():
+        assert infer(schema, [spec], {"index": text})[0].shape == expected
+
+
+def test_an_index_out_of_range_is_refused():
+    with pytest.raises(IndexError, match="index 2 is out of bounds for axis 0 with size 2"):
+        joining.getitem(X, index="2")
+
+
+@pytest.mark.parametrize("index", [1.5, "a", [0, 1], True, np.array([0])])
+def test_an_index_that_is_not_basic_is_refused(index):
+    with pytest.raises(ShapeError, match=r"indexing: expected integers, slices, '\.\.\.' or None, got"):
+        joining.encode_index(index)
+
+
+def test_a_fraction_bounds_no_slice():
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        joining.encode_index(slice(0.5, 2))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("index", [np.array([1, 0, 1]), np.array(0), np.array([[0], [1]]), np.zeros((0,), np.int64)])
+def test_gather_is_numpys_take(axis, index):
+    np.testing.assert_array_equal(joining.gather(X, index, axis=axis), np.take(X, index, axis=axis))
+
+
+def test_gradients_of_repeated_positions_add_up():
+    np.testing.assert_array_equal(gradient(joining.gather, np.zeros(3), np.array([2, 0, 2, 2])), [1, 0, 3])
+
+
+def test_gather_refuses_positions_outside():
+    with pytest.raises(ShapeError, match=r"gather: index expected in \[0, 2\), got -1 to 1"):
+        joining.gather(X, np.array([-1, 1]))
+    with pytest.raises(ShapeError, match=r"gather: index expected in \[0, 2\), got 0 to 2"):
+        joining.gather(X, np.array([0, 2]))
+
+
+def test_gather_refuses_positions_that_are_no_integers():
+    with pytest.raises(DTypeError, match="gather: index expected an integer dtype, got float64"):
+        joining.gather(X, np.array([0.0]))
+
+
+def test_where_takes_from_either_and_broadcasts():
+    condition = np.array([[True], [False]])
+    np.testing.assert_array_equal(joining.where(condition, np.arange(3.0), np.array(-1.0)), [[0, 1, 2], [-1, -1, -1]])
+
+
+def test_nan_that_is_not_taken_does_not_reach_the_gradient():
+    condition, bad = np.array([True, False]), np.array([1.0, np.nan])
+    x, y = (opsdk.to_tensor(value, stop_gradient=False) for value in (bad, np.array([np.inf, 2.0])))
+    dx, dy = opsdk.grad(joining.where(opsdk.to_tensor(condition), x, y), [x, y])
+    np.testing.assert_array_equal(dx.numpy(), [1, 0])
+    np.testing.assert_array_equal(dy.numpy(), [0, 1])

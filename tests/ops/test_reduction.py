@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.core.errors import ShapeError
+from opsdk.ops import reduction
+
+AXES = [None, [0], [1, -1], [], [-3]]
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize(
+    ("op", "function"),
+    [
+        (reduction.reduce_sum, np.sum),
+        (reduction.reduce_mean, np.mean),
+        (reduction.reduce_max, np.max),
+        (reduction.reduce_min, np.min),
+    ],
+)
+def test_values_and_shapes_are_numpys(op, function, axis, keepdim, rng):
+    x = rng.normal(size=(2, 3, 4))
+    expected = function(x, axis=tuple(axis) if axis else None, keepdims=keepdim)
+    result = op(x, axis=axis, keepdim=keepdim)
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
+    assert result.shape == np.shape(expected)
+
+
+def test_a_sum_of_nothing_is_zero_and_a_mean_of_nothing_nan_without_a_warning():
+    assert reduction.reduce_sum(np.zeros((0, 4))) == 0
+    assert np.isnan(reduction.reduce_mean(np.zeros((0, 4)), axis=[0])).all()
+
+
+def test_bools_are_counted():
+    assert opsdk.sum(np.array([True, False, True])) == 2
+    assert opsdk.mean(np.array([True, False, True, True])) == 0.75
+
+
+def test_short_integers_add_up_without_wrapping():
+    total = reduction.reduce_sum(np.full(4, 100, np.int8))
+    assert (int(total), total.dtype) == (400, np.int64)
+
+
+def test_a_float_dtype_stays():
+    assert reduction.reduce_sum(np.ones(3, np.float32)).dtype == np.float32
+    assert reduction.reduce_mean(np.ones(3, np.float32)).dtype == np.float32
+
+
+def test_nan_is_the_greatest_and_the_least():
+    x = np.array([1.0, np.nan, 3.0])
+    assert np.isnan(reduction.reduce_max(x))
+    assert np.isnan(reduction.reduce_min(x))
+
+
+@pytest.mark.parametrize("op", [reduction.reduce_max, reduction.reduce_min])
+def test_ties_share_the_gradient(op):
+    x = opsdk.to_tensor(np.array([2.0, 2.0, 2.0, 2.0]), stop_gradient=False)
+    (dx,) = opsdk.grad(op(x), x)
+    np.testing.assert_array_equal(dx.numpy(), [0.25] * 4)
+
+
+@pytest.mark.parametrize("op", [reduction.reduce_max, reduction.reduce_min])
+def test_there_is_no_extreme_of_nothing(op):
+    with pytest.raises(ShapeError, match=r"expected at least one element to compare, got shape \(0, 4\)"):
+        op(np.zeros((0, 4)))
+    assert op(np.zeros((0, 4)), axis=[1]).shape == (0,)
+
+
+def test_an_axis_that_is_not_there_is_refused():
+    with pytest.raises(ShapeError, match=r"op 'opsdk::reduce_sum': axis expected in \[-2, 2\), got 2"):
+        reduction.reduce_sum(np.zeros((2, 2)), axis=[2])
+
+
+def test_an_axis_twice_is_refused():
+    with pytest.raises(ShapeError, match=r"axis expected each dimension once, got \(0, -2\)"):
+        reduction.reduce_sum(np.zeros((2, 2)), axis=[0, -2])
+
+
+def test_argmax_is_the_first_of_the_greatest():
+    x = np.array([[1.0, 3.0, 3.0], [5.0, 4.0, 5.0]])
+    np.testing.assert_array_equal(reduction.argmax(x), [1, 0])
+    np.testing.assert_array_equal(reduction.argmax(x, axis=0, keepdim=True), [[1, 1, 1]])
+    assert reduction.argmax(x).dtype == np.int64
+
+
+def test_argmax_of_nothing_is_refused():
+    with pytest.raises(ShapeError, match=r"expected at least one element along axis -1, got shape \(3, 0\)"):
+        reduction.argmax(np.zeros((3, 0)))
+    with pytest.raises(ShapeError, match=r"op 'opsdk::argmax': axis expected in \[0, 0\), got -1"):
+        reduction.argmax(np.array(1.0))
+
+
+def test_the_second_derivative_of_a_mean_of_squares_is_constant():
+    x = opsdk.to_tensor(np.array([1.0, 2.0, 3.0, 4.0]), stop_gradient=False)
+    (dx,) = opsdk.grad(opsdk.mean(x * x), x, create_graph=True)
+    (ddx,) = opsdk.grad(dx.sum(), x)
+    np.testing.assert_array_equal(dx.numpy(), [0.5, 1, 1.5, 2])
+    np.testing.assert_array_equal(ddx.numpy(), [0.5] * 4)

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from opsdk.ops import update
+
+
+def test_sgd_steps_down_the_gradient_in_place():
+    param = np.array([1.0, 2.0])
+    result = update.sgd(param, np.array([10.0, -10.0]), np.array([0.1]))
+    np.testing.assert_allclose(param, [0, 3])
+    assert result is param
+
+
+def test_a_rate_of_another_dtype_and_shape_changes_neither():
+    param = np.array(1.0, np.float32)
+    update.sgd(param, np.array(1.0, np.float32), np.array([0.25]))
+    assert (param.dtype, param.shape, float(param)) == (np.float32, (), 0.75)
+
+
+def test_momentum_remembers_the_last_step():
+    param, velocity = np.array([0.0]), np.array([1.0])
+    update.momentum(param, np.array([2.0]), np.array([0.1]), velocity, mu=0.5)
+    np.testing.assert_allclose(velocity, [2.5])
+    np.testing.assert_allclose(param, [-0.25])
+
+
+def test_momentum_looks_ahead_when_asked():
+    param, velocity = np.array([0.0]), np.array([1.0])
+    update.momentum(param, np.array([2.0]), np.array([0.1]), velocity, mu=0.5, use_nesterov=True)
+    np.testing.assert_allclose(param, [-0.1 * (2 + 0.5 * 2.5)])
+
+
+def adam_by_the_paper(param, gradients, rate, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    first = second = 0.0
+    for t, gradient in enumerate(gradients, 1):
+        first = beta1 * first + (1 - beta1) * gradient
+        second = beta2 * second + (1 - beta2) * gradient**2
+        param = param - rate * (first / (1 - beta1**t)) / (np.sqrt(second / (1 - beta2**t)) + epsilon)
+    return param
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-6])
+def test_adam_follows_the_paper_step_by_step(rng, size):
+    gradients = size * rng.normal(size=(5, 3))
+    param, first, second, power1, power2 = np.ones(3), np.zeros(3), np.zeros(3), np.ones(1), np.ones(1)
+    for gradient in gradients:
+        update.adam(param, gradient, np.array([0.1]), first, second, power1, power2)
+    np.testing.assert_allclose(param, adam_by_the_paper(np.ones(3), gradients, 0.1), rtol=1e-10)
+    np.testing.assert_allclose([power1[0], power2[0]], [0.9**5, 0.999**5])

@@ -1,0 +1,82 @@
+"""Sweeps the registry: a new built-in op is tested by existing, its samples say on what."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.define.kernel import REFERENCE, KernelTable
+from opsdk.define.op import Op, renewed
+from opsdk.verify.run import examine
+
+# What each item asserts, by the kinds of finding that would contradict it.
+CHECKS = {
+    "samples run": ("runs", "bounds", "compile"),
+    "inputs stay untouched and apart": ("mutation", "alias"),
+    "infer agrees with the run": ("infer",),
+    "rows agree with the reference": ("value", "repeats", "linear"),
+    "gradient agrees with the numeric derivative": ("vjp", "vjp2", "mask", "materialize", "nondifferentiable"),
+    "tensors give the bits of arrays": ("dynamic", "recorded"),
+    "Programs give the bits of arrays": ("static", "static2"),
+}
+OPS = [op.opdef.name for op in opsdk.REGISTRY if op.opdef.schema.namespace == "opsdk"]
+
+
+@cache
+def report_of(name):
+    return examine(opsdk.find_op(name).opdef)
+
+
+def test_every_check_of_verify_is_asserted_here():
+    asserted = {kind for kinds in CHECKS.values() for kind in kinds}
+    ran = {check for name in OPS for check in report_of(name).coverage.checks}
+    assert ran <= asserted
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", OPS)
+def test_op(name, check):
+    found = [f.message for f in report_of(name).findings if f.check.partition(".")[0] in CHECKS[check]]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_op_is_judged_and_not_only_run(name):
+    report = report_of(name)
+    assert report.verdict == "pass"
+    assert report.coverage.samples
+    assert report.rows
+    assert not [entry for entry in report.coverage.inconclusive if "give it samples" in entry]
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_row_is_judged_in_both_float_dtypes(name):
+    samples, rows = report_of(name).coverage.samples, report_of(name).rows
+    if any("float64" in sample for sample in samples) and rows[0].row.split(",")[1].startswith("float"):
+        assert {"float32", "float64"} <= {row.row.split(",")[1] for row in rows}
+
+
+def slightly_more(made):
+    """What a backward returned, every gradient greater by a millionth of itself."""
+    if isinstance(made, (tuple, list)):
+        return type(made)(slightly_more(item) for item in made)
+    return None if made is None else np.asarray(made * (1 + 1e-6))
+
+
+def with_a_wrong_gradient(opdef):
+    """The definition of an op whose gradient is off by a millionth, in code that nothing can see into."""
+    gradient = opdef.grad.op.opdef
+    right = gradient.kernels.reference()
+    rows = KernelTable()
+    rows.add(replace(right, language=REFERENCE, source=lambda *x, **attrs: slightly_more(right.source(*x, **attrs))))
+    wrong = renewed(gradient, kernels=rows, body=None, grad=None)
+    return renewed(opdef, grad=replace(opdef.grad, op=Op(wrong)))
+
+
+@pytest.mark.parametrize("name", [name for name in OPS if opsdk.find_op(name).grad])
+def test_a_gradient_that_is_off_by_a_millionth_is_seen(name):
+    report = examine(with_a_wrong_gradient(opsdk.find_op(name).opdef), budget=300)
+    assert report.verdict == "fail"
+    assert {finding.check.partition(".")[0] for finding in report.findings} == {"vjp"}
