@@ -96,7 +96,7 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
         try:
             made = launch(array)
         except Exception as error:
-            blame(call, error)
+            blame(call, error, (array,))
             raise
         if made.__class__ is not ndarray or made.dtype is not dtype or made.base is not None or made is array:
             made = settled(made, (array,))[0]

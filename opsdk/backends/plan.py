@@ -128,7 +128,7 @@ class CallPlan:
         try:
             raw = self.launch(*inputs, **complete)
         except Exception as error:
-            blame(self, error)
+            blame(self, error, inputs, complete)
             raise
         if self.single:
             array = np.asarray(raw) if isinstance(raw, np.generic) else raw
@@ -190,7 +190,7 @@ def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
         try:
             out = launch(*inputs)
         except Exception as error:
-            blame(plan, error)
+            blame(plan, error, inputs)
             raise
         if out.__class__ is ndarray and out.base is None and (out.dtype is dtype or dtype is None):
             for value in inputs:
@@ -226,12 +226,29 @@ def _flat(values: Sequence[Any]) -> list[Any]:
     return [item for value in values for item in (value if isinstance(value, list) else (value,))]
 
 
-def blame(plan: CallPlan, error: BaseException) -> None:
-    """Notes on a user's exception which op raised it and where that is defined; type and traceback stay."""
-    if not isinstance(error, OpsdkError):
-        opdef = plan.opdef
-        role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
-        attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
+def blame(
+    plan: CallPlan, error: BaseException, inputs: Sequence[Any] | None = None, attrs: Mapping[str, Any] | None = None
+) -> None:
+    """Notes on a user's exception which op raised it and where that is defined; type and traceback stay.
+
+    Args:
+        plan: what was run.
+        error: what came out of the kernel.
+        inputs, attrs: the call, where its shapes were not held to the infer rule before.
+
+    Raises:
+        OpsdkError: the infer rule refuses the call; its sentence says more than the kernel's own exception.
+    """
+    if isinstance(error, OpsdkError):
+        return
+    opdef = plan.opdef
+    role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
+    attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
+    if inputs is not None and not plan.loose:
+        try:
+            infer(opdef, inputs, attrs or {})
+        except OpsdkError as refusal:
+            raise refusal from error
 
 
 class _Blame:

@@ -1,12 +1,15 @@
 """Floor 3, static: Programs that are built once and run many times, with Paddle's words and meanings."""
 
+from opsdk.ops import loss as _loss  # noqa: F401 - `append_op` finds the ops of these three by name
+from opsdk.ops import one_hot as _one_hot  # noqa: F401
+from opsdk.ops import update as _update  # noqa: F401
 from opsdk.ops.initializer import ParamAttr
 from opsdk.static import nn
 from opsdk.static.backward import append_backward, gradients
 from opsdk.static.block import Block
 from opsdk.static.executor import Executor
 from opsdk.static.framework import default_main_program, default_startup_program, program_guard
-from opsdk.static.frontend import RECORDER as _RECORDER
+from opsdk.static.frontend import Recorder as _Recorder  # noqa: F401 - the import makes Variables known to ops
 from opsdk.static.input import InputSpec, data
 from opsdk.static.metric import accuracy
 from opsdk.static.operator import Operator

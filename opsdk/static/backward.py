@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import ProgramError, ShapeError
+from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
 from opsdk.define.opdef import MASK, GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.static.block import Block
@@ -26,22 +26,28 @@ def append_backward(
 
     Args:
         loss: a float Variable; a non-scalar one is summed, as its cotangent is ones.
-        parameter_list: the parameters wanted; all trainable ones unless given.
+        parameter_list: the parameters wanted, or their names; all trainable ones unless given.
         no_grad_set: variables that no gradient flows through.
 
     Returns:
         Pairs of parameter and gradient, in the order in which the parameters were created.
 
     Raises:
-        ProgramError: the loss depends on none of the parameters.
+        ProgramError: the loss is no float Variable, or depends on none of the parameters.
+        VariableNotFoundError: a parameter is not in the Program of the loss.
         GradientMissingError: an op between them has no backward.
         DerivativeOrderError: an op between them is an opaque backward.
     """
+    if not isinstance(loss, Variable) or not is_differentiable(loss.dtype):
+        got = f"{loss.name!r} of {loss.dtype}" if isinstance(loss, Variable) else type(loss).__name__
+        raise ProgramError(f"append_backward: loss expected a float Variable, got {got}")
     block = loss.block
     if parameter_list is None:
         wanted: list[Variable] = [p for p in block.all_parameters() if p.trainable]
     else:
-        wanted = [block.var(entry) if isinstance(entry, str) else entry for entry in parameter_list]
+        entries = [parameter_list] if isinstance(parameter_list, (Variable, str)) else parameter_list
+        named = [block.var(entry) if isinstance(entry, str) else entry for entry in entries]
+        wanted = _members(block, named, "append_backward: parameter_list")
     blocked = names_of(no_grad_set)
     wanted = [variable for variable in wanted if variable.name not in blocked]
     found = _Reverse(block, [loss], wanted, blocked).run([None])
@@ -49,7 +55,8 @@ def append_backward(
     if not pairs:
         names = ", ".join(variable.name for variable in wanted) or "none at all"
         raise ProgramError(
-            f"append_backward: loss {loss.name!r} expected to depend on a trainable parameter, of {names} it does on none"
+            f"append_backward: loss {loss.name!r} expected to depend on a trainable parameter, "
+            f"of {names} it does on none"
         )
     return pairs
 
@@ -72,24 +79,60 @@ def gradients(
         One Variable per input; None where the targets do not depend on it.
 
     Raises:
-        ShapeError: a cotangent is not of its target's shape.
+        ProgramError: no target, or not one cotangent per target.
+        VariableNotFoundError: a variable is not in the Program of the targets.
+        ShapeError, DTypeError: a cotangent is not of its target's shape or dtype.
         GradientMissingError: an op on the way has no backward.
         DerivativeOrderError: an op on the way is an opaque backward.
     """
-    outs = [targets] if isinstance(targets, Variable) else list(targets)
-    ins = [inputs] if isinstance(inputs, Variable) else list(inputs)
+    outs: list[Variable] = [targets] if isinstance(targets, Variable) else list(targets)
+    ins: list[Variable] = [inputs] if isinstance(inputs, Variable) else list(inputs)
+    if not outs:
+        raise ProgramError("gradients: targets expected at least one Variable, got none")
+    block = outs[0].block if isinstance(outs[0], Variable) else None
     seeds: list[Variable | None] = [None] * len(outs)
     if target_gradients is not None:
-        given = [target_gradients] if isinstance(target_gradients, Variable) else list(target_gradients)
-        if len(given) != len(outs):
-            raise ProgramError(f"gradients: expected one target_gradients per target, {len(outs)}, got {len(given)}")
-        seeds = given
-    return _Reverse(outs[0].block, outs, ins, names_of(no_grad_set)).run(seeds)
+        seeds = [target_gradients] if isinstance(target_gradients, Variable) else list(target_gradients)
+        if len(seeds) != len(outs):
+            raise ProgramError(f"gradients: expected one target_gradients per target, {len(outs)}, got {len(seeds)}")
+    _members(block, outs, "gradients: targets")
+    assert block is not None  # or the first target was refused
+    _members(block, ins, "gradients: inputs")
+    _members(block, [seed for seed in seeds if seed is not None], "gradients: target_gradients")
+    for target, seed in zip(outs, seeds, strict=True):
+        _check_seed(target, seed)
+    return _Reverse(block, outs, ins, names_of(no_grad_set)).run(seeds)
 
 
-def names_of(variables: set[Variable] | set[str] | Sequence[Any] | None) -> set[str]:
+# Any: a set of Variables or names, or one of them.
+def names_of(variables: Any) -> set[str]:
     """Returns the names of variables given as such or by name."""
-    return {entry if isinstance(entry, str) else entry.name for entry in variables or ()}
+    entries = () if variables is None else (variables,) if isinstance(variables, (Variable, str)) else variables
+    return {entry if isinstance(entry, str) else entry.name for entry in entries}
+
+
+def _members(block: Block | None, variables: list[Variable], role: str) -> list[Variable]:
+    """Returns variables that are checked to be of one block."""
+    for variable in variables:
+        if not isinstance(variable, Variable):
+            raise ProgramError(f"{role} expected Variables, got {type(variable).__name__}")
+        if block is None or block.vars.get(variable.name) is not variable:
+            raise VariableNotFoundError(
+                f"{role} expected variables of the Program of the targets, {variable.name!r} is not one of its own"
+            )
+    return variables
+
+
+def _check_seed(target: Variable, seed: Variable | None) -> None:
+    if seed is None:
+        return
+    fits = len(seed.spec.shape) == len(target.spec.shape) and all(
+        a is None or b is None or a == b for a, b in zip(seed.spec.shape, target.spec.shape, strict=True)
+    )
+    if not fits:
+        raise ShapeError(f"gradients: cotangent of {target.name!r} expected shape {target.shape}, got {seed.shape}")
+    if seed.dtype != target.dtype:
+        raise DTypeError(f"gradients: cotangent of {target.name!r} expected {target.dtype}, got {seed.dtype}")
 
 
 class _Reverse:
@@ -104,7 +147,17 @@ class _Reverse:
         self.blocked = blocked
 
     def run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
-        """Appends the pass; nothing is appended if an op on the way has no derivative."""
+        """Appends the pass; the Program stays as it was if an op on the way has no derivative."""
+        block = self.block
+        before = dict(block.vars), list(block.ops)
+        try:
+            return self._run(seeds)
+        except BaseException:
+            block.vars, block.ops = before
+            block.program.touch()
+            raise
+
+    def _run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
         block = self.block
         path = self._path()
         while [op for operator in path for op in differentiable(block, operator)] != path:
@@ -113,30 +166,34 @@ class _Reverse:
         self.sums = Contributions(block)
         for target, seed in zip(self.targets, seeds, strict=True):
             if target.name in self.reached:
-                self.sums.add(target, self._seed(target, seed))
+                self.sums.add(target, self._ones(target) if seed is None else seed)
         for operator in reversed(path):
             self._differentiate(operator)
         return [self.sums.total(source) for source in self.sources]
 
     def _check_unchanged(self, path: Sequence[Operator]) -> None:
-        """Checks that no value that the pass will read is changed in place after the operator that used it.
+        """Checks that every value on the way still is what it was when its operator used it.
 
         Raises:
-            ProgramError: one is.
+            ProgramError: one was changed in place or written once more.
         """
-        changed: dict[str, int] = {}
+        written: dict[str, int] = {}
+        place: dict[int, int] = {}
         for index, operator in enumerate(self.block.ops):
+            place[id(operator)] = index
+            written.update(dict.fromkeys(operator.output_arg_names, index))
             slots = list(operator.inputs.values())
-            changed.update({name: index for i in operator.opdef.schema.mutated_inputs for name in slots[i]})
-        place = {id(operator): index for index, operator in enumerate(self.block.ops)}
-        for operator in path if changed else ():
-            for name in (*operator.input_arg_names, *operator.output_arg_names):
-                if changed.get(name, -1) >= place[id(operator)]:
-                    by = self.block.ops[changed[name]]
-                    raise ProgramError(
-                        f"backward: variable {name!r} expected unchanged after {operator.type!r} used it, it is changed "
-                        f"in place by {by.type!r} later; ask for gradients before, or change a copy"
-                    )
+            written.update({name: index for i in operator.opdef.schema.mutated_inputs for name in slots[i]})
+        for operator in path:
+            at = place[id(operator)]
+            read = next((name for name in operator.input_arg_names if written.get(name, -1) >= at), None)
+            name = read or next((name for name in operator.output_arg_names if written[name] > at), None)
+            if name is not None:
+                by = self.block.ops[written[name]]
+                raise ProgramError(
+                    f"backward: variable {name!r} expected unchanged after {operator.type!r} used it, it is written "
+                    f"again by {by.type!r}; ask for gradients before that, or write to a variable of its own"
+                )
 
     def _path(self) -> list[Operator]:
         """Returns the operators between sources and targets, in order, and notes every variable that sources reach."""
@@ -153,7 +210,8 @@ class _Reverse:
         needed = {target.name for target in self.targets}
         path: list[Operator] = []
         for operator in reversed(forward):
-            if any(name in needed and name in self.reached for name in operator.output_arg_names):
+            outputs = operator.output_arg_names  # a source whose gradient is stopped takes it and does not pass it on
+            if any(name in needed and name in self.reached and self._passes(name) for name in outputs):
                 path.append(operator)
                 needed.update(self._differentiable_inputs(operator))
         return path[::-1]
@@ -167,20 +225,9 @@ class _Reverse:
         slots = list(operator.inputs.values())
         return [name for i in wanted for name in slots[i]]
 
-    def _seed(self, target: Variable, seed: Variable | None) -> Variable:
+    def _ones(self, target: Variable) -> Variable:
         block = self.block
-        if seed is not None:
-            fits = len(seed.spec.shape) == len(target.spec.shape) and all(
-                a is None or b is None or a == b for a, b in zip(seed.spec.shape, target.spec.shape, strict=True)
-            )
-            if not fits:
-                raise ShapeError(
-                    f"gradients: cotangent of {target.name!r} expected shape {target.shape}, got {seed.shape}"
-                )
-            return seed
-        made = block.create_var(
-            block.free_name(f"{target.name}@GRAD"), target.spec.shape, target.dtype, stop_gradient=target.stop_gradient
-        )
+        made = self.sums.fresh(target)
         if None in target.spec.shape:
             connect(block, fill_any_like.opdef, [target], [made], {"value": 1.0}, BACKWARD)
         else:
@@ -193,47 +240,53 @@ class _Reverse:
         block = self.block
         rule = operator.opdef.grad
         assert rule is not None
-        cotangents = [[self.sums.total(block.vars[name]) for name in names] for names in operator.outputs.values()]
+        cotangents = [
+            [self.sums.total(block.vars[name]) if name else None for name in names]
+            for names in operator.outputs.values()
+        ]
         if not any(value is not None for values in cotangents for value in values):
             return
         inputs = [self._gradient_input(operator, rule, source, cotangents) for source in rule.sources]
         slots = list(operator.inputs.values())
-        outputs: list[Any] = []
-        like: dict[str, str] = {}
-        for position, decl in zip(rule.wrt, rule.op.opdef.schema.outputs, strict=True):
-            made = [self._gradient_variable(name, position, rule) for name in slots[position]]
-            like.update({grad.name: name for grad, name in zip(made, slots[position], strict=True) if grad is not None})
-            outputs.append(made if decl.kind == "list" else made[0] if made else None)
-        if not like:
+        made = [[self._gradient_variable(name, i, rule) for name in slots[i]] for i in rule.wrt]
+        if not any(grad is not None for grads in made for grad in grads):
             return
+        gradient_schema = rule.op.opdef.schema
+        outputs = [
+            grads if decl.kind == "list" else grads[0] if grads else None
+            for grads, decl in zip(made, gradient_schema.outputs, strict=True)
+        ]
         attrs = {name: operator.attrs[name] for name in rule.attrs}
         if rule.wants_mask:
             attrs[MASK] = tuple(any(name in self.reached for name in names) for names in slots)
-        gradient = connect(block, rule.op.opdef, inputs, [_present(value) for value in outputs], attrs, BACKWARD)
-        gradient.like = like
+        gradient = connect(block, rule.op.opdef, inputs, outputs, attrs, BACKWARD)
         gradient.forward = operator.opdef
-        gradient.outputs = {
-            name: [("" if v is None else v.name) for v in (value if isinstance(value, list) else [value])]
-            for name, value in zip(rule.op.opdef.schema.output_names, outputs, strict=True)
-        }
-        for grad_name, name in like.items():
-            self.sums.add(block.vars[name], block.vars[grad_name])
+        for slot, grads, position in zip(gradient_schema.output_names, made, rule.wrt, strict=True):
+            gradient.outputs[slot] = ["" if grad is None else grad.name for grad in grads]
+            gradient.of[slot] = list(slots[position])
+        for name, grad in zip((n for i in rule.wrt for n in slots[i]), (g for gs in made for g in gs), strict=True):
+            if grad is not None:
+                self.sums.add(block.vars[name], grad)
 
     def _gradient_input(self, operator: Operator, rule: GradRule, source: Any, cotangents: list[list[Any]]) -> Any:
         block = self.block
         schema = operator.opdef.schema
+        decl = (schema.inputs if source.kind == "input" else schema.outputs)[source.position]
+        is_list = decl.kind == "list"
+        names = (operator.inputs if source.kind == "input" else operator.outputs)[decl.name]
         if source.kind == "cotangent":
-            names = list(operator.outputs.values())[source.position]
+            likes = operator.of.get(decl.name, names)  # what a gradient that nobody wanted would have been like
             values = [
-                self._zeros(block.vars[name]) if value is None and rule.materialize else value
-                for name, value in zip(names, cotangents[source.position], strict=True)
+                self._zeros(block.vars[name or like]) if value is None and (rule.materialize or is_list) else value
+                for name, like, value in zip(names, likes, cotangents[source.position], strict=True)
             ]
-            is_list = schema.outputs[source.position].kind == "list"
+        elif all(names):
+            values = [block.vars[name] for name in names]
         else:
-            slots = operator.inputs if source.kind == "input" else operator.outputs
-            decls = schema.inputs if source.kind == "input" else schema.outputs
-            values = [block.vars[name] for name in list(slots.values())[source.position]]
-            is_list = decls[source.position].kind == "list"
+            raise ProgramError(
+                f"{operator.opdef.subject}: its backward reads {decl.name!r}, which was not asked for when it was "
+                "appended; ask for the gradients of all its inputs then"
+            )
         return values if is_list else values[0] if values else None
 
     def _zeros(self, variable: Variable) -> Variable:
@@ -247,7 +300,3 @@ class _Reverse:
             return None
         variable = self.block.vars[name]
         return self.sums.fresh(variable)
-
-
-def _present(value: Any) -> Any:
-    return [v for v in value if v is not None] if isinstance(value, list) else value

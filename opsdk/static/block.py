@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,16 +46,18 @@ class Block:
         """Creates a variable, or returns the one of that name if it agrees.
 
         Args:
-            name: unique in the Program; one is made unless given.
+            name: unique in the Program, not empty; one is made unless given.
             shape: sizes, -1 or None for any size; mandatory.
             dtype: element type; mandatory.
             persistable: kept in the Scope between runs.
-            stop_gradient: no gradient flows through it.
+            stop_gradient: no gradient flows through it, whatever it is made from.
             is_data: `feed` must give it.
 
         Raises:
-            ProgramError: no shape or dtype, or the name belongs to a variable of another shape or dtype.
+            ProgramError: no shape or dtype, or the name belongs to a variable of another shape, dtype or kind.
         """
+        if name is not None and (not isinstance(name, str) or not name):
+            raise ProgramError(f"create_var: name expected a text that is not empty, got {name!r}")
         if shape is None or dtype is None:
             missing = "shape" if shape is None else "dtype"
             raise ProgramError(
@@ -64,21 +67,25 @@ class Block:
         held = self.vars.get(name) if name is not None else None
         if held is not None:
             self._check_same(held, spec)
+            if (held.persistable, held.is_data) != (persistable, is_data):
+                raise ProgramError(
+                    f"variable {name!r}: expected a free name, got that of a {_kind(held.persistable, held.is_data)} "
+                    f"variable for a {_kind(persistable, is_data)} one"
+                )
             return held
         made = Variable(
             self,
-            name or unique_name("_generated_var"),
+            name or self.free_name(unique_name("_generated_var")),
             spec.shape,
             spec.dtype,
             persistable=persistable,
             stop_gradient=stop_gradient,
             is_data=is_data,
         )
+        made.is_cut = stop_gradient and not is_data
         return self.add(made)
 
-    def create_parameter(
-        self, name: str, shape: Sequence[int | None], dtype: DTypeLike, **options: Any
-    ) -> Parameter:
+    def create_parameter(self, name: str, shape: Sequence[int | None], dtype: DTypeLike, **options: Any) -> Parameter:
         """Creates a parameter, or returns the one of that name if it agrees: that is how parameters are shared.
 
         Any: `options` are those of `Parameter`.
@@ -100,7 +107,7 @@ class Block:
 
     def create_constant(self, array: np.ndarray) -> Variable:
         """Creates a variable that holds a copy of an array: a constant beside Variables."""
-        name = unique_name("constant")
+        name = self.free_name(unique_name("constant"))
         value = array.copy()
         return self.add(Variable(self, name, value.shape, value.dtype, stop_gradient=True, value=value))
 
@@ -113,8 +120,8 @@ class Block:
     def _check_same(self, held: Variable, spec: TensorSpec) -> None:
         if held.spec != spec:
             raise ProgramError(
-                f"variable {held.name!r}: expected {held.dtype} {shape_text(held.spec.shape)}, as it was created before, "
-                f"got {spec.dtype} {shape_text(spec.shape)}"
+                f"variable {held.name!r}: expected {held.dtype} {shape_text(held.spec.shape)}, "
+                f"as it was created before, got {spec.dtype} {shape_text(spec.shape)}"
             )
 
     def var(self, name: str) -> Variable:
@@ -124,9 +131,7 @@ class Block:
             VariableNotFoundError: the block has none.
         """
         if name not in self.vars:
-            raise VariableNotFoundError(
-                f"variable {name!r}: not in this block; it has {alternatives(name, self.vars)}"
-            )
+            raise VariableNotFoundError(f"variable {name!r}: not in this block; it has {alternatives(name, self.vars)}")
         return self.vars[name]
 
     def has_var(self, name: str) -> bool:
@@ -142,6 +147,15 @@ class Block:
             number += 1
         return f"{name}_{number}"
 
+    def rename(self, variable: Variable, name: str) -> None:
+        """Gives a variable another name, which is free, here and in every operator."""
+        old = variable.name
+        self.vars = {name if key == old else key: held for key, held in self.vars.items()}
+        variable.name = name
+        for operator in self.ops:
+            operator.rename(old, name)
+        self.program.touch()
+
     def all_parameters(self) -> list[Parameter]:
         """Returns the parameters in the order of their creation."""
         return [variable for variable in self.vars.values() if isinstance(variable, Parameter)]
@@ -154,7 +168,7 @@ class Block:
 
     def append_op(
         self,
-        type: str,  # noqa: A002 - Paddle's name
+        type: str,
         inputs: Mapping[str, Any] | None = None,
         outputs: Mapping[str, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
@@ -174,6 +188,19 @@ class Block:
         """
         return append_explicit(self, find_op(type).opdef, inputs or {}, outputs or {}, attrs or {})
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Puts variables and operators back as they were if the `with` block raises; it may only append."""
+        variables, operators = len(self.vars), len(self.ops)
+        try:
+            yield
+        except BaseException:
+            for name in list(self.vars)[variables:]:
+                del self.vars[name]
+            del self.ops[operators:]
+            self.program.touch()
+            raise
+
     def insert(self, index: int, operator: Operator) -> None:
         """Puts an operator in at a position."""
         self.ops.insert(index, operator)
@@ -181,3 +208,7 @@ class Block:
 
     def __repr__(self) -> str:
         return f"<block {self.idx}: {len(self.vars)} variables, {len(self.ops)} operators>"
+
+
+def _kind(persistable: bool, is_data: bool) -> str:
+    return "data" if is_data else "persistable" if persistable else "temporary"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,8 +14,7 @@ from opsdk.core.place import CPU, Place
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
 from opsdk.static.framework import default_main_program
-from opsdk.static.operator import Operator
-from opsdk.static.program import Program
+from opsdk.static.program import Program, needed_for
 from opsdk.static.scope import Scope, global_scope
 from opsdk.static.steps import Compiled, check_fits, check_ready
 from opsdk.static.variable import Variable
@@ -32,6 +32,7 @@ class Executor:
         if self.place.kind != "cpu":
             raise ProgramError(f"Executor: place expected CPUPlace(), got {self.place}; Programs run in host memory")
         self._compiled: WeakKeyDictionary[Program, dict[Any, Compiled]] = WeakKeyDictionary()
+        self._lock = threading.Lock()  # around what was compiled; runs themselves share nothing
         self._is_closed = False
 
     # Any: what users feed and fetch is checked here.
@@ -54,7 +55,7 @@ class Executor:
             scope: where persistable values live; the global Scope unless given.
             return_numpy: accepted for programs written for Paddle; arrays are returned either way.
             use_program_cache: accepted likewise; a Program is compiled once and again only when it changed.
-            use_prune: runs only what the fetches need.
+            use_prune: runs only what the fetches need, so no updates unless they are fetched; all without fetches.
 
         Returns:
             One array per fetch, in memory of its own.
@@ -63,9 +64,17 @@ class Executor:
             FeedError: a feed is missing, unknown, or of another dtype or shape.
             FetchError: a fetch is not in the Program.
             NotInitializedError: a parameter has no value: the startup program was not run.
+            ProgramError: the Executor is closed, an argument is of another kind, or the Scope holds a value of another
+                shape or dtype than the Program was built for.
         """
         try:
-            return self._run(program or default_main_program(), feed or {}, fetch_list, scope or global_scope(), use_prune)
+            return self._run(
+                default_main_program() if program is None else program,
+                {} if feed is None else feed,
+                fetch_list,
+                global_scope() if scope is None else scope,
+                use_prune,
+            )
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
@@ -81,21 +90,18 @@ class Executor:
             raise ProgramError("Executor: expected one that is open, this one was closed; make a new one")
         if not isinstance(program, Program):
             raise ProgramError(f"Executor.run: program expected a Program, got {type(program).__name__}")
+        if not isinstance(scope, Scope):
+            raise ProgramError(f"Executor.run: scope expected a Scope, got {type(scope).__name__}")
         fetches = fetch_names(program, fetch_list)
-        plans = self._compiled.setdefault(program, {})
-        key = (program.version, tuple(fetches) if use_prune else None)
-        compiled = plans.get(key)
-        if compiled is None:
-            compiled = self._compile(program, fetches if use_prune else None)
-            for stale in [held for held in plans if held[0] != program.version]:
-                del plans[stale]
-            plans[key] = compiled
+        compiled = self._compile(program, fetches if use_prune and fetches else None)
         fed = checked_feed(program, compiled, feed)
         values: list[Any] = [None] * len(compiled.slots)
         held_values = {name: scope.lookup(name) for name in compiled.persistable}
         check_ready(compiled, held_values)
-        for slot, constant in compiled.constants:
-            values[slot] = constant
+        for slot, constant, is_changed in compiled.constants:
+            values[slot] = constant.copy() if is_changed else constant
+        for name in compiled.changed_feeds:
+            fed[name] = fed[name].copy()
         for name, value in (*held_values.items(), *fed.items()):
             values[compiled.slots[name]] = value
         for step in compiled.steps:
@@ -107,16 +113,18 @@ class Executor:
         return [fetched(program, name, values[compiled.slots[name]], scope) for name in fetches]
 
     def _compile(self, program: Program, targets: list[str] | None) -> Compiled:
-        operators: list[Operator] = program.global_block().ops
-        if targets is not None:
-            needed = set(targets)
-            kept = []
-            for operator in reversed(operators):
-                if needed & set(operator.output_arg_names):
-                    kept.append(operator)
-                    needed |= {*operator.input_arg_names, *operator.like.values()}
-            operators = kept[::-1]
-        return Compiled(program, operators)
+        """Returns the Program, or what its targets need of it, ready to run; compiled when it is new or changed."""
+        key = (program.version, None if targets is None else tuple(targets))
+        with self._lock:
+            plans = self._compiled.setdefault(program, {})
+            compiled = plans.get(key)
+            if compiled is None:
+                operators = program.global_block().ops
+                compiled = Compiled(program, operators if targets is None else needed_for(targets, operators))
+                for stale in [held for held in plans if held[0] != program.version]:
+                    del plans[stale]
+                plans[key] = compiled
+        return compiled
 
 
 def fetch_names(program: Program, fetch_list: Any) -> list[str]:
@@ -156,11 +164,7 @@ def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) 
         if name not in data:
             raise FeedError(f"feed {name!r}: no data variable has that name; there are {alternatives(str(name), data)}")
         spec = variables[name].spec
-        try:
-            array = value if isinstance(value, np.ndarray) else np.asarray(value)
-            array = array.astype(spec.dtype) if isinstance(value, (list, tuple, int, float)) else array
-        except ValueError as error:
-            raise FeedError(f"feed {name!r}: expected an array of {spec.dtype}, got {value!r}") from error
+        array = as_fed(name, value, spec.dtype)
         problem = check_fits(name, spec, array)
         if problem is not None:
             raise FeedError(problem)
@@ -169,6 +173,30 @@ def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) 
     if missing:
         raise FeedError(f"feed: expected a value for {', '.join(map(repr, missing))}, got {', '.join(fed) or 'none'}")
     return fed
+
+
+# Any: what a user feeds.
+def as_fed(name: str, value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns a fed value as an array; Python's numbers and lists take the variable's dtype, arrays keep their own.
+
+    Raises:
+        FeedError: it is no array of numbers, or the variable's dtype cannot hold its numbers.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise FeedError(f"feed {name!r}: expected an array of {dtype}, got {value!r}") from error
+    if not isinstance(value, (bool, int, float, complex, list, tuple)):
+        return array
+    made = None
+    if array.dtype.kind in "biuf" or (array.dtype.kind == "c" and dtype.kind == "c"):
+        with np.errstate(all="ignore"):
+            made = array.astype(dtype)
+    if made is None or (dtype.kind in "biu" and not np.array_equal(made, array)):
+        raise FeedError(f"feed {name!r}: expected numbers that {dtype} can hold, got {value!r}")
+    return made
 
 
 def fetched(program: Program, name: str, value: Any, scope: Scope) -> np.ndarray:
@@ -182,4 +210,4 @@ def fetched(program: Program, name: str, value: Any, scope: Scope) -> np.ndarray
         value = scope.lookup(name)
     if value is None:
         raise FetchError(f"fetch {name!r}: expected a value, nothing that ran gives it one")
-    return value.copy()
+    return np.array(value)

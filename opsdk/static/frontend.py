@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opsdk.core.errors import ProgramError
+from opsdk.backends.settle import as_outputs
+from opsdk.core.errors import ProgramError, ReturnError
+from opsdk.define.call import complete_attrs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.static.recording import append, lift, stops
@@ -23,12 +25,33 @@ class Recorder:
         return isinstance(value, Variable)
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """Appends the call to the current block of the Program that its Variables belong to."""
+        """Appends the call to the current block of the Program that its Variables belong to, or nothing at all."""
         block = program_of(opdef, inputs).current_block()
-        values = lift(block, opdef, inputs)
-        if opdef.body is not None and not all(stops(opdef, values)):
-            return opdef.body(*values, **attrs)  # a composite is differentiated through the ops it is made of
-        return append(block, opdef, values, attrs)
+        with block.all_or_nothing():
+            values = lift(block, opdef, inputs)
+            if opdef.body is not None and not all(stops(opdef, values)):
+                made = body_outputs(opdef, values, attrs)  # a composite is differentiated through what it is made of
+                return made[0] if len(made) == 1 else tuple(made)
+            return append(block, opdef, values, attrs)
+
+
+def body_outputs(opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+    """Calls the function that a composite op is, which appends the ops it is made of; one entry per output.
+
+    Raises:
+        ReturnError: it returned something else than Variables.
+        ArityError: it returned the wrong number of them.
+    """
+    assert opdef.body is not None
+    made = as_outputs(opdef, opdef.body(*values, **complete_attrs(opdef, attrs)))
+    for value, decl in zip(made, opdef.schema.outputs, strict=True):
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if not isinstance(item, Variable) and not (item is None and opdef.gradient_of is not None):
+                raise ReturnError(
+                    f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "
+                    f"got {type(item).__name__}; compute it from the inputs with ops"
+                )
+    return made
 
 
 def program_of(opdef: OpDef, inputs: Sequence[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike
-from opsdk.core.errors import ProgramError
+from opsdk.core.errors import ProgramError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.static.framework import default_main_program
 from opsdk.static.variable import Variable
@@ -34,6 +34,8 @@ def data(name: str, shape: Sequence[int | None], dtype: DTypeLike | None = None,
     if lod_level:
         raise ProgramError(f"data {name!r}: lod_level expected 0, got {lod_level}; pad or pass lengths instead")
     block = default_main_program().global_block()
+    if not isinstance(name, str):
+        raise ProgramError(f"data: name expected a text, the key in feed, got {type(name).__name__}")
     return block.create_var(name, shape, dtype or "float32", stop_gradient=True, is_data=True)
 
 
@@ -83,7 +85,13 @@ class InputSpec:
         return InputSpec((size, *self.spec.shape), self.dtype, self.name, self.stop_gradient)
 
     def unbatch(self) -> InputSpec:
-        """Returns the spec without its first dimension."""
+        """Returns the spec without its first dimension.
+
+        Raises:
+            ShapeError: there is none.
+        """
+        if not self.spec.shape:
+            raise ShapeError("InputSpec.unbatch: expected at least one dimension, got shape ()")
         return InputSpec(self.spec.shape[1:], self.dtype, self.name, self.stop_gradient)
 
     def __eq__(self, other: object) -> bool:

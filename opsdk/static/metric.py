@@ -8,7 +8,7 @@ from opsdk.ops import loss
 from opsdk.static.variable import Variable
 
 
-def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:  # noqa: A002 - Paddle's name
+def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:
     """Appends the share of rows whose label is among the k greatest scores.
 
     Args:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from math import prod
 from typing import Any
 
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
 from opsdk.ops import functions
-from opsdk.ops.initializer import Constant, ParamAttr
+from opsdk.ops.initializer import as_param_attr
+from opsdk.static.block import Block
+from opsdk.static.framework import default_main_program, default_startup_program
 from opsdk.static.parameter import create_parameter
 from opsdk.static.variable import Variable
 
-_ACTIVATIONS = {
+# Any: Variables, as everywhere in a Program.
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "relu": functions.relu,
     "sigmoid": functions.sigmoid,
     "tanh": functions.tanh,
@@ -24,8 +29,8 @@ def fc(
     x: Variable,
     size: int,
     num_flatten_dims: int = 1,
-    weight_attr: ParamAttr | None = None,
-    bias_attr: ParamAttr | bool | None = None,
+    weight_attr: Any = None,
+    bias_attr: Any = None,
     activation: str | None = None,
     name: str | None = None,
 ) -> Any:
@@ -35,38 +40,52 @@ def fc(
         x: float Variable of at least two dimensions; those from `num_flatten_dims` on are flattened into columns.
         size: number of outputs, > 0.
         num_flatten_dims: how many leading dimensions stay.
-        weight_attr: the weight of shape (columns, size); Xavier uniform unless given.
-        bias_attr: the bias of shape (size,), zero unless given; False for none.
+        weight_attr: the weight of shape (columns, size), as `ParamAttr`, initialiser or name (Any: each of these);
+            Xavier uniform unless given. The name of an existing parameter shares it.
+        bias_attr: the bias of shape (size,) likewise, zero unless given; False for none.
         activation: `relu`, `sigmoid`, `tanh` or `softmax`.
-        name: prefix of the names of parameters and results.
+        name: prefix of the names of parameters and results; two layers of one name do not share.
 
     Returns:
         Variable of x's leading dimensions and `size`. Differentiable in x, weight and bias.
 
     Raises:
-        ProgramError: x is no Variable of enough dimensions, a column size is unknown, or the activation is unknown.
+        ProgramError: x is no float Variable of enough dimensions or not of the default main Program, a column size is
+            unknown, or the activation is unknown. Nothing is appended then.
     """
     if not isinstance(x, Variable) or not 1 <= num_flatten_dims < len(x.shape):
         got = f"shape {x.shape}" if isinstance(x, Variable) else type(x).__name__
         raise ProgramError(f"fc: x expected a Variable of more than {num_flatten_dims} dimensions, got {got}")
-    columns: Sequence[int] = x.shape[num_flatten_dims:]
+    if not is_differentiable(x.dtype):
+        raise ProgramError(f"fc: x expected a float Variable, got {x.name!r} of {x.dtype}; cast it first")
+    if x.block.program is not default_main_program():
+        raise ProgramError(f"fc: {x.name!r} expected in the default main Program; call fc inside its program_guard")
+    columns = x.shape[num_flatten_dims:]
     if -1 in columns or size <= 0:
         raise ProgramError(f"fc: expected known columns and size > 0, got columns {columns} and size {size}")
     if activation is not None and activation not in _ACTIVATIONS:
         raise ProgramError(f"fc: activation expected one of {', '.join(_ACTIVATIONS)} or None, got {activation!r}")
+    if weight_attr is False:
+        raise ProgramError("fc: weight_attr expected a weight, got False; only the bias can be left out")
+    bias = as_param_attr(bias_attr, "fc: bias_attr")
     prefix = name or unique_name("fc")
-    rows = 1
-    for columns_size in columns:
-        rows *= columns_size
     block = x.block.program.current_block()
-    weight = create_parameter([rows, size], x.dtype, f"{prefix}.w_0", weight_attr)
-    shape = (*x.shape[:num_flatten_dims], size)
-    out = block.create_var(block.free_name(f"{prefix}.tmp_0"), shape, x.dtype)
-    block.append_op("mul", {"x": x, "y": weight}, {"out": out}, {"x_num_col_dims": num_flatten_dims})
-    if bias_attr is not False:
-        attr = bias_attr if isinstance(bias_attr, ParamAttr) else None
-        bias = create_parameter([size], x.dtype, f"{prefix}.b_0", attr, default_initializer=Constant(0.0))
-        summed = block.create_var(block.free_name(f"{prefix}.tmp_1"), shape, x.dtype)
-        block.append_op("elementwise_add", {"x": out, "y": bias}, {"out": summed})
-        out = summed
-    return out if activation is None else _ACTIVATIONS[activation](out)
+    with block.all_or_nothing(), default_startup_program().global_block().all_or_nothing():
+        weight = create_parameter([prod(columns), size], x.dtype, _numbered(block, f"{prefix}.w"), weight_attr)
+        shape = (*x.shape[:num_flatten_dims], size)
+        out = block.create_var(_numbered(block, f"{prefix}.tmp"), shape, x.dtype)
+        block.append_op("mul", {"x": x, "y": weight}, {"out": out}, {"x_num_col_dims": num_flatten_dims})
+        if bias is not None:
+            shift = create_parameter([size], x.dtype, _numbered(block, f"{prefix}.b"), bias, is_bias=True)
+            summed = block.create_var(_numbered(block, f"{prefix}.tmp"), shape, x.dtype)
+            block.append_op("elementwise_add", {"x": out, "y": shift}, {"out": summed})
+            out = summed
+        return out if activation is None else _ACTIVATIONS[activation](out)
+
+
+def _numbered(block: Block, name: str) -> str:
+    """Returns the name with the lowest number behind it that is free."""
+    number = 0
+    while block.has_var(f"{name}_{number}"):
+        number += 1
+    return f"{name}_{number}"

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from opsdk.core.errors import ProgramError
 from opsdk.core.origin import Origin
+from opsdk.core.suggest import alternatives
+from opsdk.define.attribute import literal
 from opsdk.define.opdef import OpDef
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
@@ -23,7 +26,7 @@ class Operator:
         attrs: all attributes, defaults filled in.
         role: `forward`, `backward` or `optimize`; decides what `clone(for_test=True)` keeps.
         origin: the user's line.
-        like: for a gradient op, by output variable the forward variable whose shape the gradient must have.
+        of: for a gradient op, by output the variables that it gives gradients of, whose shapes these must have.
         forward: for a gradient op, the definition that it is the gradient of.
     """
 
@@ -33,7 +36,7 @@ class Operator:
     attrs: dict[str, Any]  # Any: attribute values of the schema language
     role: str
     origin: Origin
-    like: dict[str, str] = field(default_factory=dict)
+    of: dict[str, list[str]] = field(default_factory=dict)
     forward: OpDef | None = None
 
     @property
@@ -43,9 +46,20 @@ class Operator:
         return PY_FUNC if schema.namespace == PY_FUNC else schema.name
 
     @property
+    def like(self) -> dict[str, str]:
+        """For a gradient op, by name of each gradient that it gives the name of the variable that it is of."""
+        pairs = [pair for slot, names in self.of.items() for pair in zip(self.outputs[slot], names, strict=True)]
+        return {grad: name for grad, name in pairs if grad}
+
+    @property
     def input_arg_names(self) -> list[str]:
         """Names of all input variables, in order."""
         return [name for names in self.inputs.values() for name in names]
+
+    @property
+    def needed_arg_names(self) -> list[str]:
+        """Names of all variables that have to be there before it runs: its inputs, and what its gradients are like."""
+        return [*self.input_arg_names, *self.like.values()]
 
     @property
     def output_arg_names(self) -> list[str]:
@@ -53,15 +67,31 @@ class Operator:
         return [name for names in self.outputs.values() for name in names if name]
 
     def input(self, slot: str) -> list[str]:
-        """Returns the names of the variables of one input."""
-        return list(_slot(self.inputs, slot))
+        """Returns the names of the variables of one input.
+
+        Raises:
+            ProgramError: the op has no such input.
+        """
+        return list(self._slot(self.inputs, slot, "input"))
 
     def output(self, slot: str) -> list[str]:
-        """Returns the names of the variables of one output."""
-        return list(_slot(self.outputs, slot))
+        """Returns the names of the variables of one output.
+
+        Raises:
+            ProgramError: the op has no such output.
+        """
+        return list(self._slot(self.outputs, slot, "output"))
 
     def attr(self, name: str) -> Any:
-        """Returns the value of an attribute."""
+        """Returns the value of an attribute.
+
+        Raises:
+            ProgramError: the op has no such attribute.
+        """
+        if name not in self.attrs:
+            raise ProgramError(
+                f"operator {self.type!r}: no attribute is called {name!r}; there are {alternatives(name, self.attrs)}"
+            )
         return self.attrs[name]
 
     def has_attr(self, name: str) -> bool:
@@ -77,17 +107,27 @@ class Operator:
         """Returns all attributes by name."""
         return dict(self.attrs)
 
+    def rename(self, old: str, new: str) -> None:
+        """Puts one variable's new name wherever its old one stands."""
+        for slots in (self.inputs, self.outputs, self.of):
+            for names in slots.values():
+                names[:] = [new if name == old else name for name in names]
+
     def to_string(self) -> str:
         """Returns the line that a printed Program shows."""
         outputs = ", ".join(f"{slot}={names}" for slot, names in self.outputs.items())
         inputs = ", ".join(f"{slot}={names}" for slot, names in self.inputs.items())
-        attrs = "".join(f", {name} = {value!r}" for name, value in self.attrs.items())
+        attrs = "".join(f", {name} = {literal(value)}" for name, value in self.attrs.items())
         name = self.opdef.schema.identity if self.opdef.schema.namespace != "opsdk" else self.type
         return f"{{{outputs}}} = {name}(inputs={{{inputs}}}{attrs}, op_role = {self.role})"
 
     __repr__ = to_string
 
-
-def _slot(slots: Mapping[str, list[str]], slot: str) -> list[str]:
-    """Returns a slot by the schema's name; Paddle's capitalised names find it too."""
-    return slots[slot] if slot in slots else slots[slot.lower()]
+    def _slot(self, slots: Mapping[str, list[str]], slot: str, role: str) -> list[str]:
+        """Returns a slot by the schema's name; Paddle's capitalised names find it too."""
+        for name in (slot, slot.lower()):
+            if name in slots:
+                return slots[name]
+        raise ProgramError(
+            f"operator {self.type!r}: no {role} slot is called {slot!r}; there are {alternatives(slot, slots)}"
+        )

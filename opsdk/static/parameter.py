@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
 from opsdk.core.spec import as_shape
+from opsdk.define.call import complete_attrs
 from opsdk.ops.creation import fill_constant
-from opsdk.ops.initializer import Constant, Initializer, ParamAttr, XavierUniform
+from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
 from opsdk.static.framework import default_main_program, default_startup_program
+from opsdk.static.operator import FORWARD
 from opsdk.static.program import Program
 from opsdk.static.recording import connect
 from opsdk.static.variable import Parameter, Variable
@@ -20,7 +23,7 @@ def create_parameter(
     shape: Sequence[int],
     dtype: DTypeLike = "float32",
     name: str | None = None,
-    attr: ParamAttr | None = None,
+    attr: Any = None,
     is_bias: bool = False,
     default_initializer: Initializer | None = None,
 ) -> Parameter:
@@ -30,41 +33,52 @@ def create_parameter(
         shape: known sizes.
         dtype: element type.
         name: unique in the Program; a parameter of that name that exists already is shared.
-        attr: name, initialiser, learning-rate factor, trainability.
+        attr: name, initialiser, learning-rate factor, trainability, as a `ParamAttr`; or an initialiser or a name
+            (Any: each of these).
         is_bias: starts at zero where nothing else is said.
         default_initializer: used where `attr` gives none; Xavier uniform unless given.
 
     Raises:
-        ProgramError: a size is unknown, or the name belongs to a variable of another shape or dtype.
+        ProgramError: a size is unknown, or the name belongs to a variable of another shape or dtype; nothing is
+            created then.
     """
-    attr = attr or ParamAttr()
-    final = attr.name or name or unique_name("create_parameter") + ".w_0"
+    wanted = as_param_attr(attr, "create_parameter: attr")
+    if wanted is None:
+        raise ProgramError("create_parameter: attr expected a parameter to be wanted, got False")
+    startup = default_startup_program()
     block = default_main_program().global_block()
+    final = wanted.name or name or block.free_name(unique_name("create_parameter") + ".w_0")
     is_new = not block.has_var(final)
-    made = block.create_parameter(
-        final,
-        shape,
-        dtype,
-        trainable=attr.trainable,
-        learning_rate=attr.learning_rate,
-        regularizer=attr.regularizer,
-    )
-    if is_new:
-        initializer = attr.initializer or default_initializer or (Constant(0.0) if is_bias else XavierUniform())
-        op, attrs = initializer.op([size for size in made.spec.shape if size is not None], made.dtype)
-        initialize(default_startup_program(), made, op, attrs)
+    with block.all_or_nothing(), startup.global_block().all_or_nothing():
+        made = block.create_parameter(
+            final,
+            shape,
+            dtype,
+            trainable=wanted.trainable,
+            learning_rate=wanted.learning_rate,
+            regularizer=wanted.regularizer,
+            need_clip=wanted.need_clip,
+        )
+        if is_new:
+            initializer = wanted.initializer or default_initializer or (Constant(0.0) if is_bias else XavierUniform())
+            op, attrs = initializer.op([size for size in made.spec.shape if size is not None], made.dtype)
+            initialize(startup, made, op, attrs)
     return made
 
 
 def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, Any]) -> None:
-    """Appends to a startup Program the creation op (Any: its handle) that gives a persistable variable its value."""
+    """Appends to a startup Program the creation op (Any: its handle) that gives a persistable variable its value.
+
+    What the startup Program initialises already, for another main Program, it does not initialise twice.
+
+    Raises:
+        ProgramError: it initialises a variable of that name and another shape or dtype.
+    """
     block = startup.global_block()
-    if block.has_var(variable.name):
-        return
+    is_new = not block.has_var(variable.name)
     twin = block.create_var(variable.name, variable.spec.shape, variable.dtype, persistable=True, stop_gradient=True)
-    opdef = op.opdef
-    complete = {decl.name: attrs.get(decl.name, decl.default) for decl in opdef.schema.attrs}
-    connect(block, opdef, [], [twin], complete, "forward")
+    if is_new:
+        connect(block, op.opdef, [], [twin], complete_attrs(op.opdef, attrs), FORWARD)
 
 
 def create_global_var(
@@ -81,14 +95,22 @@ def create_global_var(
         shape: known sizes.
         value: every element.
         dtype: element type.
-        persistable: kept in the Scope between runs.
+        persistable: accepted for programs written for Paddle; the value is kept in the Scope either way, since the
+            main Program could not read it otherwise.
         force_cpu: accepted for programs written for Paddle; host memory is all there is.
         name: unique in the Program; one is made unless given.
+
+    Raises:
+        ProgramError: a size is unknown, or the name belongs to a variable of another shape, dtype or kind.
     """
-    sizes = [size or 0 for size in as_shape(shape)]
-    final = name or unique_name("global_var")
+    sizes = as_shape(shape, "create_global_var: shape")
+    if None in sizes:
+        raise ProgramError(f"create_global_var: shape expected known sizes, got {tuple(shape)}")
+    startup = default_startup_program()
     block = default_main_program().global_block()
-    made = block.create_var(final, sizes, dtype, persistable=True, stop_gradient=True)
-    attrs = {"shape": tuple(sizes), "value": float(value), "dtype": as_dtype(dtype)}
-    initialize(default_startup_program(), made, fill_constant, attrs)
+    final = name or block.free_name(unique_name("global_var"))
+    with block.all_or_nothing(), startup.global_block().all_or_nothing():
+        made = block.create_var(final, sizes, dtype, persistable=True, stop_gradient=True)
+        attrs = {"shape": sizes, "value": float(value), "dtype": as_dtype(dtype)}
+        initialize(startup, made, fill_constant, attrs)
     return made

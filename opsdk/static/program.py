@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
-from opsdk.core.errors import ProgramError
+
+from opsdk.core.errors import ProgramError, VariableNotFoundError
+from opsdk.core.suggest import alternatives
 from opsdk.static.block import Block
 from opsdk.static.operator import FORWARD, Operator
 from opsdk.static.variable import Parameter, Variable
@@ -19,13 +21,25 @@ class Program:
     def __init__(self) -> None:
         self.number = next(_numbers)
         self.version = 0
-        self.random_seed = 0
+        self._random_seed = 0
         self.blocks = [Block(self, 0)]
         self._current = 0
 
     def touch(self) -> None:
         """Counts a change, so that what was compiled before is not used after."""
         self.version += 1
+
+    @property
+    def random_seed(self) -> int:
+        """Decides the random numbers of every run; 0 leaves them to the seeds drawn when ops were appended."""
+        return self._random_seed
+
+    @random_seed.setter
+    def random_seed(self, value: int) -> None:
+        if not isinstance(value, int) or value < 0:
+            raise ProgramError(f"random_seed: expected an integer ≥ 0, got {value!r}")
+        self._random_seed = value
+        self.touch()
 
     def global_block(self) -> Block:
         """Returns block 0."""
@@ -56,33 +70,34 @@ class Program:
         """Returns a copy; parameters are shared through the Scope, by name.
 
         Args:
-            for_test: drops the backward and the updates, and sets attributes `is_test`.
+            for_test: drops the backward, the updates and what is computed from them, and sets attributes `is_test`.
         """
         made = Program()
-        made.random_seed = self.random_seed
+        made._random_seed = self._random_seed
         made.blocks = [_copied(block, made, for_test) for block in self.blocks]
         made._current = self._current
         return made
 
-    def prune(self, targets: list[Variable]) -> Program:
+    def prune(self, targets: Variable | str | Sequence[Variable | str]) -> Program:
         """Returns a copy with only the operators that the targets need.
 
+        Args:
+            targets: variables of this Program or their names, one or several.
+
         Raises:
-            ProgramError: a target is not in the Program.
+            VariableNotFoundError: a target is not in the Program.
         """
         made = self.clone()
         block = made.global_block()
-        for target in targets:
-            if target.name not in block.vars:
-                raise ProgramError(f"prune: variable {target.name!r} expected in the Program, it is not there")
-        needed = {target.name for target in targets}
-        kept: list[Operator] = []
-        for operator in reversed(block.ops):
-            if needed & set(operator.output_arg_names):
-                kept.append(operator)
-                needed |= {*operator.input_arg_names, *operator.like.values()}
-        block.ops = kept[::-1]
-        used = needed | {name for operator in kept for name in operator.output_arg_names}
+        entries = [targets] if isinstance(targets, (Variable, str)) else targets
+        names = [entry if isinstance(entry, str) else entry.name for entry in entries]
+        for name in names:
+            if name not in block.vars:
+                known = alternatives(name, block.vars)
+                raise VariableNotFoundError(f"prune: target {name!r} expected in the Program; it has {known}")
+        block.ops = needed_for(names, block.ops)
+        used = {name for op in block.ops for name in (*op.needed_arg_names, *op.output_arg_names)}
+        used.update(names)
         block.vars = {name: variable for name, variable in block.vars.items() if name in used}
         return made
 
@@ -104,9 +119,34 @@ class Program:
         return f"<program {self.number}: {len(block.vars)} variables, {len(block.ops)} operators>"
 
 
+def needed_for(names: Sequence[str], operators: Sequence[Operator]) -> list[Operator]:
+    """Returns the operators that the values of some variables depend on, in order."""
+    needed = set(names)
+    kept: list[Operator] = []
+    for operator in reversed(operators):
+        if not needed.isdisjoint(operator.output_arg_names):
+            kept.append(operator)
+            needed.update(operator.needed_arg_names)
+    return kept[::-1]
+
+
+def _forward_only(block: Block) -> list[Operator]:
+    """Returns the operators of the forward, without those that read what the others make."""
+    kept: list[Operator] = []
+    gone: set[str] = set()
+    for operator in block.ops:
+        made = [name for name in operator.output_arg_names if not block.vars[name].persistable]
+        if operator.role == FORWARD and gone.isdisjoint(operator.needed_arg_names):
+            kept.append(operator)
+            gone.difference_update(made)
+        else:
+            gone.update(made)
+    return kept
+
+
 def _copied(block: Block, program: Program, for_test: bool) -> Block:
     made = Block(program, block.idx, block.parent_idx)
-    kept = [operator for operator in block.ops if not for_test or operator.role == FORWARD]
+    kept = _forward_only(block) if for_test else block.ops
     used = {name for operator in kept for name in (*operator.input_arg_names, *operator.output_arg_names)}
     for name, variable in block.vars.items():
         if for_test and name not in used and not variable.is_data and not isinstance(variable, Parameter):
@@ -118,6 +158,7 @@ def _copied(block: Block, program: Program, for_test: bool) -> Block:
         twin_op = copy.copy(operator)
         twin_op.inputs = {slot: list(names) for slot, names in operator.inputs.items()}
         twin_op.outputs = {slot: list(names) for slot, names in operator.outputs.items()}
+        twin_op.of = {slot: list(names) for slot, names in operator.of.items()}
         twin_op.attrs = dict(operator.attrs)
         if for_test and "is_test" in twin_op.attrs:
             twin_op.attrs["is_test"] = True

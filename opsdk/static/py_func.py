@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, ProgramError
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec
@@ -15,6 +17,7 @@ from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op
 from opsdk.define.opdef import GradRule, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.static.block import Block
 from opsdk.static.operator import FORWARD, PY_FUNC
 from opsdk.static.recording import connect, stops
 from opsdk.static.variable import Variable
@@ -51,13 +54,15 @@ def py_func(
             none.
         backward_func: takes the inputs, the outputs and the cotangents of the outputs, in this order, less what is
             skipped; returns one gradient per input, None for one that needs none.
-        skip_vars_in_backward_input: inputs and outputs that `backward_func` does not take.
+        skip_vars_in_backward_input: inputs and outputs that `backward_func` does not take; it always takes the
+            cotangents, zeros for an output that nothing used.
 
     Returns:
         `out`, the same object. Differentiable if there is a backward_func, once.
 
     Raises:
-        ProgramError: an argument is not a Variable or not callable, or a variable to skip is neither input nor output.
+        ProgramError: an argument is not a Variable or not callable, the variables are of several Programs, an output
+            is data or given twice, or a variable to skip is neither input nor output.
         ArityError: a function does not take as many arguments as it will get.
     """
     inputs, outputs = _listed(x, "x"), _listed(out, "out")
@@ -72,14 +77,15 @@ def py_func(
             raise ProgramError(
                 f"py_func: skip_vars_in_backward_input expected inputs or outputs, {variable.name!r} is neither"
             )
+    block = (inputs or outputs)[0].block
+    _check_variables(block, inputs, outputs)
     check_arity(func, len(inputs), "func")
     opdef = _definition(func, inputs, outputs)
     if backward_func is not None:
         rule = _rule(opdef, backward_func, inputs, outputs, skipped)
         opdef = _with_rule(opdef, rule)
-    block = (inputs or outputs)[0].block.program.current_block()
     for variable, stop in zip(outputs, stops(opdef, inputs), strict=True):
-        variable.mark_stop(stop or variable.is_cut)
+        variable.mark_stop(stop or variable.is_cut or not is_differentiable(variable.dtype))
     connect(block, opdef, inputs, outputs, {}, FORWARD)
     return out
 
@@ -92,20 +98,39 @@ def _listed(value: Any, role: str) -> list[Variable]:
     return entries
 
 
+def _check_variables(block: Block, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+    for variable in (*inputs, *outputs):
+        if block.vars.get(variable.name) is not variable:
+            raise ProgramError(
+                f"py_func: expected variables of one Program, {(*inputs, *outputs)[0].name!r} and {variable.name!r} "
+                "belong to two"
+            )
+    for position, variable in enumerate(outputs):
+        if variable.is_data or variable.value is not None:
+            kind = "data" if variable.is_data else "a constant"
+            raise ProgramError(f"py_func: out expected variables to write to, {variable.name!r} is {kind}")
+        if any(variable is other for other in outputs[:position]):
+            raise ProgramError(f"py_func: out expected each variable once, got {variable.name!r} twice")
+
+
 def check_arity(function: Function, count: int, role: str) -> None:
     """Checks that a callable can be called with a number of positional arguments.
 
     Raises:
         ArityError: it cannot.
     """
+    name = getattr(function, "__name__", type(function).__name__)
+    if isinstance(function, np.ufunc):  # more arguments than inputs would be buffers to write to
+        if function.nin != count:
+            raise ArityError(f"py_func: {role} {name} expected {count} inputs like the call, it takes {function.nin}")
+        return
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # a NumPy ufunc, say, has no signature to read
+        return  # a class of a C extension, say, has no signature to read
     try:
         signature.bind(*[None] * count)
     except TypeError as error:
-        name = getattr(function, "__name__", type(function).__name__)
         raise ArityError(
             f"py_func: {role} {name}{signature} expected to take {count} argument{'' if count == 1 else 's'}, "
             f"it does not: {error}"
@@ -173,6 +198,3 @@ class _Unknown:
 def _identifier(function: Function) -> str:
     name = getattr(function, "__name__", type(function).__name__)
     return name if name.isidentifier() else "callable"
-
-
-

@@ -15,6 +15,7 @@ from opsdk.core.suggest import alternatives
 from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl, OutputDecl
 from opsdk.static.operator import FORWARD, OPTIMIZE, Operator
 from opsdk.static.variable import Parameter, Variable
 
@@ -44,8 +45,8 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
             number += len(spec)
         elif spec is None:
             raise ProgramError(
-                f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program needs "
-                "at least the number of dimensions, with None for sizes that only a run can tell"
+                f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program "
+                "needs at least the number of dimensions, with None for sizes that only a run can tell"
             )
         else:
             outputs.append(_made(block, f"{prefix}.tmp_{number}", spec, stop[position]))
@@ -60,24 +61,37 @@ def append_explicit(
     """Appends a call whose output Variables exist already.
 
     Raises:
-        ProgramError: an input or output is missing or unknown, or does not agree with what the op gives.
+        ArityError: an input that is not optional is missing.
+        ProgramError: a slot or attribute is unknown, an output is missing, or does not agree with what the op gives.
         VariableNotFoundError: a Variable is not in the block.
     """
     schema = opdef.schema
     given = _slots(block, opdef, "input", schema.input_names, inputs)
-    values = [_of_kind(decl.kind, given.get(decl.name, [])) for decl in schema.inputs]
+    values = [_of_kind(opdef, decl, given.get(decl.name, [])) for decl in schema.inputs]
+    for name in attrs:
+        if name not in schema.attr_names:
+            known = alternatives(name, schema.attr_names)
+            raise ProgramError(f"{opdef.subject}: no attribute is called {name!r}; there are {known}")
     complete = complete_attrs(opdef, attrs)
     check_inputs(opdef, values)
     inferred = infer(opdef, values, complete)
     made = _slots(block, opdef, "output", schema.output_names, outputs)
     results: list[Any] = []
-    for decl, spec in zip(schema.outputs, inferred, strict=True):
+    for position, (decl, spec) in enumerate(zip(schema.outputs, inferred, strict=True)):
         variables = made.get(decl.name, [])
+        if decl.mutated:
+            results.append(_handed_on(opdef, decl.name, values[schema.mutated_source(position)], variables))
+            continue
         if not variables:
             raise ProgramError(f"{opdef.subject}: output {decl.name!r} expected a variable, got none")
-        for variable, want in zip(variables, spec if isinstance(spec, list) else [spec], strict=False):
+        wanted = spec if isinstance(spec, list) else [spec] * len(variables)
+        if len(wanted) != len(variables):
+            raise ProgramError(
+                f"{opdef.subject}: output {decl.name!r} expected {len(wanted)} variables, got {len(variables)}"
+            )
+        for variable, want in zip(variables, wanted, strict=True):
             _check_spec(opdef, decl.name, variable, want)
-        results.append(_of_kind(decl.kind, variables))
+        results.append(_of_kind(opdef, decl, variables))
     for value, stop in zip(results, stops(opdef, values), strict=True):
         for variable in value if isinstance(value, list) else [value]:
             if not variable.persistable:
@@ -114,7 +128,8 @@ def connect(
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
     """Returns the specs of the outputs for input Variables."""
     specs = [
-        None if value is None else [v.spec for v in value] if isinstance(value, list) else value.spec for value in inputs
+        [variable.spec for variable in value] if isinstance(value, list) else None if value is None else value.spec
+        for value in inputs
     ]
     return opdef.infer(opdef.schema, specs, attrs)
 
@@ -149,20 +164,33 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _made(block: Block, name: str, spec: TensorSpec, stop: bool) -> Variable:
-    variable = Variable(block, name, spec.shape, spec.dtype, stop_gradient=stop or not is_differentiable(spec.dtype))
-    return block.add(variable)
+    stop = stop or not is_differentiable(spec.dtype)
+    return block.add(Variable(block, block.free_name(name), spec.shape, spec.dtype, stop_gradient=stop))
 
 
 def _names(value: Any) -> list[str]:
+    """Returns the names of a slot: none for what is absent, empty ones for outputs that nobody wants of a list."""
     if value is None:
         return []
-    return [variable.name for variable in value] if isinstance(value, list) else [value.name]
+    return ["" if v is None else v.name for v in value] if isinstance(value, list) else [value.name]
 
 
-def _of_kind(kind: str, variables: list[Variable]) -> Any:
-    if kind == "list":
+def _of_kind(opdef: OpDef, decl: InputDecl | OutputDecl, variables: list[Variable]) -> Any:
+    if decl.kind == "list":
         return variables
+    if len(variables) > 1:
+        raise ProgramError(f"{opdef.subject}: {decl.name!r} expected one variable, got {len(variables)}")
     return variables[0] if variables else None
+
+
+def _handed_on(opdef: OpDef, output: str, source: Variable, variables: list[Variable]) -> Variable:
+    """Returns the variable that an op changes in place; naming it among the outputs too is allowed."""
+    if variables and (len(variables) > 1 or variables[0] is not source):
+        names = ", ".join(repr(variable.name) for variable in variables)
+        raise ProgramError(
+            f"{opdef.subject}: output {output!r} expected {source.name!r}, which the op changes in place, got {names}"
+        )
+    return source
 
 
 def _slots(
@@ -173,7 +201,7 @@ def _slots(
     for slot, value in given.items():
         if slot.lower() not in lowered:
             raise ProgramError(f"{opdef.subject}: no {role} is called {slot!r}; there are {alternatives(slot, known)}")
-        entries = value if isinstance(value, (list, tuple)) else [value]
+        entries = [] if value is None else value if isinstance(value, (list, tuple)) else [value]
         slots[lowered[slot.lower()]] = [_variable(block, opdef, entry) for entry in entries]
     return slots
 

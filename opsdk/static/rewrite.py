@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkError
-from opsdk.ops.shape import assign
+from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkError, ReturnError
+from opsdk.ops.shape import assign, cast
 from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.block import Block
+from opsdk.static.frontend import body_outputs
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.recording import connect
 from opsdk.static.variable import Variable
@@ -32,19 +33,23 @@ def missing(operator: Operator) -> OpsdkError:
     """Returns the error of an operator that has no derivative."""
     opdef = operator.opdef
     name = opdef.schema.name
+    is_py_func = opdef.schema.namespace == PY_FUNC
     if opdef.gradient_of is not None:
+        orders = "(order 2, any NumPy), or a composite backward with opsdk ops only (any order)"
         return DerivativeOrderError(
             f"{opdef.subject}: a derivative of it was asked for, but it is NumPy code that opsdk cannot see into; "
-            "give it a backward",
+            + ("register an op in place of the py_func" if is_py_func else "give it a backward"),
             at=str(operator.origin),
             defined=str(opdef.origin),
-            help=f"@{name}.backward (order 2, any NumPy), or a composite backward with opsdk ops only (any order)",
+            help=f"@{'opsdk.op, then @op.' if is_py_func else f'{name}.'}backward {orders}",
         )
-    remedy = "pass backward_func to py_func" if opdef.schema.namespace == PY_FUNC else f"write @{name}.backward"
     wanted = opdef.schema.inputs[opdef.differentiable_inputs()[0]].name
+    if is_py_func:
+        remedy = "pass backward_func to py_func, or stop the gradient of its outputs"
+    else:
+        remedy = f'write @{name}.backward or declare nondifferentiable=("{wanted}",)'
     return GradientMissingError(
-        f"{opdef.subject}: no backward, and {wanted} needs a gradient; {remedy} "
-        f'or declare nondifferentiable=("{wanted}",)',
+        f"{opdef.subject}: no backward, and {wanted} needs a gradient; {remedy}",
         at=str(operator.origin),
         defined=str(opdef.origin),
     )
@@ -60,8 +65,15 @@ def _hides_a_sum(block: Block, operator: Operator) -> bool:
 def _same_shape(block: Block, operator: Operator, like: str) -> bool:
     """Whether a variable surely has the shape of the cotangents, so that there is nothing to sum."""
     shape = block.vars[like].spec.shape
-    cotangents = [block.vars[name].spec.shape for name in operator.input_arg_names if "@GRAD" in name]
-    return None not in shape and all(shape == other for other in cotangents)
+    return None not in shape and all(shape == variable.spec.shape for variable in _cotangents(block, operator))
+
+
+def _cotangents(block: Block, operator: Operator) -> list[Variable]:
+    """Returns the cotangents that enter a gradient op."""
+    assert operator.forward is not None
+    assert operator.forward.grad is not None
+    slots = zip(operator.forward.grad.sources, operator.inputs.values(), strict=True)
+    return [block.vars[name] for source, names in slots if source.kind == "cotangent" for name in names if name]
 
 
 def _expand(block: Block, operator: Operator) -> list[Operator]:
@@ -71,15 +83,11 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     block.ops = block.ops[:at]
     values = _inputs(block, operator)
     opdef = operator.opdef
-    if opdef.is_composite:
-        assert opdef.body is not None
-        attrs = operator.attrs
-        made = opdef.body(*values, **attrs)
-        results = list(made) if isinstance(made, tuple) else [made]
-    else:
-        results = _again(block, operator, values)
+    results = body_outputs(opdef, values, operator.attrs) if opdef.is_composite else _again(block, operator, values)
     for result, names in zip(results, operator.outputs.values(), strict=True):
-        for value, name in zip(result if isinstance(result, list) else [result], names, strict=True):
+        for value, name in zip(result if isinstance(result, list) else [result], names or [""], strict=True):
+            if name and value is None:
+                raise _nothing_returned(operator, name)
             if name:
                 _deliver(block, value, block.vars[name], operator)
     added = block.ops[at:]
@@ -88,6 +96,14 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     block.ops = [*block.ops, *tail]
     block.program.touch()
     return added
+
+
+def _nothing_returned(operator: Operator, name: str) -> ReturnError:
+    return ReturnError(
+        f"{operator.opdef.subject}: expected a gradient for {operator.like[name]!r}, its body returned None there; "
+        "return zeros, or declare the input disconnected",
+        at=str(operator.opdef.origin),
+    )
 
 
 def _inputs(block: Block, operator: Operator) -> list[Any]:
@@ -100,25 +116,28 @@ def _inputs(block: Block, operator: Operator) -> list[Any]:
 
 def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     """Appends an opaque gradient op once more, with outputs of the cotangent's shape, from before the hidden sum."""
-    results: list[Any] = []
-    cotangent = next(block.vars[name] for name in operator.input_arg_names if "@GRAD" in name)
-    for names in operator.outputs.values():
-        name = names[0] if names else ""
+    cotangent = _cotangents(block, operator)[0]
+
+    def wide(name: str) -> Variable | None:
         if not name:
-            results.append(None)
-            continue
-        wide = block.create_var(block.free_name(f"{name}@WIDE"), cotangent.spec.shape, block.vars[name].dtype)
-        results.append(wide)
+            return None
+        return block.create_var(block.free_name(f"{name}@WIDE"), cotangent.spec.shape, block.vars[name].dtype)
+
+    results: list[Any] = []
+    for decl, names in zip(operator.opdef.schema.outputs, operator.outputs.values(), strict=True):
+        made = [wide(name) for name in names]
+        results.append(made if decl.kind == "list" else made[0] if made else None)
     new = connect(block, operator.opdef, values, results, dict(operator.attrs), operator.role)
-    new.outputs = {
-        slot: ["" if value is None else value.name]
-        for slot, value in zip(operator.outputs, results, strict=True)
-    }
+    for slot, names in operator.outputs.items():
+        new.outputs[slot] = new.outputs[slot] or [""] * len(names)
+        new.of[slot] = [cotangent.name] * len(names)
     return results
 
 
 def _deliver(block: Block, value: Variable, target: Variable, operator: Operator) -> None:
-    """Connects what a body returned to the variable that the operator gave: summed where it was broadcast, else as is."""
+    """Connects what a body returned to the variable that the operator gave, summed where that was broadcast."""
+    if value.dtype != target.dtype:  # a promotion, undone where the shapes are
+        value = cast(value, dtype=target.dtype)
     like = operator.like.get(target.name)
     rule = operator.forward.grad if operator.forward is not None else None
     if like is not None and rule is not None and rule.reduces and not _same_shape(block, operator, like):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import ProgramError, ShapeError
 from opsdk.core.place import Place
 
@@ -23,10 +24,16 @@ class ScopeTensor:
     def set(self, array: Any, place: Place | None = None) -> None:
         """Copies an array (any that NumPy can read) in; a value of another shape is refused.
 
+        Args:
+            array: the elements; they take the dtype of the value that is there already.
+            place: accepted for programs written for Paddle; host memory is all there is.
+
         Raises:
             ShapeError: the variable has a value of another shape.
+            DTypeError: the elements are not numbers.
         """
         value = np.array(array)
+        as_dtype(value.dtype, f"scope variable {self._name!r}")
         held = self._scope.values.get(self._name)
         if held is not None and held.shape != value.shape:
             raise ShapeError(f"scope variable {self._name!r}: expected shape {held.shape}, got {value.shape}")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.backends import arrays
 from opsdk.backends.conform import check_count, conform
-from opsdk.core.errors import NotInitializedError, ProgramError
+from opsdk.backends.plan import make_plan
+from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
 from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
-from opsdk.static.operator import Operator
+from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
+from opsdk.static.variable import Variable
 
 
 # Any, in this file: the entries of a run, one array per slot, None where it is not there yet.
@@ -23,59 +26,128 @@ class Compiled:
     Attributes:
         slots: by name of a variable its number.
         steps: what to do, in order.
-        persistable: names that live in the Scope, and must be there before they are read.
-        reads: persistable names that are read before they are written.
+        constants: by slot the arrays that are there before the first step.
+        persistable: names that live in the Scope.
+        reads: by persistable name that is read before it is written, the spec that its value must have.
         feeds: data that the steps read.
+        changed_feeds: data that the steps change in place; they get copies, since feeds belong to the user.
     """
 
     def __init__(self, program: Program, operators: Sequence[Operator]) -> None:
         block = program.global_block()
         self.slots = {name: number for number, name in enumerate(block.vars)}
-        self.constants = [(self.slots[n], v.value) for n, v in block.vars.items() if v.value is not None]
-        self.steps = [Step(operator, self.slots, block.vars) for operator in operators]
-        used = {name for operator in operators for name in (*operator.input_arg_names, *operator.output_arg_names)}
+        memory = SharedMemory(operators)
+        self.constants = [
+            (self.slots[name], variable.value, memory.is_changed(name))
+            for name, variable in block.vars.items()
+            if variable.value is not None
+        ]
+        self.steps = [Step(operator, self.slots, block.vars, memory) for operator in operators]
+        if program.random_seed:
+            seeds = np.random.SeedSequence(program.random_seed).generate_state(len(operators) or 1)
+            for step, seed in zip(self.steps, seeds, strict=False):
+                step.reseed(int(seed))
+        used = {name for operator in operators for name in (*operator.needed_arg_names, *operator.output_arg_names)}
         self.persistable = [name for name, v in block.vars.items() if v.persistable and name in used]
         written: set[str] = set()
-        self.reads: list[str] = []
+        self.reads: dict[str, TensorSpec] = {}
         self.feeds: list[str] = []
         for operator in operators:
-            for name in operator.input_arg_names:
-                variable = block.vars[name]
-                if variable.is_data and name not in self.feeds:
-                    self.feeds.append(name)
-                elif variable.persistable and name not in written and name not in self.reads:
-                    self.reads.append(name)
-                elif not (variable.persistable or variable.is_data or variable.value is not None or name in written):
-                    raise ProgramError(
-                        f"variable {name!r}: {operator.type!r} reads it, expected an operator before that writes it, "
-                        "there is none"
-                    )
+            for name in operator.needed_arg_names:
+                if name not in written:
+                    self._note_read(name, block.vars[name], operator)
             written.update(operator.output_arg_names)
+        self.changed_feeds = [name for name in self.feeds if memory.is_changed(name)]
+
+    def _note_read(self, name: str, variable: Variable, operator: Operator) -> None:
+        """Notes where a value that no step before makes comes from.
+
+        Raises:
+            ProgramError: from nowhere.
+        """
+        if variable.is_data:
+            if name not in self.feeds:
+                self.feeds.append(name)
+        elif variable.persistable:
+            self.reads[name] = variable.spec
+        elif variable.value is None:
+            raise ProgramError(
+                f"variable {name!r}: {operator.type!r} reads it, expected an operator before that writes it, "
+                "there is none"
+            )
+
+
+class SharedMemory:
+    """Which variables are changed in place, and which may share memory with one that is."""
+
+    def __init__(self, operators: Sequence[Operator]) -> None:
+        self._changed: set[str] = set()
+        self._group: dict[str, set[str]] = {}
+        for operator in operators:
+            schema = operator.opdef.schema
+            slots = list(operator.inputs.values())
+            self._changed.update(name for i in schema.mutated_inputs for name in slots[i])
+            for position, names in enumerate(operator.outputs.values()):
+                if not schema.outputs[position].mutated:
+                    sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
+                    self._join([name for name in (*names, *sources) if name] if sources else [])
+
+    def _join(self, names: Sequence[str]) -> None:
+        joined = {name for known in names for name in self._group.get(known, {known})}
+        for name in joined:
+            self._group[name] = joined
+
+    def is_changed(self, name: str) -> bool:
+        """Whether an operator changes this variable in place."""
+        return name in self._changed
+
+    def is_exposed(self, name: str) -> bool:
+        """Whether this variable would share memory with one that is changed in place."""
+        return not self._changed.isdisjoint(self._group.get(name, ()))
 
 
 class Step:
-    """One operator, bound to slots."""
+    """One operator, bound to slots.
 
-    __slots__ = ("attrs", "inputs", "like", "opdef", "operator", "outputs", "specs")
+    Callables given to `py_func` are checked in full at every run: they were never declared anything, and may do as
+    they like each time.
+    """
 
-    def __init__(self, operator: Operator, slots: dict[str, int], variables: dict[str, Any]) -> None:
+    __slots__ = ("attrs", "copied", "inputs", "is_checked", "like", "opdef", "operator", "outputs")
+
+    def __init__(
+        self,
+        operator: Operator,
+        slots: dict[str, int],
+        variables: Mapping[str, Variable],
+        memory: SharedMemory,
+    ) -> None:
         schema = operator.opdef.schema
         self.operator = operator
         self.opdef = operator.opdef
+        self.is_checked = schema.namespace == PY_FUNC
         self.attrs = operator.attrs
-        self.inputs = [
-            [slots[n] for n in names] if decl.kind == "list" else slots[names[0]] if names else None
-            for decl, names in zip(schema.inputs, operator.inputs.values(), strict=True)
+        self.inputs: list[Any] = [
+            _slots(slots, names, decl.kind) for decl, names in zip(schema.inputs, operator.inputs.values(), strict=True)
         ]
-        self.outputs = [
-            [slots[n] if n else None for n in names]
-            if decl.kind == "list"
-            else (slots[names[0]] if names and names[0] else None)
+        self.outputs: list[Any] = [
+            _slots(slots, names, decl.kind)
             for decl, names in zip(schema.outputs, operator.outputs.values(), strict=True)
             if not decl.mutated
         ]
-        self.specs = {slots[name]: variables[name].spec for name in operator.output_arg_names}
+        fresh = [
+            name
+            for decl, names in zip(schema.outputs, operator.outputs.values(), strict=True)
+            if not decl.mutated
+            for name in filter(None, names)
+        ]
+        self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
+
+    def reseed(self, seed: int) -> None:
+        """Gives an op that draws random numbers another seed than the one it was appended with."""
+        if "seed" in self.attrs:
+            self.attrs = {**self.attrs, "seed": seed}
 
     def run(self, values: list[Any]) -> None:
         """Runs the call: reads and writes `values`."""
@@ -83,10 +155,17 @@ class Step:
             [values[i] for i in slot] if slot.__class__ is list else None if slot is None else values[slot]
             for slot in self.inputs
         ]
-        made = arrays.run(self.opdef, inputs, self.attrs)
-        results = (made,) if len(self.outputs) == 1 else made
-        if self.operator.forward is not None:
-            results = self._conformed(results, values)
+        try:
+            if self.is_checked:
+                made = make_plan(self.opdef, inputs, self.attrs).run_checked(inputs, self.attrs)
+            else:
+                made = arrays.run(self.opdef, inputs, self.attrs)
+            results = (made,) if len(self.outputs) == 1 else made
+            if self.operator.forward is not None:
+                results = self._conformed(results, values)
+        except Exception as error:
+            attach_note(error, f"  at       {self.operator.origin}, where the Program got its {self.operator.type!r}")
+            raise
         for slot, value in zip(self.outputs, results, strict=True):
             if slot.__class__ is list:
                 for i, item in zip(slot, value, strict=True):
@@ -94,6 +173,8 @@ class Step:
                         values[i] = item
             elif slot is not None:
                 values[slot] = value
+        for i in self.copied:
+            values[i] = values[i].copy()
 
     def _conformed(self, results: Sequence[Any], values: list[Any]) -> list[Any]:
         """Returns gradients held to the shapes of the forward's inputs, which are known now."""
@@ -104,35 +185,46 @@ class Step:
         conformed: list[Any] = []
         for position, slot, value in zip(rule.wrt, self.outputs, results, strict=True):
             if slot.__class__ is not list:
-                conformed.append(None if slot is None else self._one(position, slot, value, values))
+                conformed.append(None if slot is None else self._one(forward, rule, position, slot, value, values))
                 continue
-            check_count(forward, position, len(slot), value)
+            items = [None] * len(slot) if value is None else value  # None: declared disconnected
+            check_count(forward, position, len(slot), items)
             conformed.append(
-                [None if i is None else self._one(position, i, item, values) for i, item in zip(slot, value, strict=True)]
+                [
+                    None if i is None else self._one(forward, rule, position, i, item, values)
+                    for i, item in zip(slot, items, strict=True)
+                ]
             )
         return conformed
 
-    def _one(self, position: int, slot: int, value: Any, values: list[Any]) -> Any:
-        forward = self.operator.forward
-        assert forward is not None
-        assert forward.grad is not None
-        if slot not in self.like:  # a gradient of before a sum that another step makes
-            return value
+    def _one(self, forward: OpDef, rule: GradRule, position: int, slot: int, value: Any, values: list[Any]) -> Any:
         like = values[self.like[slot]]
-        return conform(forward, forward.grad, position, value, like.shape, like.dtype, sum_to)
+        return conform(forward, rule, position, value, like.shape, like.dtype, sum_to)
+
+
+def _slots(slots: dict[str, int], names: Sequence[str], kind: str) -> Any:
+    numbers = [slots[name] if name else None for name in names]
+    return numbers if kind == "list" else numbers[0] if numbers else None
 
 
 def check_ready(compiled: Compiled, scope_values: dict[str, np.ndarray | None]) -> None:
-    """Checks that every persistable value that is read has one.
+    """Checks that every persistable value that is read is there, and is what the Program was built for.
 
     Raises:
-        NotInitializedError: one has none.
+        NotInitializedError: one has no value.
+        ProgramError: one has another shape or dtype.
     """
-    for name in compiled.reads:
-        if scope_values.get(name) is None:
+    for name, spec in compiled.reads.items():
+        value = scope_values.get(name)
+        if value is None:
             raise NotInitializedError(
                 f"variable {name!r}: expected a value in the Scope, it has none; run the startup program first: "
                 "exe.run(startup_program)"
+            )
+        if value.dtype != spec.dtype or not spec.admits(value.shape):
+            raise ProgramError(
+                f"variable {name!r}: expected {spec.dtype} {shape_text(spec.shape)}, the Scope holds {value.dtype} "
+                f"{value.shape}; another Program uses the same name there, run each in a Scope of its own"
             )
 
 

@@ -10,11 +10,15 @@ from opsdk.static.variable import Variable
 
 
 class Contributions:
-    """Gradients by the variable that they are of; several are summed in the order in which they came."""
+    """Gradients by the variable that they are of; several are summed in the order in which they came.
+
+    The complete gradient of `x` is called `x@GRAD`, or `x@GRAD_1` … in later passes; its parts are renamed.
+    """
 
     def __init__(self, block: Block) -> None:
         self._block = block
         self._parts: dict[str, list[Variable]] = {}
+        self._own: set[int] = set()  # ids of the variables made here; those that a user gave keep their names
 
     def add(self, variable: Variable, gradient: Variable) -> None:
         """Adds a contribution."""
@@ -25,9 +29,12 @@ class Contributions:
 
         It is marked as a gradient that can be differentiated: that is what second derivatives need.
         """
-        block = self._block
-        name = block.free_name(f"{variable.name}@GRAD")
-        return block.create_var(name, variable.spec.shape, variable.dtype, stop_gradient=False)
+        return self._made(variable, self._block.free_name(f"{variable.name}@GRAD"))
+
+    def _made(self, variable: Variable, name: str) -> Variable:
+        made = self._block.create_var(name, variable.spec.shape, variable.dtype)
+        self._own.add(id(made))
+        return made
 
     def total(self, variable: Variable) -> Variable | None:
         """Returns the complete gradient of a variable, with the sum appended where there are several parts."""
@@ -35,7 +42,12 @@ class Contributions:
         if not parts:
             return None
         if len(parts) > 1:
-            made = self.fresh(variable)
-            connect(self._block, sum_op.opdef, [list(parts)], [made], {}, BACKWARD)
+            block = self._block
+            own = [part for part in parts if id(part) in self._own]
+            name = own[0].name if own else block.free_name(f"{variable.name}@GRAD")
+            for number, part in enumerate(own):
+                block.rename(part, block.free_name(f"{name}@RENAME@{number}"))
+            made = self._made(variable, name)
+            connect(block, sum_op.opdef, [list(parts)], [made], {}, BACKWARD)
             self._parts[variable.name] = [made]
         return self._parts[variable.name][0]

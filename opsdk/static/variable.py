@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class Variable(ValueMethods):
     """One value of a Block. It has no elements until an Executor runs the Program.
 
+    Compared with `==` it gives another Variable, as arrays do; who it is, `is` tells.
+
     Args:
         block: where it lives.
         name: unique in its Program.
@@ -29,6 +31,8 @@ class Variable(ValueMethods):
         is_data: a value that `feed` must give.
         value: the elements of a constant.
     """
+
+    __array_priority__ = 100  # so that `ndarray + variable` asks the variable
 
     def __init__(
         self,
@@ -45,7 +49,7 @@ class Variable(ValueMethods):
         self.block = block
         self.name = name
         self.spec = TensorSpec(shape, dtype)
-        self.persistable = persistable
+        self._persistable = persistable
         self.is_data = is_data
         self.value = value
         self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
@@ -65,6 +69,16 @@ class Variable(ValueMethods):
     def ndim(self) -> int:
         """Number of dimensions."""
         return self.spec.ndim
+
+    @property
+    def persistable(self) -> bool:
+        """Whether the value is kept in the Scope between runs."""
+        return self._persistable
+
+    @persistable.setter
+    def persistable(self, value: bool) -> None:
+        self._persistable = bool(value)
+        self.block.program.touch()
 
     @property
     def stop_gradient(self) -> bool:
@@ -140,8 +154,11 @@ class Parameter(Variable):
     """A persistable Variable that training changes.
 
     Args:
-        trainable: False keeps `minimize` from updating it.
+        block, name, shape, dtype: as for any Variable; all sizes are known.
+        trainable: False keeps `minimize` from updating it; it is the opposite of `stop_gradient`.
         learning_rate: factor on the optimizer's learning rate.
+        regularizer: a weight decay that takes the place of the optimizer's.
+        need_clip: whether gradient clipping counts it.
     """
 
     def __init__(
@@ -154,8 +171,18 @@ class Parameter(Variable):
         trainable: bool = True,
         learning_rate: float = 1.0,
         regularizer: Any = None,  # Any: a weight decay of the optimizer's kinds
+        need_clip: bool = True,
     ) -> None:
         super().__init__(block, name, shape, dtype, persistable=True, stop_gradient=not trainable)
-        self.trainable = trainable
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
+        self.need_clip = need_clip
+
+    @property
+    def trainable(self) -> bool:
+        """Whether `minimize` updates it."""
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self.stop_gradient = not value

@@ -290,3 +290,10 @@ def test_a_composite_backward_can_be_differentiated_again():
     (first,) = opsdk.grad(op(x), x, create_graph=True)
     (second,) = opsdk.grad(first, x)
     assert (first.numpy().tolist(), second.numpy().tolist()) == ([12.0], [12.0])
+
+
+def test_shapes_that_do_not_fit_are_refused_by_the_infer_rule_on_a_later_call_too():
+    opsdk.matmul(np.ones((2, 3)), np.ones((3, 4)))
+    with pytest.raises(ShapeError, match="expected matrices whose inner sizes agree") as caught:
+        opsdk.matmul(np.ones((2, 3)), np.ones((5, 4)))
+    assert isinstance(caught.value.__cause__, ValueError)
