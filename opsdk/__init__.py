@@ -7,7 +7,6 @@ through it. Importing it loads NumPy and nothing else that is heavy.
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from opsdk import autograd
@@ -26,11 +25,11 @@ from opsdk.autograd.creation import (
 )
 from opsdk.autograd.functional import grad
 from opsdk.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from opsdk.autograd.tape import TAPE as _TAPE
+from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtime of tensors
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends import arrays as _arrays
-from opsdk.backends import numba_cpu as _numba_cpu
-from opsdk.backends import pyfunc as _pyfunc
+from opsdk.backends import arrays as _arrays  # noqa: F401 - registers itself
+from opsdk.backends import numba_cpu as _numba_cpu  # noqa: F401 - registers itself
+from opsdk.backends import pyfunc as _pyfunc  # noqa: F401 - registers itself
 from opsdk.core.dtype import (
     bool_,
     complex64,

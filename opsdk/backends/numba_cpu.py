@@ -54,7 +54,9 @@ class NumbaCPU:
         return launch
 
 
-def _direct(opdef: OpDef, kernel: Kernel, function: Any, failures: tuple[type, ...], attrs: tuple[str, ...]) -> Launch:
+def _direct(
+    opdef: OpDef, kernel: Kernel, function: Any, failures: tuple[type[BaseException], ...], attrs: tuple[str, ...]
+) -> Launch:
     def launch(*values: Any, **given: Any) -> Any:
         try:
             return function(*values, *[given[name] for name in attrs])

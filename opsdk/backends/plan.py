@@ -234,7 +234,8 @@ def blame(
     Args:
         plan: what was run.
         error: what came out of the kernel.
-        inputs, attrs: the call, where its shapes were not held to the infer rule before.
+        inputs: those of the call, where they were not held to the infer rule before.
+        attrs: those of the call.
 
     Raises:
         OpsdkError: the infer rule refuses the call; its sentence says more than the kernel's own exception.

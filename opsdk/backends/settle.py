@@ -143,7 +143,7 @@ def shares(left: np.ndarray, right: np.ndarray) -> bool:
     if not np.may_share_memory(left, right):
         return False
     try:
-        return bool(np.shares_memory(left, right, max_work=10_000))
+        return bool(np.shares_memory(left, right, max_work=10_000))  # type: ignore[arg-type]  # any count is right
     except (np.exceptions.TooHardError, ValueError):
         return True
 

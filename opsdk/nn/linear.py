@@ -45,7 +45,9 @@ class Linear(Layer):
             raise AttributeValueError("Linear: weight_attr expected a weight, got False; for no bias, bias_attr=False")
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = self.create_parameter((in_features, out_features), weight_attr)
+        weight = self.create_parameter((in_features, out_features), weight_attr)
+        assert weight is not None  # only False means no parameter
+        self.weight = weight
         self.bias = self.create_parameter((out_features,), bias_attr if bias else False, is_bias=True)
 
     def forward(self, x: Any) -> Any:

@@ -10,6 +10,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -105,7 +106,7 @@ def cli(ctx: click.Context, traceback: bool) -> None:
 @click.option("--strict", is_flag=True, help="An op that cannot be judged counts as a finding.")
 @click.option("--allow-inconclusive", is_flag=True, help="An op that cannot be judged counts as a pass.")
 @click.pass_context
-def check(ctx: click.Context, targets: tuple[str, ...], **options: object) -> None:
+def check(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them
     """Prove ops: TARGET is relu.py, relu.py:relu, module:op, package, namespace::name, name, or a finding's id."""
     from opsdk.ship.check import CheckOptions, run_check
 

@@ -123,8 +123,8 @@ def _compare_second(session: Session, row: str, call: Call) -> None:
     fetches = [v for v in again if v is not None]
     values = iter(Executor().run(program, feed=feed, fetch_list=fetches, scope=Scope()) if fetches else [])
     wanted = [g for g, v in zip(expected, variables, strict=True) if not v.stop_gradient]
-    for name, want, variable in zip([v.name for v in sources], wanted, again, strict=True):
-        got = np.zeros_like(want) if variable is None else next(values)
+    for name, want, derivative in zip([v.name for v in sources], wanted, again, strict=True):
+        got = np.zeros_like(want) if derivative is None else next(values)
         if not np.allclose(got, want, rtol=_CLOSE, atol=_CLOSE, equal_nan=True):
             message = f"{opdef.subject}, gradient of its gradient, {name!r}: a Program differs from the tape"
             session.find(row, f"static2.d{name}", message, call, input=name)

@@ -129,7 +129,7 @@ class VerifyReport:
             attach_note(error, f"  {label:<8} {text}")
         for finding in rest[:4]:
             attach_note(error, f"  also     {finding.message}")
-        notes = error.__notes__
+        notes: list[str] = getattr(error, "__notes__")  # noqa: B009 - Python 3.10 has it because attach_note sets it
         notes.append(notes.pop(0))  # the code, which every error notes first, belongs at the end
         raise error
 

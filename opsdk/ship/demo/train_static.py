@@ -54,7 +54,7 @@ def train(relu: Op, name: str, task: Task, tick: Tick) -> Run:
         executor.run(net.startup)
         names = [parameter.name for parameter in net.main.all_parameters()]
         for parameter, array in zip(names, task.initial, strict=True):
-            scope.find_var(parameter).get_tensor().set(array, place)
+            scope.var(parameter).get_tensor().set(array, place)
         started = time.perf_counter()
         epochs = []
         for epoch in range(len(task.orders)):
@@ -67,5 +67,5 @@ def train(relu: Op, name: str, task: Task, tick: Tick) -> Run:
             epochs.append(Epoch(float(np.mean(losses)), task.accuracy(logits)))
             tick(epoch + 1)
         seconds = time.perf_counter() - started
-        final = tuple(np.array(scope.find_var(parameter).get_tensor()) for parameter in names)
+        final = tuple(np.array(scope.var(parameter).get_tensor()) for parameter in names)
     return Run("static", name, row_that_runs(relu), tuple(epochs), seconds, final)
