@@ -68,7 +68,7 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
     keep(opdef, kind, plan)
     if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:
         carries = call.dtype is not None and is_differentiable(call.dtype)
-        if ((carries and plan.saves_output) or not record) and plan.stops[0] is not record:
+        if ((carries and (plan.saves_output or plan.saves_input)) or not record) and plan.stops[0] is not record:
             lanes = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0].stop_gradient or not is_grad_enabled():
                 lanes[arrays[0].dtype] = _lane(plan)
@@ -88,7 +88,8 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
     """Returns all that a known kind of call on one tensor does, in one function: kernel, tensor, node."""
     call = plan.call
     assert call is not None
-    launch, settled, dtype, plain = call.launch, call.settled, call.dtype, not plan.record
+    launch, one, dtype, plain = call.launch, call.one, call.dtype, not plan.record
+    saves_output = plan.saves_output
     new = object.__new__
 
     def lane(value: Tensor) -> Tensor:
@@ -99,7 +100,7 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
             blame(call, error, (array,))
             raise
         if made.__class__ is not ndarray or made.dtype is not dtype or made.base is not None or made is array:
-            made = settled(made, (array,))[0]
+            made = one(made, (array,))
         if plain:
             return Tensor(made)
         # Both objects are made without their __init__, which costs more than all they hold; see `docs/design.md`.
@@ -111,7 +112,11 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
         out.stop_gradient = False
         node.plan = plan
         node.edges = (value._edge or (value, -1),)
-        node.saved = (made, box, 0)
+        if saves_output:
+            node.saved = (made, box, 0)
+        else:
+            node.saved = (array, value._version, value._version[0])
+            node.outputs = ((made.shape, dtype),)
         node.sequence = next_sequence()
         return out
 

@@ -14,6 +14,7 @@ class TapePlan:
         record: whether a node is made.
         saves: per source of the gradient rule its kind and position.
         gradient: the gradient op's definition, or None.
+        saves_input: whether the first input is all that the backward reads.
         saves_output: whether the one output is all that the backward reads; the commonest case.
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
@@ -30,6 +31,7 @@ class TapePlan:
         "record",
         "rule",
         "saves",
+        "saves_input",
         "saves_output",
         "stops",
         "takes",
@@ -49,5 +51,6 @@ class TapePlan:
         single = len(schema.outputs) == 1 and schema.outputs[0].kind == "tensor"
         self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs
         self.saves_output = self.plain and self.saves == ((False, 0),)
+        self.saves_input = self.plain and self.saves == ((True, 0),)
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
         self.bare = rule is not None and rule.materialize and not rule.attrs and not rule.wants_mask

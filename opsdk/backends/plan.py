@@ -7,6 +7,7 @@ take the short path. In debug mode every call is checked in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -60,6 +61,7 @@ class CallPlan:
         "_dtypes",
         "_given",
         "_zeros",
+        "has_attrs",
         "kernel",
         "launch",
         "loose",
@@ -76,6 +78,9 @@ class CallPlan:
         self.opdef = opdef
         self.kernel = kernel
         self.launch: Launch = language.compile(opdef, kernel)
+        self.has_attrs = bool(attrs)
+        if complete and not attrs:
+            self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults
         self.reads_python = language.reads_python
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
         fresh = opdef.schema.fresh_outputs
@@ -98,7 +103,7 @@ class CallPlan:
     @property
     def is_short(self) -> bool:
         """Whether one new array of the right dtype is all that a call can give, so that it needs no settling."""
-        simple = self.single and not self.opdef.schema.attrs and not FLAGS.debug
+        simple = self.single and not self.has_attrs and not FLAGS.debug
         return simple and (self.dtype is not None or self.loose)
 
     @property
@@ -130,13 +135,9 @@ class CallPlan:
         except Exception as error:
             blame(self, error, inputs, complete)
             raise
-        if self.single:
-            array = np.asarray(raw) if isinstance(raw, np.generic) else raw
-            dtype = self._dtypes[0]
-            is_new = array.__class__ is ndarray and array.base is None and not _is_among(array, inputs)
-            if is_new and (array.dtype is dtype or dtype is None):
-                return array
         try:
+            if self.single:
+                return self.one(raw, inputs)
             outputs = self.settled(raw, inputs)
         except DTypeError:
             if self.loose:
@@ -144,6 +145,15 @@ class CallPlan:
             # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
             outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
         return outputs[0] if self.single else tuple(outputs)
+
+    def one(self, raw: Any, inputs: Sequence[Any]) -> Any:
+        """Returns what a kernel of one output returned, settled; a new array of the right dtype, or a scalar, is."""
+        array = np.asarray(raw) if isinstance(raw, np.generic) else raw
+        dtype = self._dtypes[0]
+        is_new = array.__class__ is ndarray and array.base is None and not _is_among(array, inputs)
+        if is_new and (array.dtype is dtype or dtype is None):
+            return array
+        return self.settled(raw, inputs)[0]
 
     def settled(
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
@@ -184,7 +194,7 @@ class CallPlan:
 
 def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
     """Returns the shortest safe way through a kernel."""
-    launch, settled, dtype = plan.launch, plan.settled, plan.dtype
+    launch, one, dtype = plan.launch, plan.one, plan.dtype
 
     def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         try:
@@ -198,7 +208,7 @@ def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
                     break
             else:
                 return out
-        return settled(out, inputs)[0]
+        return one(out, inputs)
 
     return run
 
@@ -247,7 +257,7 @@ def blame(
     attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
     if inputs is not None and not plan.loose:
         try:
-            infer(opdef, inputs, attrs or {})
+            infer(opdef, inputs, plan._attrs if attrs is None else attrs)
         except OpsdkError as refusal:
             raise refusal from error
 

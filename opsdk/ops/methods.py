@@ -144,10 +144,14 @@ class ValueMethods:
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
         """Returns the sum over axes, all unless given. Differentiable."""
+        if axis is None and not keepdim:
+            return reduction.reduce_sum(self)
         return reduction.reduce_sum(self, axis=as_axes(axis), keepdim=keepdim)
 
     def mean(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
         """Returns the mean over axes, all unless given. Differentiable."""
+        if axis is None and not keepdim:
+            return reduction.reduce_mean(self)
         return reduction.reduce_mean(self, axis=as_axes(axis), keepdim=keepdim)
 
     def max(self, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
