@@ -1,0 +1,59 @@
+"""Cost: how much work an expression is, and what a backward should save rather than compute again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsdk.expr.node import Node, topological
+
+# Rough nanoseconds per element of vectorised float32 code; only their order matters.
+_DEAR = {
+    "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log1p": 10, "log2": 8, "sin": 10, "cos": 10, "tan": 16,
+    "sinh": 12, "cosh": 12, "tanh": 10, "arcsin": 14, "arccos": 14, "arctan": 12, "arctan2": 16, "pow": 24,
+    "sigmoid": 9, "softplus": 18, "div": 2, "reciprocal": 2, "sqrt": 2, "rsqrt": 3, "fmod": 10,
+}  # fmt: skip
+
+
+def cost(roots: Sequence[Node], free: Sequence[Node] = ()) -> int:
+    """Returns the work of computing expressions, with what is in `free` given."""
+    total = 0
+    stack = list(roots)
+    seen = set(free)
+    while stack:
+        node = stack.pop()
+        if node in seen or node.is_leaf:
+            continue
+        seen.add(node)
+        total += _DEAR.get(node.op, 1)
+        stack.extend(node.args)
+    return total
+
+
+def leaves(roots: Sequence[Node], free: Sequence[Node] = ()) -> list[Node]:
+    """Returns the inputs, attributes and given nodes that expressions are computed from, in order of appearance."""
+    given = set(free)
+    found: list[Node] = []
+    stack = list(reversed(roots))
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in given or (node.is_leaf and node.op != "constant"):
+            found.append(node)
+        else:
+            stack.extend(reversed(node.args))
+    return found
+
+
+def substitute(roots: Sequence[Node], given: dict[Node, Node]) -> list[Node]:
+    """Returns expressions with nodes replaced by others."""
+    known: dict[Node, Node] = {}
+    for node in topological(roots):
+        if node in given:
+            known[node] = given[node]
+            continue
+        args = tuple(known[arg] for arg in node.args)
+        known[node] = node if args == node.args else Node(node.op, args, node.payload, node.kind)
+    return [known[root] for root in roots]

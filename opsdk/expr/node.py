@@ -1,0 +1,77 @@
+"""Node: a scalar expression as data, hash-consed, so that equal subexpressions are one object."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakValueDictionary
+
+FLOAT, BOOL = "float", "bool"
+
+_lock = threading.Lock()
+_interned: WeakValueDictionary[tuple[Any, ...], Node] = WeakValueDictionary()
+
+
+class Node:
+    """One operation on scalars. Two nodes of the same operation on the same nodes are the same object.
+
+    Attributes:
+        op: name of a primitive, or `input`, `attr`, `constant`.
+        args: the operands.
+        payload: name of an input or attribute, value of a constant; None elsewhere (Any for that reason).
+        kind: `float`, a number of the dtype that the expression is computed in, or `bool`.
+    """
+
+    __slots__ = ("__weakref__", "args", "kind", "op", "payload")
+    op: str
+    args: tuple[Node, ...]
+    payload: Any
+    kind: str
+
+    def __new__(cls, op: str, args: tuple[Node, ...] = (), payload: Any = None, kind: str = FLOAT) -> Node:
+        """Returns the node, which may exist already."""
+        # repr tells 0.0 from -0.0, and 1.0 from True, which compare equal
+        key = (op, tuple(map(id, args)), repr(payload), kind)
+        with _lock:
+            found = _interned.get(key)
+            if found is None:
+                found = object.__new__(cls)
+                found.op, found.args, found.payload, found.kind = op, args, payload, kind
+                _interned[key] = found
+        return found
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the node is an input, an attribute or a constant."""
+        return not self.args
+
+    def __repr__(self) -> str:
+        if self.op in ("input", "attr"):
+            return str(self.payload)
+        if self.op == "constant":
+            return repr(self.payload)
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+
+def constant(value: float | bool) -> Node:
+    """Returns a constant; it is rounded once, to the dtype that the expression is computed in."""
+    if isinstance(value, bool):
+        return Node("constant", (), value, BOOL)
+    return Node("constant", (), float(value), FLOAT)
+
+
+def topological(roots: Iterable[Node]) -> list[Node]:
+    """Returns every node below the roots once, operands before what uses them."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, is_done = stack.pop()
+        if is_done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(node.args))
+    return order

@@ -1,0 +1,82 @@
+"""Primitives: the operations that expressions are made of, each with its meaning on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from opsdk.expr.node import BOOL, FLOAT
+
+# Takes an array module (NumPy, CuPy, jax.numpy, …) and operands that it understands; Any: that module's arrays.
+Meaning = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One operation.
+
+    Args:
+        name: what nodes and vmath call it.
+        arity: number of operands.
+        meaning: the value on arrays, computed with a module given first.
+        takes, gives: kinds of operands and result.
+    """
+
+    name: str
+    arity: int
+    meaning: Meaning
+    takes: tuple[str, ...]
+    gives: str = FLOAT
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+def primitive(name: str, meaning: Meaning, takes: str = "f", gives: str = "f") -> None:
+    """Adds a primitive; kinds are written one letter each, `f` or `b`."""
+    kinds = {"f": FLOAT, "b": BOOL}
+    PRIMITIVES[name] = Primitive(name, len(takes), meaning, tuple(kinds[k] for k in takes), kinds[gives])
+
+
+for _name, _ufunc in (
+    ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("pow", "power"),
+    ("minimum", "minimum"), ("maximum", "maximum"), ("arctan2", "arctan2"), ("fmod", "fmod"),
+):  # fmt: skip
+    primitive(_name, lambda xp, a, b, ufunc=_ufunc: getattr(xp, ufunc)(a, b), "ff")
+
+for _name in (
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+    "arcsin", "arccos", "arctan", "abs", "sign", "floor", "ceil", "square",
+):  # fmt: skip
+    primitive(_name, lambda xp, a, ufunc=_name: getattr(xp, ufunc)(a))
+
+primitive("neg", lambda xp, a: -a)
+primitive("reciprocal", lambda xp, a: 1 / a)
+primitive("rsqrt", lambda xp, a: 1 / xp.sqrt(a))
+primitive("round", lambda xp, a: xp.round(a))
+
+for _name, _ufunc in (
+    ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"),
+    ("eq", "equal"), ("ne", "not_equal"),
+):  # fmt: skip
+    primitive(_name, lambda xp, a, b, ufunc=_ufunc: getattr(xp, ufunc)(a, b), "ff", "b")
+
+primitive("and", lambda xp, a, b: xp.logical_and(a, b), "bb", "b")
+primitive("or", lambda xp, a, b: xp.logical_or(a, b), "bb", "b")
+primitive("not", lambda xp, a: xp.logical_not(a), "b", "b")
+primitive("isnan", lambda xp, a: xp.isnan(a), "f", "b")
+primitive("where", lambda xp, c, a, b: xp.where(c, a, b), "bff")
+
+
+def _sigmoid(xp: Any, a: Any) -> Any:
+    decay = xp.exp(-xp.abs(a))
+    return xp.where(a >= 0, 1 / (1 + decay), decay / (1 + decay))
+
+
+def _softplus(xp: Any, a: Any) -> Any:
+    return xp.maximum(a, 0) + xp.log1p(xp.exp(-xp.abs(a)))
+
+
+primitive("sigmoid", _sigmoid)
+primitive("softplus", _softplus)

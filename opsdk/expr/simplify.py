@@ -1,0 +1,55 @@
+"""Simplification that changes no bit: identities that hold for every float, NaN and signed zeros included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsdk.expr.node import Node, constant, topological
+
+_ONE, _MINUS_ONE, _ZERO = constant(1.0), constant(-1.0), constant(0.0)
+
+
+def simplify(roots: Sequence[Node]) -> list[Node]:
+    """Returns expressions with the same value for every input, bit by bit but for the sign of a NaN.
+
+    Not done, since they are not exact: `x · 0` (NaN), `x + 0` (−0 becomes 0), reassociation, folding of constants
+    (a float32 kernel rounds each step).
+    """
+    known: dict[Node, Node] = {}
+    for node in topological(roots):
+        args = tuple(known[arg] for arg in node.args)
+        known[node] = _rewritten(node if args == node.args else Node(node.op, args, node.payload, node.kind))
+    return [known[root] for root in roots]
+
+
+def _rewritten(node: Node) -> Node:
+    args = node.args
+    if node.op == "mul":
+        return _product(node, *args)
+    if node.op == "div" and args[1] is _ONE:
+        return args[0]
+    if node.op == "sub" and args[1] is _ZERO:
+        return args[0]
+    if node.op == "neg" and args[0].op == "neg":
+        return args[0].args[0]
+    if node.op == "add" and args[1].op == "neg":
+        return Node("sub", (args[0], args[1].args[0]), None, node.kind)
+    if node.op == "sub" and args[1].op == "neg":
+        return Node("add", (args[0], args[1].args[0]), None, node.kind)
+    if node.op == "where" and args[1] is args[2]:
+        return args[1]
+    if node.op == "pow" and args[1] is constant(2.0):
+        return Node("mul", (args[0], args[0]), None, node.kind)
+    return args[0] if node.op == "pow" and args[1] is _ONE else node
+
+
+def _product(node: Node, left: Node, right: Node) -> Node:
+    if right is _ONE:
+        return left
+    if left is _ONE:
+        return right
+    if right is _MINUS_ONE:
+        return _rewritten(Node("neg", (left,), None, node.kind))
+    if left is _MINUS_ONE:
+        return _rewritten(Node("neg", (right,), None, node.kind))
+    return node

@@ -1,0 +1,158 @@
+"""Symbol: what a scalar function is called with while it is read; arithmetic on it builds nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opsdk.core.errors import TraceError
+from opsdk.core.suggest import alternatives
+from opsdk.expr.node import BOOL, Node, constant
+from opsdk.expr.primitive import PRIMITIVES
+
+
+class Symbol:
+    """A scalar that has no value yet. It can be computed with, and be neither tested nor indexed nor converted."""
+
+    __slots__ = ("node",)
+    __array_ufunc__ = None  # so that NumPy leaves `array * symbol` to us, which refuses it by name
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    # -- what a user's expression may do ------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Symbol:
+        return apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Symbol:
+        return apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Symbol:
+        return apply("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Symbol:
+        return apply("sub", other, self)
+
+    def __mul__(self, other: Any) -> Symbol:
+        return apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Symbol:
+        return apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Symbol:
+        return apply("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return apply("div", other, self)
+
+    def __pow__(self, other: Any) -> Symbol:
+        return apply("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Symbol:
+        return apply("pow", other, self)
+
+    def __mod__(self, other: Any) -> Symbol:
+        raise TraceError("expression: '%' rounds differently in Python and C; write vmath.fmod(x, y)")
+
+    def __neg__(self) -> Symbol:
+        return apply("neg", self)
+
+    def __pos__(self) -> Symbol:
+        return self
+
+    def __abs__(self) -> Symbol:
+        return apply("abs", self)
+
+    def __lt__(self, other: Any) -> Symbol:
+        return apply("lt", self, other)
+
+    def __le__(self, other: Any) -> Symbol:
+        return apply("le", self, other)
+
+    def __gt__(self, other: Any) -> Symbol:
+        return apply("gt", self, other)
+
+    def __ge__(self, other: Any) -> Symbol:
+        return apply("ge", self, other)
+
+    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]
+        return apply("eq", self, other)
+
+    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
+        return apply("ne", self, other)
+
+    def __and__(self, other: Any) -> Symbol:
+        return apply("and", self, other)
+
+    def __or__(self, other: Any) -> Symbol:
+        return apply("or", self, other)
+
+    def __invert__(self) -> Symbol:
+        return apply("not", self)
+
+    __hash__ = object.__hash__
+
+    # -- what it may not ----------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        raise TraceError(
+            "expression: 'if', 'and', 'or' and 'while' need a value, got a symbol while the expression is read; "
+            "write vmath.where(condition, a, b)"
+        )
+
+    def __float__(self) -> float:
+        raise TraceError(
+            "expression: expected operators and vmath functions, got a conversion to a Python number; "
+            "math.exp(x) is vmath.exp(x)"
+        )
+
+    __int__ = __float__
+    __index__ = __float__
+
+    def __iter__(self) -> Any:
+        raise TraceError("expression: expected a scalar, got iteration or unpacking; an expression is one element")
+
+    def __getitem__(self, index: object) -> Any:
+        raise TraceError(f"expression: expected a scalar, got the index {index!r}; an expression is one element")
+
+    def __len__(self) -> int:
+        raise TraceError("expression: expected a scalar, got len(); an expression is one element")
+
+    def __repr__(self) -> str:
+        return f"<symbol {self.node!r}>"
+
+
+def as_node(value: Any, subject: str = "expression") -> Node:
+    """Returns the node of a symbol or a plain number (Any: whatever a user's expression holds).
+
+    Raises:
+        TraceError: the value is neither.
+    """
+    if isinstance(value, Symbol):
+        return value.node
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return constant(value if isinstance(value, bool) else float(value))
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar
+        return as_node(value.item(), subject)
+    raise TraceError(f"{subject}: expected a symbol or a number, got {type(value).__name__}")
+
+
+def apply(name: str, *values: Any) -> Symbol:
+    """Returns a primitive applied to symbols and numbers (Any: whatever a user's expression holds).
+
+    Raises:
+        TraceError: no such primitive, or operands of the wrong number or kind.
+    """
+    known = PRIMITIVES.get(name)
+    if known is None:
+        raise TraceError(f"expression: no primitive is called {name!r}; there are {alternatives(name, PRIMITIVES)}")
+    if len(values) != known.arity:
+        raise TraceError(f"vmath.{name}: expected {known.arity} operands, got {len(values)}")
+    nodes = tuple(as_node(value, f"vmath.{name}") for value in values)
+    for position, (node, kind) in enumerate(zip(nodes, known.takes, strict=True)):
+        if node.kind != kind:
+            wanted = "a condition" if kind == BOOL else "a number"
+            raise TraceError(f"vmath.{name}: operand {position} expected {wanted}, got {node!r}, a {node.kind}")
+    return Symbol(Node(name, nodes, None, known.gives))

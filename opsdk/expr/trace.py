@@ -1,0 +1,82 @@
+"""Tracing: a scalar Python function, called once with symbols, read as expressions."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opsdk.core.errors import TraceError
+from opsdk.expr.node import BOOL, Node
+from opsdk.expr.simplify import simplify
+from opsdk.expr.symbol import Symbol, as_node
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A scalar function as data.
+
+    Args:
+        inputs: names of its inputs, in order.
+        attrs: names of its attributes.
+        outputs: one node per result.
+    """
+
+    inputs: tuple[str, ...]
+    attrs: tuple[str, ...]
+    outputs: tuple[Node, ...]
+
+
+# Any: a user's function of any signature, and whatever it returns.
+def trace(
+    function: Callable[..., Any], inputs: Sequence[str], attrs: Sequence[str], subject: str, outputs: int = 1
+) -> Expression:
+    """Returns what a scalar function computes.
+
+    Args:
+        function: takes one scalar per input by position and attributes by keyword.
+        inputs: their names.
+        attrs: the names of the attributes.
+        subject: who asks, for messages.
+        outputs: how many results it must return.
+
+    Raises:
+        TraceError: the function tests, converts or indexes a symbol, or returns something that is no expression.
+    """
+    symbols = [Symbol(Node("input", (), name)) for name in inputs]
+    named = {name: Symbol(Node("attr", (), name)) for name in attrs}
+    try:
+        returned = function(*symbols, **named)
+    except TraceError as error:
+        raise _located(error, function, subject) from None
+    values = returned if isinstance(returned, tuple) else (returned,)
+    if len(values) != outputs:
+        raise TraceError(f"{subject}: expected {outputs} expression{'s' if outputs > 1 else ''}, got {len(values)}")
+    nodes = [as_node(value, subject) for value in values]
+    for node in nodes:
+        if node.kind == BOOL:
+            raise TraceError(
+                f"{subject}: expected a number, got the condition {node!r}; write vmath.where(it, 1.0, 0.0)"
+            )
+    return Expression(tuple(inputs), tuple(attrs), tuple(simplify(nodes)))
+
+
+def _located(error: TraceError, function: Callable[..., Any], subject: str) -> TraceError:
+    """Returns the error with the user's own line in front of it."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    if not frames:
+        return TraceError(f"{subject}: {error}")
+    frame = frames[-1]
+    text = str(error).partition(": ")[2]
+    return TraceError(
+        f"{subject}, line {frame.lineno}: {text}",
+        at=f"{frame.filename}:{frame.lineno} | {frame.line}",
+        help="attributes are symbols too; control flow belongs into a kernel: @op.kernel('cpu', language='numba')",
+    )
+
+
+def values_of(expression: Expression, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns inputs (Any: arrays) and attributes by name, as `evaluate` takes them."""
+    return {**dict(zip(expression.inputs, inputs, strict=True)), **attrs}

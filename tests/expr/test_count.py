@@ -1,0 +1,27 @@
+from opsdk.expr.count import cost, leaves, substitute
+from opsdk.expr.node import Node
+from opsdk.expr.symbol import Symbol, apply
+
+X, B = Symbol(Node("input", (), "x")), Symbol(Node("attr", (), "b"))
+EXP = apply("exp", X)
+
+
+def test_shared_work_counts_once():
+    assert cost([(EXP * EXP).node]) == cost([EXP.node]) + 1
+
+
+def test_what_is_given_costs_nothing():
+    assert cost([(EXP * 2.0).node], free=[EXP.node]) == 1
+
+
+def test_a_transcendental_function_costs_more_than_arithmetic():
+    assert cost([EXP.node]) > cost([(X * X).node])
+
+
+def test_leaves_are_inputs_attributes_and_what_is_given_but_no_constants():
+    assert leaves([(EXP * B + 1.0).node]) == [X.node, B.node]
+    assert leaves([(EXP * B + 1.0).node], free=[EXP.node]) == [EXP.node, B.node]
+
+
+def test_a_node_is_replaced_wherever_it_is_used():
+    assert substitute([(EXP * EXP + X).node], {EXP.node: B.node}) == [(B * B + X).node]

@@ -1,0 +1,141 @@
+"""Derivative rules: every primitive against mpmath, to the third order."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from opsdk.expr.derivative import RULES, partials, reverse
+from opsdk.expr.evaluate import evaluate
+from opsdk.expr.node import Node, constant
+from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.symbol import Symbol, apply
+
+mpmath.mp.dps = 40
+
+# By name of a primitive: the function in mpmath, and where to look (one point per tuple, away from kinks).
+UNARY = {
+    "exp": (mpmath.exp, (-2.3, 0.4, 3.1)),
+    "exp2": (lambda x: mpmath.mpf(2) ** x, (-2.3, 0.4, 3.1)),
+    "expm1": (mpmath.expm1, (-2.3, 1e-9, 3.1)),
+    "log": (mpmath.log, (0.2, 1.0, 7.3)),
+    "log1p": (mpmath.log1p, (-0.6, 1e-9, 7.3)),
+    "log2": (lambda x: mpmath.log(x, 2), (0.2, 1.0, 7.3)),
+    "sqrt": (mpmath.sqrt, (0.2, 1.0, 7.3)),
+    "rsqrt": (lambda x: 1 / mpmath.sqrt(x), (0.2, 1.0, 7.3)),
+    "sin": (mpmath.sin, (-2.3, 0.4, 3.1)),
+    "cos": (mpmath.cos, (-2.3, 0.4, 3.1)),
+    "tan": (mpmath.tan, (-1.1, 0.4, 1.2)),
+    "sinh": (mpmath.sinh, (-2.3, 0.4, 3.1)),
+    "cosh": (mpmath.cosh, (-2.3, 0.4, 3.1)),
+    "tanh": (mpmath.tanh, (-1.3, 0.4, 2.1)),
+    "arcsin": (mpmath.asin, (-0.7, 0.1, 0.6)),
+    "arccos": (mpmath.acos, (-0.7, 0.1, 0.6)),
+    "arctan": (mpmath.atan, (-2.3, 0.4, 3.1)),
+    "abs": (abs, (-2.3, 0.4, 3.1)),
+    "sign": (mpmath.sign, (-2.3, 0.4, 3.1)),
+    "floor": (mpmath.floor, (-2.3, 0.4, 3.1)),
+    "ceil": (mpmath.ceil, (-2.3, 0.4, 3.1)),
+    "round": (mpmath.nint, (-2.3, 0.4, 3.1)),
+    "square": (lambda x: x * x, (-2.3, 0.4, 3.1)),
+    "neg": (lambda x: -x, (-2.3, 0.4, 3.1)),
+    "reciprocal": (lambda x: 1 / x, (-2.3, 0.4, 3.1)),
+    "sigmoid": (lambda x: 1 / (1 + mpmath.exp(-x)), (-2.3, 0.4, 3.1)),
+    "softplus": (lambda x: mpmath.log(1 + mpmath.exp(x)), (-2.3, 0.4, 3.1)),
+}
+BINARY = {
+    "add": (lambda a, b: a + b, (1.3, 0.4)),
+    "sub": (lambda a, b: a - b, (1.3, 0.4)),
+    "mul": (lambda a, b: a * b, (1.3, -0.4)),
+    "div": (lambda a, b: a / b, (1.3, -0.4)),
+    "pow": (lambda a, b: a**b, (1.3, 2.6)),
+    "minimum": (min, (1.3, 0.4)),
+    "maximum": (max, (1.3, 0.4)),
+    "arctan2": (mpmath.atan2, (1.3, -0.4)),
+    "fmod": (lambda a, b: a - b * mpmath.floor(a / b), (7.3, 2.2)),
+}
+
+
+def derivatives(root, wrt, order):
+    """Returns a node and its derivatives up to an order."""
+    nodes = [root]
+    for _ in range(order):
+        nodes += reverse([nodes[-1]], [constant(1.0)], [wrt])
+    return nodes
+
+
+def test_every_primitive_that_gives_a_number_has_a_rule_and_a_reference_here():
+    numbers = {name for name, primitive in PRIMITIVES.items() if primitive.gives == "float"}
+    assert numbers == set(RULES)
+    assert numbers == {*UNARY, *BINARY, "where"}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_derivatives_of_one_operand_are_right_to_the_third_order(name):
+    function, points = UNARY[name]
+    x = Node("input", (), "x")
+    nodes = derivatives(apply(name, Symbol(x)).node, x, 3)
+    for point in points:
+        computed = evaluate(nodes, {"x": np.array([point])}, np)
+        expected = [float(mpmath.diff(function, mpmath.mpf(point), order)) for order in range(4)]
+        np.testing.assert_allclose([np.ravel(value)[0] for value in computed], expected, rtol=2e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("name", BINARY)
+def test_derivatives_of_two_operands_are_right_to_the_third_order(name, position):
+    function, point = BINARY[name]
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    nodes = derivatives(apply(name, Symbol(a), Symbol(b)).node, (a, b)[position], 3)
+    computed = evaluate(nodes, {"a": np.array([point[0]]), "b": np.array([point[1]])}, np)
+    for order, value in enumerate(computed):
+        orders = (order, 0) if position == 0 else (0, order)
+        expected = float(mpmath.diff(function, tuple(map(mpmath.mpf, point)), orders)) if order else None
+        if order:
+            assert np.ravel(value)[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_a_choice_sends_the_cotangent_to_the_branch_that_was_taken():
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    chosen = apply("where", Symbol(a) > Symbol(b), Symbol(a) * 3.0, Symbol(b) * 5.0).node
+    da, db = reverse([chosen], [constant(1.0)], [a, b])
+    values = {"a": np.array([2.0, 0.0]), "b": np.array([1.0, 1.0])}
+    assert [list(np.broadcast_to(v, 2)) for v in evaluate([da, db], values, np)] == [[3.0, 0.0], [0.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("abs", 0.0), ("sign", 0.0), ("floor", 0.0), ("ceil", 0.0), ("round", 0.0)]
+)
+def test_the_derivative_at_a_kink_or_jump_is_the_stated_one(name, expected):
+    x = Node("input", (), "x")
+    (dx,) = reverse([apply(name, Symbol(x)).node], [constant(1.0)], [x])
+    assert np.ravel(evaluate([dx], {"x": np.array([0.0])}, np)[0])[0] == expected
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_where_two_operands_tie_the_first_takes_the_derivative(name):
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    da, db = reverse([apply(name, Symbol(a), Symbol(b)).node], [constant(1.0)], [a, b])
+    values = evaluate([da, db], {"a": np.array([1.0]), "b": np.array([1.0])}, np)
+    assert [float(np.ravel(value)[0]) for value in values] == [1.0, 0.0]
+
+
+def test_a_condition_has_no_derivative():
+    x = Symbol(Node("input", (), "x"))
+    assert partials((x > 1.0).node) == (None, None)
+
+
+def test_gradients_share_the_nodes_of_the_forward():
+    x = Node("input", (), "x")
+    y = apply("exp", Symbol(x)).node
+    assert reverse([y], [constant(1.0)], [x])[0].args[1] is y
+
+
+def test_contributions_of_several_uses_are_added():
+    x = Node("input", (), "x")
+    (dx,) = reverse([(Symbol(x) * Symbol(x) + Symbol(x)).node], [constant(1.0)], [x])
+    assert evaluate([dx], {"x": np.array([3.0])}, np)[0].tolist() == [7.0]
+
+
+def test_an_input_that_the_output_does_not_depend_on_has_the_derivative_zero():
+    x, z = Node("input", (), "x"), Node("input", (), "z")
+    assert reverse([x], [constant(1.0)], [z]) == [constant(0.0)]

@@ -1,0 +1,63 @@
+import pytest
+
+from opsdk.core.errors import TraceError
+from opsdk.expr.node import Node
+from opsdk.expr.symbol import Symbol, apply
+from opsdk.expr.trace import trace, values_of
+
+
+def swish(x, *, beta):
+    return x * apply("sigmoid", beta * x)
+
+
+def test_a_function_is_read_with_its_inputs_and_attributes_as_symbols():
+    read = trace(swish, ["x"], ["beta"], "op 'swish'")
+    x, beta = Symbol(Node("input", (), "x")), Symbol(Node("attr", (), "beta"))
+    assert read.outputs == ((x * apply("sigmoid", beta * x)).node,)
+    assert (read.inputs, read.attrs) == (("x",), ("beta",))
+
+
+def test_several_results_are_read_in_order():
+    read = trace(lambda a, b: (a + b, a - b), ["a", "b"], [], "op 'f'", outputs=2)
+    assert [node.op for node in read.outputs] == ["add", "sub"]
+
+
+def test_a_branch_on_an_input_names_the_line_and_the_way_out():
+    def leaky(x):
+        if x > 0:
+            return x
+        return 0.1 * x
+
+    line = leaky.__code__.co_firstlineno + 1
+    with pytest.raises(TraceError) as caught:
+        trace(leaky, ["x"], [], "op 'leaky'")
+    assert str(caught.value) == (
+        f"op 'leaky', line {line}: 'if', 'and', 'or' and 'while' need a value, got a symbol while the expression is "
+        "read; write vmath.where(condition, a, b)"
+    )
+    assert any("if x > 0:" in note for note in caught.value.__notes__)
+
+
+def test_a_wrong_number_of_results_is_refused():
+    with pytest.raises(TraceError, match="op 'f': expected 2 expressions, got 1"):
+        trace(lambda x: x, ["x"], [], "op 'f'", outputs=2)
+
+
+def test_a_condition_is_no_result():
+    with pytest.raises(TraceError, match="expected a number, got the condition gt"):
+        trace(lambda x: x > 0, ["x"], [], "op 'f'")
+
+
+def test_something_that_is_no_expression_is_refused():
+    with pytest.raises(TraceError, match="op 'f': expected a symbol or a number, got NoneType"):
+        trace(lambda x: None, ["x"], [], "op 'f'")
+
+
+def test_an_error_of_the_functions_own_comes_out_as_it_is():
+    with pytest.raises(ZeroDivisionError):
+        trace(lambda x: x * (1 / 0), ["x"], [], "op 'f'")
+
+
+def test_values_are_ordered_by_name_for_evaluation():
+    read = trace(swish, ["x"], ["beta"], "op 'swish'")
+    assert values_of(read, [2.0], {"beta": 3.0}) == {"x": 2.0, "beta": 3.0}
