@@ -48,9 +48,7 @@ def append_backward(
         entries = [parameter_list] if isinstance(parameter_list, (Variable, str)) else parameter_list
         named = [block.var(entry) if isinstance(entry, str) else entry for entry in entries]
         wanted = _members(block, named, "append_backward: parameter_list")
-    blocked = names_of(no_grad_set)
-    wanted = [variable for variable in wanted if variable.name not in blocked]
-    found = _Reverse(block, [loss], wanted, blocked).run([None])
+    found = _Reverse(block, [loss], wanted, names_of(no_grad_set)).run([None])
     pairs = [(variable, grad) for variable, grad in zip(wanted, found, strict=True) if grad is not None]
     if not pairs:
         names = ", ".join(variable.name for variable in wanted) or "none at all"

@@ -82,7 +82,7 @@ class Block:
             stop_gradient=stop_gradient,
             is_data=is_data,
         )
-        made.is_cut = stop_gradient and not is_data
+        made.is_cut = stop_gradient
         return self.add(made)
 
     def create_parameter(self, name: str, shape: Sequence[int | None], dtype: DTypeLike, **options: Any) -> Parameter:

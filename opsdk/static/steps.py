@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.backends import arrays
 from opsdk.backends.conform import check_count, conform
-from opsdk.backends.plan import make_plan
+from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.opdef import GradRule, OpDef
@@ -113,7 +113,7 @@ class Step:
     they like each time.
     """
 
-    __slots__ = ("attrs", "copied", "inputs", "is_checked", "like", "opdef", "operator", "outputs")
+    __slots__ = ("attrs", "copied", "inputs", "is_checked", "like", "opdef", "operator", "outputs", "plans")
 
     def __init__(
         self,
@@ -126,6 +126,7 @@ class Step:
         self.operator = operator
         self.opdef = operator.opdef
         self.is_checked = schema.namespace == PY_FUNC
+        self.plans: dict[Any, CallPlan] = {}  # of a py_func, kept here so that they go when the Program goes
         self.attrs = operator.attrs
         self.inputs: list[Any] = [
             _slots(slots, names, decl.kind) for decl, names in zip(schema.inputs, operator.inputs.values(), strict=True)
@@ -156,10 +157,7 @@ class Step:
             for slot in self.inputs
         ]
         try:
-            if self.is_checked:
-                made = make_plan(self.opdef, inputs, self.attrs).run_checked(inputs, self.attrs)
-            else:
-                made = arrays.run(self.opdef, inputs, self.attrs)
+            made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, self.attrs)
             results = (made,) if len(self.outputs) == 1 else made
             if self.operator.forward is not None:
                 results = self._conformed(results, values)
@@ -175,6 +173,13 @@ class Step:
                 values[slot] = value
         for i in self.copied:
             values[i] = values[i].copy()
+
+    def _checked(self, inputs: Sequence[Any]) -> Any:
+        key = arrays.array_key(inputs, self.attrs)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = make_plan(self.opdef, inputs, self.attrs)
+        return plan.run_checked(inputs, self.attrs)
 
     def _conformed(self, results: Sequence[Any], values: list[Any]) -> list[Any]:
         """Returns gradients held to the shapes of the forward's inputs, which are known now."""
