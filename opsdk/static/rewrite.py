@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkError, ReturnError
+from opsdk.core.errors import ArityError, DerivativeOrderError, GradientMissingError, OpsdkError, ReturnError
 from opsdk.ops.shape import assign, cast
 from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.block import Block
@@ -84,8 +84,8 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     values = _inputs(block, operator)
     opdef = operator.opdef
     results = body_outputs(opdef, values, operator.attrs) if opdef.is_composite else _again(block, operator, values)
-    for result, names in zip(results, operator.outputs.values(), strict=True):
-        for value, name in zip(result if isinstance(result, list) else [result], names or [""], strict=True):
+    for result, (slot, names) in zip(results, operator.outputs.items(), strict=True):
+        for value, name in zip(_entries(operator, slot, result), names, strict=True):
             if name and value is None:
                 raise _nothing_returned(operator, name)
             if name:
@@ -96,6 +96,21 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     block.ops = [*block.ops, *tail]
     block.program.touch()
     return added
+
+
+def _entries(operator: Operator, slot: str, result: Any) -> list[Any]:
+    """Returns what a body returned for one output, one entry per variable."""
+    count = len(operator.outputs[slot])
+    if result is None or not count:
+        return [None] * count
+    entries = list(result) if isinstance(result, (list, tuple)) else [result]
+    if len(entries) != count:
+        raise ArityError(
+            f"{operator.opdef.subject}, output {slot!r}: expected its body to return a list of {count}, "
+            f"got {len(entries)}",
+            at=str(operator.opdef.origin),
+        )
+    return entries
 
 
 def _nothing_returned(operator: Operator, name: str) -> ReturnError:

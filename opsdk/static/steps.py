@@ -88,9 +88,8 @@ class SharedMemory:
             slots = list(operator.inputs.values())
             self._changed.update(name for i in schema.mutated_inputs for name in slots[i])
             for position, names in enumerate(operator.outputs.values()):
-                if not schema.outputs[position].mutated:
-                    sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
-                    self._join([name for name in (*names, *sources) if name] if sources else [])
+                sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
+                self._join([name for name in (*names, *sources) if name] if sources else [])
 
     def _join(self, names: Sequence[str]) -> None:
         joined = {name for known in names for name in self._group.get(known, {known})}

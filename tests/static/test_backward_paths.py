@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import ProgramError
+
+Assign = opsdk.nn.initializer.Assign
+
+X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
+B = np.array([0.3, -0.6, 0.9])
+
+
+@pytest.fixture
+def x():
+    return static.data("x", [None, 3], "float64")
+
+
+@pytest.fixture
+def b():
+    return static.create_parameter([3], "float64", name="b", default_initializer=Assign(B))
+
+
+def close(result, expected):
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+
+
+# -- where gradients stop ----------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_interior_variable_cuts(fetch, x):
+    y = opsdk.exp(x)
+    y.stop_gradient = True
+    (grad,) = static.gradients((y * x).sum(), x)
+    close(fetch(grad, x=X), np.exp(X))
+
+
+def test_a_detached_copy_cuts(fetch, x):
+    (grad,) = static.gradients((opsdk.exp(x).detach() * x).sum(), x)
+    close(fetch(grad, x=X), np.exp(X))
+
+
+def test_a_stopped_variable_takes_its_own_gradient_and_passes_none_on(x):
+    y = opsdk.exp(x)
+    y.stop_gradient = True
+    of_x, of_y = static.gradients((y * y).sum(), [x, y])
+    assert (of_x is None, of_y is None) == (True, False)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_no_grad_set_cuts(fetch, x, by_name):
+    y = opsdk.exp(x)
+    (grad,) = static.gradients((y * x).sum(), x, no_grad_set={y.name if by_name else y})
+    close(fetch(grad, x=X), np.exp(X))
+
+
+def test_an_integer_on_the_way_cuts(x):
+    assert static.gradients(x.astype("int64").astype("float64").sum(), x) == [None]
+
+
+def test_a_comparison_on_the_way_cuts(x):
+    assert static.gradients((x > 0.0).astype("float64"), x) == [None]
+
+
+# -- several passes ----------------------------------------------------------------------------------------------------
+
+
+def test_gradients_can_be_asked_for_after_append_backward(fetch, x, b):
+    loss = (x * b * b).sum()
+    ((_, of_b),) = static.append_backward(loss)
+    (of_x,) = static.gradients(loss, x)
+    result = fetch([of_b, of_x], x=X)
+    close(result[0], 2 * B * X.sum(axis=0))
+    close(result[1], np.broadcast_to(B * B, X.shape))
+
+
+def test_a_second_pass_gives_the_same_numbers_under_new_names(fetch, b):
+    loss = (b * b * b).sum()
+    ((_, first),) = static.append_backward(loss)
+    ((_, second),) = static.append_backward(loss)
+    assert (first.name, second.name) == ("b@GRAD", "b@GRAD_1")
+    for result in fetch([first, second]):
+        close(result, 3 * B * B)
+
+
+def test_a_pass_after_the_parameter_was_updated_is_refused(main, state, x, b):
+    loss = (x * b).sum()
+    opsdk.optimizer.SGD(0.1).minimize(loss)
+    before = state(main)
+    with pytest.raises(
+        ProgramError, match="'b' expected unchanged after 'elementwise_mul' used it, it is written again"
+    ):
+        static.append_backward(loss)
+    assert state(main) == before
+
+
+def test_a_variable_that_is_written_twice_is_refused(block, x, b):
+    out = block.create_var("out", [None, 3], "float64")
+    block.append_op("elementwise_mul", {"x": x, "y": b}, {"out": out})
+    loss = out.sum()
+    block.append_op("elementwise_add", {"x": x, "y": b}, {"out": out})
+    with pytest.raises(ProgramError, match="variable 'out' expected unchanged after 'elementwise_mul' used it"):
+        static.append_backward(loss)
+
+
+def test_an_operator_that_overwrites_its_input_is_refused(block, b):
+    y = b * 2.0
+    block.append_op("square", {"x": y}, {"out": y})
+    with pytest.raises(ProgramError, match="expected unchanged after 'scale' used it, it is written again by 'square'"):
+        static.append_backward(y.sum())
+
+
+def test_a_source_that_is_overwritten_is_refused(block, x):
+    y = x * 2.0
+    block.append_op("square", {"x": y}, {"out": y})
+    with pytest.raises(
+        ProgramError, match="expected unchanged after 'square' used it, it is written again by 'square'"
+    ):
+        static.gradients(y.sum(), y)
+
+
+def test_a_change_of_what_the_gradient_does_not_need_is_allowed(block, fetch, x, b):
+    other = block.create_var("other", [None, 3], "float64")
+    for _ in range(2):
+        block.append_op("relu", {"x": x}, {"out": other})
+    ((_, grad),) = static.append_backward((x * b).sum())
+    close(fetch(grad, x=X), X.sum(axis=0))

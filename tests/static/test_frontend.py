@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import ArityError, ProgramError, ReturnError
+from opsdk.define.frontend import owner_of
+
+
+@pytest.fixture
+def x():
+    return static.data("x", [None, 2], "float32")
+
+
+@pytest.fixture
+def weight():
+    return static.create_parameter([2], "float32", default_initializer=opsdk.nn.initializer.Constant(3.0))
+
+
+ROW = np.array([[1.0, 2.0]], np.float32)
+
+
+def test_variables_belong_to_it(x, weight):
+    assert (owner_of(x), owner_of(weight)) == ("Program variables", "Program variables")
+
+
+def test_a_call_goes_to_the_program_of_its_variables_and_not_to_the_default_one(main, x):
+    other = static.Program()
+    with static.program_guard(other):
+        opsdk.relu(x)
+    assert (len(main.global_block().ops), len(other.global_block().ops)) == (1, 0)
+
+
+def test_variables_of_two_programs_are_refused(x):
+    with static.program_guard(static.Program()):
+        y = static.data("y", [None, 2], "float32")
+    with pytest.raises(ProgramError, match="op 'opsdk::elementwise_add': expected variables of one Program, 'x' and"):
+        x + y
+
+
+def composite(body, schema="test_ops::composed(Tensor x, *, float by=2.0) -> Tensor y"):
+    return opsdk.op(schema, composite=True)(body)
+
+
+def test_a_composite_of_a_parameter_is_recorded_as_what_it_is_made_of(block, weight):
+    composite(lambda x, *, by: opsdk.tanh(x) * by)(weight)
+    assert [operator.type for operator in block.ops] == ["tanh", "scale"]
+
+
+def test_a_composite_of_data_alone_is_recorded_as_itself(block, x):
+    composite(lambda x, *, by: opsdk.tanh(x) * by)(x)
+    assert [operator.type for operator in block.ops] == ["composed"]
+
+
+@pytest.mark.parametrize("of", ["x", "weight"])
+def test_a_composite_computes_its_body(fetch, x, weight, of):
+    y = composite(lambda x, *, by: opsdk.tanh(x) * by)({"x": x, "weight": weight}[of])
+    expected = np.tanh({"x": ROW, "weight": np.array([3.0, 3.0], np.float32)}[of]) * 2
+    np.testing.assert_allclose(fetch(y, x=ROW), expected, rtol=1e-6)
+
+
+def test_attributes_of_a_composite_are_completed_and_converted(fetch, weight):
+    op = composite(lambda x, *, by: x * by)
+    np.testing.assert_array_equal(fetch(op(weight, by=np.float64(4.0))), [12.0, 12.0])
+
+
+def test_a_composite_may_return_its_outputs_by_name(fetch, weight):
+    op = composite(lambda x: {"b": x * 2.0, "a": x * 1.0}, "test_ops::composed(Tensor x) -> (Tensor a, Tensor b)")
+    a, b = op(weight)
+    assert [float(v[0]) for v in fetch([a, b])] == [3.0, 6.0]
+
+
+def test_a_composite_that_returns_no_variable_is_refused(main, state, weight):
+    op = composite(lambda x, *, by: 0.0)
+    before = state(main)
+    with pytest.raises(ReturnError, match="expected its body to return a Variable in a Program, got float"):
+        op(weight)
+    assert state(main) == before
+
+
+def test_a_composite_that_fails_halfway_leaves_the_program_as_it_was(main, state, weight):
+    def body(x, *, by):
+        opsdk.tanh(x)
+        raise KeyError("halfway")
+
+    op = composite(body)
+    before = state(main)
+    with pytest.raises(KeyError, match="halfway"):
+        op(weight)
+    assert state(main) == before
+
+
+def test_a_composite_that_returns_too_little_is_refused(weight):
+    op = composite(lambda x: x * 1.0, "test_ops::composed(Tensor x) -> (Tensor a, Tensor b)")
+    with pytest.raises(ArityError, match=r"expected 2 outputs \(a, b\), got 1"):
+        op(weight)

@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import AttributeValueError, ProgramError, ShapeError
+
+Constant = opsdk.nn.initializer.Constant
+
+
+def value_of(exe, startup, variable):
+    exe.run(startup)
+    return np.array(static.global_scope().find_var(variable.name).get_tensor())
+
+
+def test_a_parameter_appears_in_both_programs(main, startup):
+    static.create_parameter([2], "float32", name="w")
+    assert (list(main.global_block().vars), list(startup.global_block().vars)) == (["w"], ["w"])
+
+
+def test_a_parameter_without_a_name_gets_one():
+    assert static.create_parameter([2]).name == "create_parameter_0.w_0"
+
+
+def test_a_name_that_is_made_is_not_taken(block):
+    block.create_var("create_parameter_0.w_0", [2], "float32")
+    assert static.create_parameter([2]).name == "create_parameter_0.w_0_1"
+
+
+def test_a_weight_starts_with_xavier_uniform_values(exe, startup):
+    values = value_of(exe, startup, static.create_parameter([200, 100]))
+    limit = np.sqrt(6 / 300)
+    assert (np.abs(values).max() <= limit, np.abs(values).max() > 0.95 * limit) == (True, True)
+
+
+def test_a_bias_starts_at_zero(exe, startup):
+    np.testing.assert_array_equal(value_of(exe, startup, static.create_parameter([3], is_bias=True)), np.zeros(3))
+
+
+def test_a_default_initializer_decides_where_the_attribute_says_nothing(exe, startup):
+    made = static.create_parameter([2], default_initializer=Constant(3.0))
+    np.testing.assert_array_equal(value_of(exe, startup, made), [3.0, 3.0])
+
+
+def test_the_attributes_initializer_comes_first(exe, startup):
+    made = static.create_parameter(
+        [2], attr=static.ParamAttr(initializer=Constant(5.0)), default_initializer=Constant(3.0)
+    )
+    np.testing.assert_array_equal(value_of(exe, startup, made), [5.0, 5.0])
+
+
+def test_an_initializer_alone_may_stand_for_the_attribute(exe, startup):
+    np.testing.assert_array_equal(value_of(exe, startup, static.create_parameter([1], attr=Constant(5.0))), [5.0])
+
+
+def test_a_name_alone_may_stand_for_the_attribute():
+    assert static.create_parameter([1], attr="w").name == "w"
+
+
+def test_the_attributes_name_comes_first():
+    assert static.create_parameter([1], name="v", attr=static.ParamAttr(name="w")).name == "w"
+
+
+def test_the_attribute_reaches_the_parameter():
+    attr = static.ParamAttr(learning_rate=0.5, regularizer=0.1, trainable=False, need_clip=False)
+    made = static.create_parameter([1], attr=attr)
+    found = made.optimize_attr["learning_rate"], made.regularizer, made.trainable, made.need_clip
+    assert found == (0.5, 0.1, False, False)
+
+
+def test_an_attribute_of_another_kind_is_refused():
+    with pytest.raises(AttributeValueError, match="create_parameter: attr: expected a ParamAttr"):
+        static.create_parameter([1], attr=3)
+
+
+def test_false_for_an_attribute_is_refused():
+    with pytest.raises(ProgramError, match="create_parameter: attr expected a parameter to be wanted, got False"):
+        static.create_parameter([1], attr=False)
+
+
+def test_a_parameter_that_exists_is_shared_and_initialised_once(startup):
+    first = static.create_parameter([2], name="w")
+    assert static.create_parameter([2], name="w") is first
+    assert len(startup.global_block().ops) == 1
+
+
+def test_a_parameter_that_exists_with_another_shape_is_refused():
+    static.create_parameter([2], name="w")
+    with pytest.raises(ProgramError, match="variable 'w': expected float32"):
+        static.create_parameter([3], name="w")
+
+
+def test_two_programs_share_one_startup_program(startup):
+    made = []
+    for _ in range(2):
+        with static.program_guard(static.Program(), startup):
+            made.append(static.create_parameter([2], name="w"))
+    assert (made[0] is made[1], len(startup.global_block().ops)) == (False, 1)
+
+
+def test_another_shape_in_the_startup_program_is_refused_and_nothing_is_created(main, startup, state):
+    with static.program_guard(static.Program(), startup):
+        static.create_parameter([2], name="w")
+    before = state(main), state(startup)
+    with pytest.raises(ProgramError, match="variable 'w': expected float32"):
+        static.create_parameter([3], name="w")
+    assert (state(main), state(startup)) == before
+
+
+def test_an_initializer_that_fails_leaves_both_programs_as_they_were(main, startup, state):
+    before = state(main), state(startup)
+    with pytest.raises(ShapeError, match="initializer Assign: expected values of shape"):
+        static.create_parameter([3], attr=opsdk.nn.initializer.Assign([1.0, 2.0]))
+    assert (state(main), state(startup)) == before
+
+
+def test_a_global_variable_starts_with_its_value(exe, startup):
+    made = static.create_global_var([2], 1.5, "float64")
+    np.testing.assert_array_equal(value_of(exe, startup, made), np.array([1.5, 1.5]), strict=True)
+
+
+def test_a_global_variable_is_kept_between_runs_either_way():
+    assert static.create_global_var([1], 0.0, "float32", persistable=False).persistable is True
+
+
+def test_a_global_variable_without_a_name_gets_one():
+    assert static.create_global_var([1], 0.0, "float32").name == "global_var_0"
+
+
+def test_a_global_variable_carries_no_gradient():
+    assert static.create_global_var([1], 0.0, "float32").stop_gradient is True
+
+
+def test_a_global_variable_needs_known_sizes():
+    with pytest.raises(ProgramError, match="create_global_var: shape expected known sizes, got"):
+        static.create_global_var([-1, 2], 0.0, "float32")
+
+
+def test_a_global_variable_does_not_take_the_name_of_a_temporary_one(block):
+    block.create_var("v", [1], "float32")
+    with pytest.raises(ProgramError, match="got that of a temporary variable for a persistable one"):
+        static.create_global_var([1], 0.0, "float32", name="v")

@@ -1,0 +1,170 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import DTypeError, MixedRuntimeError, ProgramError
+
+
+@pytest.fixture
+def x():
+    return static.data("x", [None, 3], "float32")
+
+
+ROWS = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]], np.float32)
+
+
+def test_an_unknown_size_reads_as_minus_one(x):
+    assert x.shape == (-1, 3)
+
+
+def test_it_tells_its_dtype_and_number_of_dimensions(x):
+    assert (x.dtype, x.ndim) == (np.dtype("float32"), 2)
+
+
+@pytest.mark.parametrize(
+    ("use", "text"),
+    [
+        (bool, "expected a truth value, but it has no value before an Executor runs"),
+        (len, "expected a length"),
+        (list, "expected elements to iterate over"),
+        (float, "expected a number"),
+        (int, "expected a number"),
+        (np.array, "expected an array"),
+        (np.tanh, "expected an array"),
+        (lambda variable: variable.numpy(), "expected an array"),
+        (lambda variable: 1.0 in variable, "expected elements to iterate over"),
+    ],
+)
+def test_it_refuses_to_be_a_value_and_says_how_to_get_one(x, use, text):
+    with pytest.raises(ProgramError, match=text) as caught:
+        use(x)
+    assert str(caught.value).startswith("variable 'x'")
+    assert "fetch it with exe.run(program, feed=..., fetch_list=[...])" in str(caught.value)
+
+
+def test_it_can_be_the_key_of_a_dict(x):
+    y = static.data("y", [None, 3], "float32")
+    assert {x: 1, y: 2}[y] == 2
+
+
+CONSTANTS = {
+    "array": np.array([1.0, 2.0, 4.0], np.float32),
+    "list": [1.0, 2.0, 4.0],
+    "float": 2.0,
+    "int": 2,
+    "NumPy scalar": np.float32(2.0),
+}
+OPERATORS = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "<": lambda a, b: a < b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+@pytest.mark.parametrize("constant", CONSTANTS.values(), ids=CONSTANTS)
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_a_constant_on_the_right_counts_as_in_numpy(fetch, x, operator, constant):
+    expected = operator(ROWS, np.asarray(constant, np.float32))
+    result = fetch(operator(x, constant), x=ROWS)
+    np.testing.assert_array_equal(result, expected, strict=True)
+
+
+@pytest.mark.parametrize("constant", CONSTANTS.values(), ids=CONSTANTS)
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_a_constant_on_the_left_counts_as_in_numpy(fetch, x, operator, constant):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = operator(np.asarray(constant, np.float32), ROWS)
+    result = fetch(operator(constant, x), x=ROWS)
+    np.testing.assert_array_equal(result, expected, strict=True)
+
+
+def test_a_constant_array_is_copied_when_it_is_recorded(fetch, x):
+    shift = np.array([1.0, 2.0, 4.0], np.float32)
+    y = x + shift
+    shift[:] = 100.0
+    np.testing.assert_array_equal(fetch(y, x=ROWS), ROWS + np.array([1.0, 2.0, 4.0], np.float32))
+
+
+def test_lists_of_different_lengths_are_no_constant(x):
+    with pytest.raises(DTypeError, match="expected nested lists of equal lengths"):
+        opsdk.add(x, [[1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_dynamic_tensor_beside_it_is_refused(x, swap):
+    tensor = opsdk.to_tensor([1.0, 2.0, 3.0])
+    with pytest.raises(MixedRuntimeError, match="expected values of one runtime"):
+        opsdk.add(*((tensor, x) if swap else (x, tensor)))
+
+
+def test_methods_append_the_same_ops_as_functions(block, x):
+    x.exp().sum(axis=1).reshape([-1, 1])
+    assert [operator.type for operator in block.ops] == ["exp", "reduce_sum", "reshape"]
+
+
+def test_indexing_appends_an_operator(fetch, x):
+    np.testing.assert_array_equal(fetch(x[:, 1:], x=ROWS), ROWS[:, 1:])
+
+
+def test_detach_gives_a_copy_that_no_gradient_flows_through(x):
+    weight = static.create_parameter([3], "float32")
+    assert (x * weight).detach().stop_gradient is True
+
+
+def test_a_result_of_data_alone_carries_no_gradient(x):
+    assert (x * 2.0).stop_gradient is True
+
+
+def test_a_result_of_a_parameter_carries_a_gradient(x):
+    assert (x * static.create_parameter([3], "float32")).stop_gradient is False
+
+
+def test_a_comparison_carries_no_gradient(x):
+    weight = static.create_parameter([3], "float32")
+    assert (x > weight).stop_gradient is True
+
+
+def test_an_integer_result_carries_no_gradient():
+    weight = static.create_parameter([2, 3], "float32")
+    assert weight.astype("int64").stop_gradient is True
+
+
+def test_it_prints_as_paddle_prints_it(x):
+    assert repr(x) == "var x : DENSE_TENSOR.shape(-1, 3).dtype(float32).stop_gradient(True)"
+
+
+def test_a_parameter_prints_as_persistent_and_trainable():
+    weight = static.create_parameter([2], "float32", name="w")
+    assert str(weight) == "persist trainable param w : DENSE_TENSOR.shape(2,).dtype(float32).stop_gradient(False)"
+
+
+def test_a_frozen_parameter_prints_as_persistent_only():
+    weight = static.create_parameter([2], "float32", name="w")
+    weight.trainable = False
+    assert str(weight) == "persist var w : DENSE_TENSOR.shape(2,).dtype(float32).stop_gradient(True)"
+
+
+def test_a_constant_prints_as_one(block, x):
+    x + np.float32(1.0)
+    assert str(block.var("constant_0")).startswith("const var constant_0")
+
+
+def test_stopping_the_gradient_of_a_parameter_freezes_it():
+    weight = static.create_parameter([2], "float32")
+    weight.stop_gradient = True
+    assert weight.trainable is False
+
+
+def test_making_a_variable_persistable_keeps_its_value_from_then_on(exe, x):
+    total = x.sum()
+    feed = {"x": ROWS}
+    exe.run(feed=feed)
+    total.persistable = True
+    exe.run(feed=feed)
+    assert np.array(static.global_scope().find_var(total.name).get_tensor()) == ROWS.sum()
