@@ -51,6 +51,9 @@ from opsdk.define import infer
 from opsdk.define.decorators import op, register_op
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
+from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
+from opsdk.ops import one_hot as _one_hot  # noqa: F401 - registers its op
+from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import (
     abs,
     add,

@@ -1,8 +1,5 @@
 """Floor 3, static: Programs that are built once and run many times, with Paddle's words and meanings."""
 
-from opsdk.ops import loss as _loss  # noqa: F401 - `append_op` finds the ops of these three by name
-from opsdk.ops import one_hot as _one_hot  # noqa: F401
-from opsdk.ops import update as _update  # noqa: F401
 from opsdk.ops.initializer import ParamAttr
 from opsdk.static import nn
 from opsdk.static.backward import append_backward, gradients
