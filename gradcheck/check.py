@@ -11,7 +11,7 @@ from gradcheck.behaviour import check_behaviour
 from gradcheck.budget import Budget
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
-from gradcheck.evaluation import Point, VjpError
+from gradcheck.evaluation import Point
 from gradcheck.hidden import hidden_eps
 from gradcheck.points import PointCheck
 from gradcheck.precision import check_precision
@@ -140,10 +140,7 @@ def _vary(
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
             continue
-        try:
-            findings += values.judge(point)
-        except VjpError as error:
-            values.tally.note(f"{label}: skipped, vjp raised {error}")
+        findings += values.judge(point)
     return findings
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from gradcheck.domain import Room
 from gradcheck.dtypes import FloatArray, IntArray
 from gradcheck.evaluation import Point
+from gradcheck.flatness import flat_floor, hidden_change
 from gradcheck.kinks import Derivative, judge
 from gradcheck.ladder import Ladder, climb, displacements
 from gradcheck.noise import least_noise
 from gradcheck.numeric import differentiate
-from gradcheck.quanta import with_quanta
+from gradcheck.quanta import stairs, with_quanta
 
 # A zero derivative is believed where bars are this small beside output / scale: the function may forbid large steps, as
 # a floor does, so bars of many rounding units are no fault of its own.
@@ -35,7 +36,12 @@ class Columns:
         derivative: the entries, arrays of shape (entries,).
         idle_bar: for each element, the largest derivative that an output not listed could hide, times its count of
             outputs; shape (E,). Outputs that did not change at any step are not listed.
+        floor: for each entry, what its derivative may be below the rounding inside forward, shape (entries,); zero
+            unless the output rests under all small steps.
+        idle_floor: the same for elements without any entry, shape (E,).
         resolvable: for each element, the smallest derivative that rounding of the outputs lets one see; shape (E,).
+        stairs: for each entry that rests under small steps and moves by leaps above, the least leap beside the
+            largest, else zero; shape (entries,).
     """
 
     elements: IntArray
@@ -43,7 +49,10 @@ class Columns:
     output: IntArray
     derivative: Derivative
     idle_bar: FloatArray
+    floor: FloatArray
+    idle_floor: FloatArray
     resolvable: FloatArray
+    stairs: FloatArray
 
 
 def measure_elementwise(
@@ -71,7 +80,10 @@ def measure_elementwise(
     np.maximum.at(size, place[owner[kept]], np.nan_to_num(np.abs(point.center[kept]), posinf=0.0))
     resolvable = _resolvable(point) * size / room.scale.ravel()[elements]
     np.maximum.at(resolvable, place[owner[kept]], _swing(ladder) / scale)
-    return Columns(elements, place[owner[kept]], kept, derivative, np.zeros(elements.size), resolvable)
+    floor = flat_floor(ladder, hidden_change(ladder, values, point.forward_eps)) / scale
+    none = np.zeros(elements.size)
+    leaps = stairs(ladder, _size(values))
+    return Columns(elements, place[owner[kept]], kept, derivative, none, floor, none, resolvable, leaps)
 
 
 def measure_singly(
@@ -95,7 +107,10 @@ def measure_singly(
         np.concatenate([part.output for part in parts]),
         derivative,
         np.concatenate([part.idle_bar for part in parts]),
+        np.concatenate([part.floor for part in parts]),
+        np.concatenate([part.idle_floor for part in parts]),
         np.concatenate([part.resolvable for part in parts]),
+        np.concatenate([part.stairs for part in parts]),
     )
 
 
@@ -109,6 +124,7 @@ def _measure_batch(
         signs.flat[element] = 1.0
         plus, minus = climb(point, k, displacements(room, signs), steps)
         still = (plus == point.center).all(axis=0) & (minus == point.center).all(axis=0)
+        still &= np.isfinite(point.center)  # an infinite output stays, but says nothing
         active = np.flatnonzero(~still)
         owners.append(np.full(active.size, place, dtype=np.int64))
         outputs.append(active)
@@ -131,7 +147,16 @@ def _measure_batch(
     size = np.max(np.nan_to_num(np.abs(point.center), posinf=0.0), initial=0.0)
     resolvable = _resolvable(point) * size / room.scale.ravel()[elements]
     np.maximum.at(resolvable, owner, _swing(ladder) / room.scale.ravel()[moved])
-    return Columns(elements, owner + start, output, derivative, np.array(idle), resolvable)
+    change = hidden_change(ladder, point.values(k), point.forward_eps)
+    floor = flat_floor(ladder, change) / room.scale.ravel()[moved]
+    rests = np.bincount(owner, minlength=elements.size) == 0
+    idle_floor = np.where(rests, change / (steps[0] * room.scale.ravel()[elements]), 0.0)
+    leaps = stairs(ladder, _size(point.values(k)))
+    return Columns(elements, owner + start, output, derivative, np.array(idle), floor, idle_floor, resolvable, leaps)
+
+
+def _size(values: FloatArray) -> float:
+    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def _resolvable(point: Point) -> float:

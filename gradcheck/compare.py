@@ -10,7 +10,10 @@ import numpy as np
 from gradcheck.columns import Columns
 from gradcheck.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.kinks import Kind
-from gradcheck.tolerance import Tolerance
+from gradcheck.tolerance import BARS, Tolerance
+
+# Leaps this small beside the largest change may be rounding hidden inside forward.
+_LEAST_STAIR = 2.0**-20
 
 
 class Status(IntEnum):
@@ -34,6 +37,7 @@ class Comparison:
         low, high: the interval of right values, shape (C, E); equal except at kinks.
         bar: half width of the uncertainty around it, shape (C, E).
         allowance: the distance from the interval that is still accepted, shape (C, E).
+        floor: the part of it that rounding inside forward may hide where outputs rest, shape (C, E).
         status: `Status` per element, shape (E,).
         kink: elements at a kink, shape (E,).
     """
@@ -44,6 +48,7 @@ class Comparison:
     high: FloatArray
     bar: FloatArray
     allowance: FloatArray
+    floor: FloatArray
     status: IntArray
     kink: BoolArray
 
@@ -78,20 +83,24 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
     count = columns.elements.size
     entry = columns.derivative
     lost = np.isin(entry.kind, (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED))
+    unknown = lost | ~np.isfinite(entry.low + entry.high)  # the bar of an entry without a value is infinite
     weights = cotangents[:, columns.output]
-    first, second = weights * np.where(lost, 0.0, entry.low), weights * np.where(lost, 0.0, entry.high)
+    first, second = weights * np.where(unknown, 0.0, entry.low), weights * np.where(unknown, 0.0, entry.high)
     low = _gather(np.minimum(first, second), columns.owner, count)
     high = _gather(np.maximum(first, second), columns.owner, count)
-    idle = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None] * columns.idle_bar
-    bar = _gather(np.abs(weights) * np.where(lost, 0.0, entry.bar), columns.owner, count) + idle
+    largest = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None]
+    entry_bar = np.where(lost | (weights == 0), 0.0, entry.bar)
+    bar = _gather(np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0), columns.owner, count) + largest * columns.idle_bar
     numeric = np.clip(np.nan_to_num(analytic), low, high)
     peak = np.max(_gather(np.maximum(np.abs(first), np.abs(second)), columns.owner, count), initial=0.0, keepdims=True)
-    allowance = tolerance.allowance(numeric, bar, peak)
+    floor = BARS * (_gather(np.abs(weights) * columns.floor, columns.owner, count) + largest * columns.idle_floor)
+    allowance = tolerance.allowance(numeric, bar, peak) + floor
     status = _decide(analytic, numeric, bar, allowance, columns.resolvable, peak)
-    _mark_lost(status, columns, analytic)
+    _mark_resting(status, columns, analytic)
+    _mark_lost(status, columns, analytic, weights.any(axis=0))
     kink = np.zeros(count, dtype=np.bool_)
     kink[columns.owner[entry.kind == Kind.KINK]] = True
-    return Comparison(columns.elements, analytic, low, high, bar, allowance, status, kink)
+    return Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)
 
 
 def _gather(values: FloatArray, owner: IntArray, count: int) -> FloatArray:
@@ -123,12 +132,30 @@ def _decide(
     return status
 
 
-def _mark_lost(status: IntArray, columns: Columns, analytic: FloatArray) -> None:
-    """Marks, in place, elements that have no derivative to compare with."""
+def _mark_resting(status: IntArray, columns: Columns, analytic: FloatArray) -> None:
+    """Withdraws, in place, the reproach against a zero gradient where outputs rest under small steps.
+
+    A staircase has derivative zero, but so fine a one as rounding makes also looks like a slope; then it is unsure.
+    """
+    entry = columns.derivative
+    moving = (entry.low != 0) | (entry.high != 0)
+    least = np.full(status.shape, np.inf)
+    np.minimum.at(least, columns.owner[moving], columns.stairs[moving])
+    rests = (status == Status.WRONG) & (analytic == 0).all(axis=0) & np.isfinite(least) & (least > 0)
+    status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
+
+
+def _mark_lost(status: IntArray, columns: Columns, analytic: FloatArray, weighs: BoolArray) -> None:
+    """Marks, in place, elements that have no derivative to compare with.
+
+    An output that is not finite has cotangent zero, so the others are judged without it; but zero times NaN is NaN,
+    which a vjp may return then. `weighs` tells the entries whose output has another cotangent than zero.
+    """
     kind = columns.derivative.kind
     for lost, meaning in ((Kind.STEEP, Status.STEEP), (Kind.JUMP, Status.JUMP)):
         status[columns.owner[kind == lost]] = meaning
     defined = np.bincount(columns.owner[kind != Kind.UNDEFINED], minlength=status.size) > 0
     undefined = np.bincount(columns.owner[kind == Kind.UNDEFINED], minlength=status.size) > 0
     blank = undefined & (~defined | ~np.isfinite(analytic).all(axis=0))
+    blank[columns.owner[(kind == Kind.UNDEFINED) & weighs]] = True
     status[blank] = Status.UNDEFINED

@@ -97,7 +97,7 @@ def measure_room(values: FloatArray, bounds: Bounds, reach: Reach = "typical") -
 
     The scale of an element is, for a "typical" reach, its magnitude or the median magnitude of the array, whichever is
     larger; for a "wide" one at least 1; for a "narrow" one its magnitude alone, where that is not zero. It is a power
-    of two, so that a displacement by a power-of-two share of it is exact in floating point.
+    of two, so that a displacement by a power-of-two share of it is exact in floating point. NaN and infinity stay.
     """
     magnitude = np.abs(values)
     finite = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
@@ -110,7 +110,8 @@ def measure_room(values: FloatArray, bounds: Bounds, reach: Reach = "typical") -
     down = below >= _NARROW * np.minimum(above, wanted)
     allowed = np.minimum(np.where(up, above, np.inf), np.where(down, below, np.inf))
     scale = 2.0 ** np.floor(np.log2(np.minimum(wanted, np.maximum(allowed, np.finfo(np.float64).tiny))))
-    return Room(scale, up.astype(np.float64), down.astype(np.float64))
+    moves = np.isfinite(values)
+    return Room(scale, (up & moves).astype(np.float64), (down & moves).astype(np.float64))
 
 
 def _bounds(item: object, name: str) -> Bounds:

@@ -22,13 +22,6 @@ class Kind(IntEnum):
     UNDEFINED = 4
 
 
-REASONS = {
-    Kind.JUMP: "the function jumps there",
-    Kind.STEEP: "the slope is infinite there",
-    Kind.UNDEFINED: "the output is not finite there",
-}
-
-
 @dataclass(frozen=True)
 class Derivative:
     """What each column's derivative can be: any value in [low, high], widened by bar. All of shape (columns,).
@@ -59,7 +52,7 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
     kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
     kind[_diverges(ladder, 1.3, 3.0) & ~np.isfinite(_settled(best))] = Kind.STEEP
     kind[_jumps(ladder)] = Kind.JUMP
-    kind[~np.isfinite(ladder.center)] = Kind.UNDEFINED
+    kind[~np.isfinite(ladder.center) | _is_surrounded(ladder)] = Kind.UNDEFINED
     return Derivative(low, high, bar, kind)
 
 
@@ -70,6 +63,14 @@ def _best(slopes: Slopes) -> Slope:
     bar = np.where(side_is_right, slopes.right.bar, slopes.left.bar)
     has_central = np.isfinite(slopes.central.bar)
     return Slope(np.where(has_central, slopes.central.value, value), np.where(has_central, slopes.central.bar, bar))
+
+
+def _is_surrounded(ladder: Ladder) -> BoolArray:
+    """Finds columns without a finite neighbour at any of the finer steps, on the sides where the input may move."""
+    half = len(ladder.steps) // 2
+    above = np.isfinite(ladder.plus[half:]).any(axis=0) & ladder.has_plus
+    below = np.isfinite(ladder.minus[half:]).any(axis=0) & ladder.has_minus
+    return np.asarray(~(above | below))
 
 
 def _settled(slope: Slope) -> FloatArray:

@@ -16,7 +16,7 @@ from gradcheck.tolerance import gradients_close
 
 def reversed_copy(array: Array) -> Array:
     """Gives equal values with negative strides along every axis."""
-    return np.flip(np.array(np.flip(array), order="C"))
+    return np.asarray(np.flip(np.array(np.flip(array), order="C")))  # np.flip turns a 0-d array into a scalar
 
 
 def strided_copy(array: Array) -> Array:

@@ -32,7 +32,9 @@ def measure_noise(point: Point, k: int, room: Room, generator: np.random.Generat
     values = point.values(k)
     signs = generator.choice([-1.0, 1.0], size=values.shape)
     signs = np.where(signs > 0, np.where(room.up > 0, 1.0, -1.0), np.where(room.down > 0, -1.0, 1.0))
-    direction = signs * room.scale
+    # Odd numerators keep grid points exact, but products with them not, as they are for inputs of few digits.
+    odd = 2 * generator.integers(64, 128, size=values.shape) + 1
+    direction = signs * room.scale * odd / 256.0
     coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
     spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
     noise = np.zeros(point.size)

@@ -29,7 +29,7 @@ _REASONS = {
     Status.UNSURE: "error bar too wide to judge",
     Status.JUMP: "the function jumps there",
     Status.STEEP: "the slope is infinite there",
-    Status.UNDEFINED: "the output is not finite there",
+    Status.UNDEFINED: "the input, the output or its neighbourhood is not finite there",
 }
 
 
@@ -55,23 +55,24 @@ class PointCheck:
         self._blind = False
 
     def judge(self, point: Point) -> list[Finding]:
-        """Judges every floating input at `point`.
-
-        Raises:
-            VjpError: the vjp raised at a varied point.
-        """
+        """Judges every floating input at `point`; a vjp that raises there is a finding."""
         self._count += 1
         generator = np.random.default_rng([self.seed, 10 + self._count])
         self.tally.checks.append("vjp value")
         try:
             return self._judge(point, generator)
         except VjpError as error:
-            if point.label != GIVEN:
-                raise
-            repro = repro_call(point.given, point.label, self.seed)
-            return [Finding("vjp raises", f"vjp: expected gradients, got {error}, for float64 inputs", repro=repro)]
+            return self._raised(error, point)
         finally:
             self.budget.used += point.evaluations
+
+    def _raised(self, error: VjpError, point: Point) -> list[Finding]:
+        if not np.isfinite(point.center).all():
+            self.tally.note(f"{point.label}: skipped, vjp raised {error}, and an output is not finite")
+            return []
+        place = "for float64 inputs" if point.label == GIVEN else f"at {point.label}, where forward is finite"
+        repro = repro_call(point.given, point.label, self.seed)
+        return [Finding("vjp raises", f"vjp: expected gradients, got {error}, {place}", repro=repro)]
 
     def is_conclusive(self) -> bool:
         """Whether what was judged supports a verdict: outputs were finite, and every gradient was seen sharply."""

@@ -57,6 +57,11 @@ class Projector:
     cotangents: FloatArray
     tolerance: Tolerance
 
+    def usable(self) -> FloatArray:
+        """Gives 1.0 for elements that may move and have a finite gradient, else 0.0; shape (n,)."""
+        moves = np.isfinite(self.point.values(self.k)).ravel()
+        return np.asarray(moves & np.isfinite(self.gradients).all(axis=0), dtype=np.float64)
+
     def along(self, signs: FloatArray) -> Directional:
         """Compares derivatives along a direction with entries -1, 0 and 1, shape (n,), in units of each scale."""
         shape = self.room.scale.shape
@@ -83,6 +88,8 @@ class Projector:
         if lost.any():
             return Directional(False, False, np.inf, np.nan, np.nan, np.inf)
         defined = derivative.kind != Kind.UNDEFINED
+        if (self.cotangents[:, ~defined] != 0).any():  # finite itself, but nothing beside it is
+            return Directional(False, False, np.inf, np.nan, np.nan, np.inf)
         weights = self.cotangents[:, defined]
         ends = weights * derivative.low[defined], weights * derivative.high[defined]
         low, high = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
@@ -90,7 +97,7 @@ class Projector:
         return self._worst(moves[0].ravel(), low, high, bar)
 
     def _worst(self, move: FloatArray, low: FloatArray, high: FloatArray, bar: FloatArray) -> Directional:
-        terms = self.gradients * move
+        terms = np.where(move == 0, 0.0, self.gradients) * move
         analytic = terms.sum(axis=1)
         numeric = np.clip(np.nan_to_num(analytic), low, high)
         spread = np.sqrt((terms**2).sum(axis=1))

@@ -144,9 +144,14 @@ def _read_input(value: object, position: int) -> object:
         return value
     array = np.array(value, order="C")
     if not (is_floating(array.dtype) or is_discrete(array.dtype)):
+        remedy = "pass arrays of numbers"
+        if array.dtype.kind == "c":
+            remedy = (
+                "derivatives are judged for real inputs only: pass the real and the imaginary part as two inputs, "
+                "and join them inside forward"
+            )
         raise UsageError(
-            f"input {position}: expected a real floating, integer or bool dtype, got {array.dtype}; "
-            "split a complex input into its real and imaginary parts"
+            f"input {position}: expected a real floating, integer or bool dtype, got {array.dtype}; {remedy}"
         )
     return array
 

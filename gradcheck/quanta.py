@@ -6,18 +6,46 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.dtypes import FloatArray
+from gradcheck.dtypes import FLOAT64_EPS, FloatArray
 from gradcheck.ladder import Ladder
 
 # A quantum this small beside the largest change is rounding; a larger one is the function itself, such as a floor.
 _SHARE = 1e-4
 _ROWS = 4
+# Steps of a staircase are this many times what rounding of inputs, outputs and numbers near one could be.
+_STAIR = 64.0 * FLOAT64_EPS
+_RESTING = 3
 
 
 def with_quanta(ladder: Ladder) -> Ladder:
-    """Raises the noise of columns that rest at the finest steps and move in multiples of a tiny quantum above."""
+    """Raises the noise of columns that rest at the finest steps and move in multiples of a tiny quantum above.
+
+    A staircase of larger steps is no noise: the noise of its columns is lowered to the least, so that what they show
+    between two steps counts.
+    """
     found = quantum(ladder)
-    return replace(ladder, noise=np.maximum(ladder.noise, found), least_noise=np.maximum(ladder.least_noise, found))
+    noise = np.where(stairs(ladder) >= _SHARE, ladder.least_noise, ladder.noise)
+    return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
+
+
+def stairs(ladder: Ladder, size: float = 0.0) -> FloatArray:
+    """Gives the least change of a column beside its largest where it rests at the finest steps; shape (columns,).
+
+    Zero where the column moves there, or where its least change may be rounding of numbers of magnitude `size`.
+    """
+    changes = _changes(ladder)
+    count = len(ladder.steps)
+    rests = ~(changes.reshape(2, count, -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
+    least = np.min(np.where(changes > 0, changes, np.inf), axis=0)
+    scale = np.maximum(max(1.0, size), np.abs(np.nan_to_num(ladder.center, posinf=0.0, neginf=0.0)))
+    found = rests & np.isfinite(least) & (least > _STAIR * scale)
+    most = changes.max(axis=0)
+    return np.where(found, least / np.where(found, most, 1.0), 0.0)
+
+
+def _changes(ladder: Ladder) -> FloatArray:
+    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
+    return np.where(np.isfinite(changes), changes, 0.0)
 
 
 def quantum(ladder: Ladder) -> FloatArray:
@@ -25,8 +53,7 @@ def quantum(ladder: Ladder) -> FloatArray:
 
     The changes just above the flat core must all be whole multiples of the least of them.
     """
-    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
-    changes = np.where(np.isfinite(changes), changes, 0.0)
+    changes = _changes(ladder)
     moving = changes > 0
     flat = ~(moving[len(ladder.steps) - 1] | moving[-1])
     least = np.min(np.where(moving, changes, np.inf), axis=0)

@@ -16,7 +16,7 @@ _UNITS = 16.0
 _PEAK_SHARE = 1e-9
 _PEAK_UNITS = 256.0
 # Error bars are near one standard deviation where noise dominates, and far above the error where it does not.
-_BARS = 4.0
+BARS = 4.0
 # Rounding units conceded between two runs that sum in another order.
 ROUNDINGS = 1024.0
 
@@ -43,7 +43,7 @@ class Tolerance:
         """
         relative = max(_FLOOR, _UNITS * self.eps)
         cancelled = max(_PEAK_SHARE, _PEAK_UNITS * self.eps) * peak
-        return _BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle
+        return BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

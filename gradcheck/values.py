@@ -22,6 +22,8 @@ from gradcheck.sampling import sample_elements
 from gradcheck.ties import excuse_ties
 from gradcheck.tolerance import Tolerance
 
+_MOST_BROKEN = 8
+
 
 @dataclass(frozen=True)
 class Gradients:
@@ -99,14 +101,15 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
         owner = None
     elements = sample_elements(values.size, limits.singly if owner is None else limits.together, generator)
     analytic = _stack(gradients.raw, k, values)
+    elements = _with_broken(elements, analytic, values)
     tolerance = _tolerance(point, k, gradients, analytic)
     noise = measure_noise(point, k, room, generator)
     columns = _measure(point, k, elements, owner, steps, noise, "typical")
-    comparison = _compare(columns, gradients, analytic, tolerance)
+    comparison = _compare(columns, gradients, analytic, tolerance, values)
     for reach in _other_reaches(point, k, room, comparison):
         own_noise = measure_noise(point, k, measure_room(values, point.subject.domain[k], reach), generator)
         columns = _measure(point, k, elements, owner, steps, own_noise, reach)
-        comparison = _sharper(comparison, _compare(columns, gradients, analytic, tolerance))
+        comparison = _sharper(comparison, _compare(columns, gradients, analytic, tolerance, values))
     sensitivity = comparison.smallest_error_seen()
     shift = None
     if owner is None:
@@ -116,7 +119,7 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
         sensitivity = min(sensitivity, seen)
         if found.size:
             columns = _measure(point, k, found, None, steps, noise, "typical")
-            comparison = _joined(comparison, _compare(columns, gradients, analytic, tolerance))
+            comparison = _joined(comparison, _compare(columns, gradients, analytic, tolerance, values))
     missing = all(row[k] is None for row in gradients.raw)
     return Outcome(k, comparison, values.size, owner, shift, sensitivity, missing)
 
@@ -146,15 +149,27 @@ def _measure(
     return measure_elementwise(point, k, room, noise, steps, owner, elements)
 
 
-def _compare(columns: Columns, gradients: Gradients, analytic: FloatArray, tolerance: Tolerance) -> Comparison:
+def _compare(
+    columns: Columns, gradients: Gradients, analytic: FloatArray, tolerance: Tolerance, values: FloatArray
+) -> Comparison:
     local = replace(tolerance, wiggle=tolerance.wiggle[columns.elements])
-    return compare(columns, gradients.cotangents, analytic[:, columns.elements], local)
+    comparison = compare(columns, gradients.cotangents, analytic[:, columns.elements], local)
+    moves = np.isfinite(values.ravel()[columns.elements])
+    return replace(comparison, status=np.where(moves, comparison.status, int(Status.UNDEFINED)))
+
+
+def _with_broken(elements: IntArray, analytic: FloatArray, values: FloatArray) -> IntArray:
+    """Adds some elements whose gradient is not finite: sums over directions leave them out, so they need a look."""
+    broken = ~np.isfinite(analytic).all(axis=0) & np.isfinite(values.ravel())
+    fresh = np.setdiff1d(np.flatnonzero(broken), elements)[:_MOST_BROKEN]
+    return np.asarray(np.union1d(elements, fresh), dtype=np.int64)
 
 
 def _other_reaches(point: Point, k: int, room: Room, comparison: Comparison) -> list[Reach]:
     """Gives the other reaches worth trying: where bars are wide, the function may live on another scale than x."""
     wide = (comparison.bar > 1e-9 * np.abs(comparison.numeric)) & (comparison.bar > 0)
     wide |= np.isin(comparison.status, (Status.WRONG, Status.UNSURE))
+    wide |= (comparison.floor > 0) & (np.abs(comparison.analytic) > comparison.bar)
     if not wide.any():
         return []
     reaches: list[Reach] = []
@@ -168,12 +183,13 @@ def _other_reaches(point: Point, k: int, room: Room, comparison: Comparison) -> 
 
 def _sharper(first: Comparison, second: Comparison) -> Comparison:
     """Takes each element from the comparison with the smaller bars; where the two contradict each other, neither."""
-    better = second.bar.max(axis=0, initial=0.0) < first.bar.max(axis=0, initial=0.0)
+    first_bar, second_bar = first.bar + first.floor, second.bar + second.floor
+    better = second_bar.max(axis=0, initial=0.0) < first_bar.max(axis=0, initial=0.0)
     better &= (second.status <= Status.UNSURE) & (first.status <= Status.UNSURE)
     better |= (second.status > Status.UNSURE) & (first.status == Status.UNSURE)
     gap = np.maximum(first.low - second.high, second.low - first.high)
     size = np.maximum(np.abs(first.numeric), np.abs(second.numeric))
-    torn = (gap > 4.0 * (first.bar + second.bar) + 1e-9 * size).any(axis=0)
+    torn = (gap > 4.0 * (first_bar + second_bar) + 1e-9 * size).any(axis=0)
     torn &= (first.status <= Status.UNSURE) & (second.status <= Status.UNSURE)
     bar = np.where(better, second.bar, first.bar)
     status = np.where(better, second.status, first.status)
@@ -184,6 +200,7 @@ def _sharper(first: Comparison, second: Comparison) -> Comparison:
         np.where(better, second.high, first.high),
         np.where(torn, np.maximum(bar, gap), bar),
         np.where(better, second.allowance, first.allowance),
+        np.where(better, second.floor, first.floor),
         np.where(torn | _flat_only(better, first, second), int(Status.UNSURE), status),
         np.where(better, second.kink, first.kink),
     )
@@ -215,6 +232,7 @@ def _joined(first: Comparison, second: Comparison) -> Comparison:
         pair(first.high, second.high),
         pair(first.bar, second.bar),
         pair(first.allowance, second.allowance),
+        pair(first.floor, second.floor),
         pair(first.status, second.status),
         pair(first.kink, second.kink),
     )
@@ -237,7 +255,9 @@ def _project(
         directions += [generator.choice([-1.0, 1.0], size) for _ in range(2)]
     if comparison.wrong.any() or size == 1:
         return none, None, seen
+    usable = projector.usable()
     for number, signs in enumerate(directions):
+        signs = signs * usable
         judged = projector.along(signs)
         if judged.sharp:
             seen = min(seen, judged.sensitivity)

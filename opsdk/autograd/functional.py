@@ -15,6 +15,7 @@ from opsdk.autograd.narrowed import Narrowed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
+from opsdk.core.traceback import trimming
 from opsdk.define.op import Op
 from opsdk.ops.elementwise import elementwise_add
 from opsdk.ops.sum_to import sum_to_like
@@ -121,6 +122,7 @@ def opaque(node: GradNode) -> DerivativeOrderError:
     )
 
 
+@trimming
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -195,6 +197,7 @@ def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:
     return value if isinstance(value, Tensor) else Tensor(array)
 
 
+@trimming
 def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retain_graph: bool = False) -> None:
     """Adds the gradients of several tensors to `grad` of every leaf, in one pass.
 

@@ -15,6 +15,7 @@ from opsdk.autograd.tensor import Tensor, check_in_place
 from opsdk.backends.buffers import infer
 from opsdk.backends.constant import as_constant
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
+from opsdk.backends.settle import as_outputs
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError
 from opsdk.core.flags import FLAGS
@@ -138,7 +139,7 @@ def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     def one(value: Any, name: str) -> Any:
         if value is None or isinstance(value, Tensor):
             return value
-        array = as_constant(value, beside, f"{opdef.subject}, input {name!r}")
+        array = as_constant(value, beside, f"{opdef.subject}, input {name!r}", Tape.name)
         return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)
 
     return [
@@ -164,7 +165,11 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
     opdef = plan.opdef
     if run is None:
         assert opdef.body is not None
-        return opdef.body(*inputs, **complete_attrs(opdef, attrs))  # the ops that it is made of are recorded
+        raw = opdef.body(*inputs, **complete_attrs(opdef, attrs))  # the ops that it is made of are recorded
+        if raw is None or isinstance(raw, Mapping):
+            values = as_outputs(opdef, raw)
+            return values[0] if len(values) == 1 else tuple(values)
+        return raw
     schema = opdef.schema
     for i in schema.mutated_inputs:
         _check_mutable(opdef, inputs[i], schema.inputs[i].name)

@@ -12,10 +12,12 @@ from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import AttributeValueError, GraphError, InPlaceError, ShapeError
+from opsdk.core.errors import AttributeValueError, GraphError, InPlaceError, OpsdkError, ShapeError
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
+from opsdk.core.traceback import trimmed
 from opsdk.ops.methods import ValueMethods
+from opsdk.ops.numpy_protocol import Obstacle
 
 
 class Tensor(ValueMethods):
@@ -24,8 +26,6 @@ class Tensor(ValueMethods):
     Made by `opsdk.to_tensor` and by ops. `stop_gradient` is True unless a gradient was asked for; `grad` holds what
     `backward` accumulated. Arithmetic, comparison, indexing and the methods of `ValueMethods` are ops.
     """
-
-    __array_priority__ = 100  # so that `ndarray + tensor` asks the tensor
 
     grad: Tensor | None = None
     persistable = False
@@ -100,16 +100,27 @@ class Tensor(ValueMethods):
     # -- values -------------------------------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
-        """Returns a copy of the values; changing it does not change the tensor."""
+        """Returns a copy of the values, outside of the graph; changing it does not change the tensor."""
         return self._array.copy()
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray:
-        """Returns the values for NumPy: a read-only view, or a copy where one is asked for or a dtype differs."""
+        """Returns the values for NumPy: a read-only view, or a copy where one is asked for or a dtype differs.
+
+        `np.asarray(x)` detaches, whether or not the tensor needs a gradient; so does `numpy()`.
+        """
         if copy or (dtype is not None and dtype != self._array.dtype):
             return self._array.astype(dtype or self._array.dtype)
         view = self._array.view()
         view.flags.writeable = False
         return view
+
+    def _numpy_obstacle(self) -> Obstacle | None:
+        if self.stop_gradient or not is_grad_enabled():
+            return None
+        called = f"tensor {self._name!r}" if self._name else "a tensor"
+        return Obstacle(
+            f"{called} of shape {tuple(self._array.shape)} needs a gradient", "use x.detach().numpy(), or define an op"
+        )
 
     def item(self) -> Any:
         """Returns the one element as a Python number (any of int, float, bool, complex).
@@ -233,7 +244,10 @@ class Tensor(ValueMethods):
             GradientMissingError: an op on the way has no backward.
             VersionError: a saved value was changed in place.
         """
-        run_backward((self,), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+        try:
+            run_backward((self,), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+        except OpsdkError as error:
+            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
     def register_hook(self, hook: Hook) -> HookHandle:
         """Registers a function that sees this tensor's gradient once per backward, when it is complete.

@@ -47,7 +47,8 @@ def conform(
         array = getattr(value, "_array", value)
     if array.dtype != dtype:
         raise DTypeError(
-            f"{forward.subject}, gradient of {name!r}: expected {dtype} like {name}, got {array.dtype}",
+            f"{forward.subject}, gradient of {name!r}: expected {dtype} like {name}, got {array.dtype}; cast it with "
+            f".astype({str(dtype)!r})",
             at=str(rule.op.opdef.origin),
         )
     return value
@@ -55,8 +56,10 @@ def conform(
 
 def _presence_error(forward: OpDef, rule: GradRule, name: str, value: Any) -> ArityError:
     if value is None:
+        alone = len(rule.wrt) == 1  # then None is all that came back
         return ArityError(
-            f"{forward.subject}, gradient of {name!r}: expected an array, got None; if nothing depends on it, "
+            f"{forward.subject}, gradient of {name!r}: expected an array, "
+            f"got {'nothing; is a `return` missing? If' if alone else 'None; if'} nothing depends on {name}, "
             f'declare it: @{forward.schema.name}.backward(disconnected=("{name}",))',
             at=str(rule.op.opdef.origin),
         )

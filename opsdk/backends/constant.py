@@ -14,7 +14,9 @@ DEFAULT = np.dtype("float32")
 
 
 # Any: a user may pass anything; what is not a constant is refused.
-def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str) -> np.ndarray:
+def as_constant(
+    value: Any, beside: np.dtype[np.generic] | None, subject: str, runtime: str = "arrays"
+) -> np.ndarray:
     """Returns a constant as an array.
 
     Args:
@@ -22,6 +24,7 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str) -
         beside: dtype of the tensor that it stands beside. Python numbers with a fraction, alone or in lists, have no
             dtype of their own and take this one, unless they would lose the fraction: then they are float32.
         subject: who asks, for the message.
+        runtime: whose values the call is of, likewise.
 
     Raises:
         DTypeError: the value is no array and cannot be made one.
@@ -36,7 +39,10 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str) -
         return np.asarray(value, number_dtype(value, beside))
     owner = owner_of(value)
     if owner is not None:
-        raise MixedRuntimeError(f"{subject}: expected values of one runtime, got one of {owner} beside them")
+        raise MixedRuntimeError(
+            f"{subject}: expected {runtime} or constants, got one of the {owner}; build with one runtime: a tensor "
+            "becomes a constant with .numpy(), a Program variable an array with exe.run"
+        )
     if isinstance(value, (list, tuple)):
         try:
             array = np.asarray(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from opsdk.core.errors import KernelNotFoundError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel import LANGUAGES, Kernel
 from opsdk.define.opdef import OpDef
 
 # Takes one array per tensor input by position, attributes by keyword; returns what the row's source returns.
@@ -28,9 +28,10 @@ class Language(Protocol):
 _LANGUAGES: dict[str, Language] = {}
 
 
-def register_language(language: Language) -> None:
-    """Makes a language known under its name."""
+def register_language(language: Language, places: tuple[str, ...] = ("cpu",)) -> None:
+    """Makes a language known under its name, with the kinds of place that its rows run on."""
     _LANGUAGES[language.name] = language
+    LANGUAGES[language.name] = places
 
 
 def language_of(opdef: OpDef, kernel: Kernel) -> Language:

@@ -88,4 +88,4 @@ def _reason(text: str) -> str:
     return (shown or lines or ["no reason given"])[0]
 
 
-register_language(NumbaCPU())
+register_language(NumbaCPU(), places=("cpu", "cuda"))  # a CUDA row is kept, and skipped without a device

@@ -35,16 +35,37 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
         return [raw[0] if isinstance(raw, tuple) and len(raw) == 1 and isinstance(raw[0], (list, tuple)) else raw]
     if not wanted and raw is None:
         return []
+    if raw is None and len(wanted) > 1:
+        raise _nothing_returned(opdef, names)
     values = list(raw) if isinstance(raw, (tuple, list)) else [raw]
     if len(values) != len(wanted):
         kind = "gradient" if opdef.gradient_of else "output"
         raise ArityError(
             f"{_where(opdef)}: expected {len(wanted)} {kind}{'' if len(wanted) == 1 else 's'} "
-            f"({', '.join(names) or 'none'}), got {len(values)}",
+            f"({', '.join(names) or 'none'}), got {len(values)}{_several(opdef) if len(wanted) == 1 else ''}",
             help="return a tuple in that order, or a dict by name" if len(wanted) > 1 else "",
             at=str(opdef.origin),
         )
     return values
+
+
+def _nothing_returned(opdef: OpDef, names: Sequence[str]) -> ArityError:
+    is_gradient = opdef.gradient_of is not None
+    declare = " What nothing depends on is declared: disconnected=(...)" if is_gradient else ""
+    return ArityError(
+        f"{_where(opdef)}: expected {len(names)} {'gradients' if is_gradient else 'outputs'} ({', '.join(names)}), "
+        f"got nothing; is a `return` missing?{declare}",
+        at=str(opdef.origin),
+    )
+
+
+def _several(opdef: OpDef) -> str:
+    """Returns how an op of several outputs is declared, for an op that was declared with one."""
+    if opdef.gradient_of is not None or opdef.function is None:
+        return ""  # a backward's outputs follow from its forward, those of a py_func are Variables
+    schema = opdef.schema
+    takes = str(schema).partition("(")[2].rpartition(" -> ")[0]
+    return f'; several outputs need a schema: @opsdk.op("{schema.name}({takes} -> (Tensor a, Tensor b)")'
 
 
 def _output_called(key: Any, names: Sequence[str], opdef: OpDef) -> Any:
@@ -165,10 +186,10 @@ def separate(opdef: OpDef, position: int, array: np.ndarray, inputs: Sequence[An
                 continue
             if opdef.gradient_of is not None or opdef.is_composite:
                 return array.copy()
-            what = "itself" if array is source else "a view of it"
             name, output = schema.inputs[i].name, schema.outputs[position].name
+            what = f"input {name!r} itself" if array is source else f"a view of input {name!r}"
             raise AliasError(
-                f"{opdef.subject}, output {output!r}: expected a new array, got input {name!r} {what}; "
+                f"{opdef.subject}, output {output!r}: expected a new array, got {what}; "
                 f"return a copy, or declare the alias: Tensor(a) {name} -> Tensor(a) {output}",
                 at=str(opdef.origin),
             )

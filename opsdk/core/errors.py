@@ -162,6 +162,12 @@ class MixedRuntimeError(OpsdkError, TypeError):
     default_code = "OP216"
 
 
+class NotRecordedError(OpsdkError, TypeError):
+    """A NumPy function without an op was called on a value that a graph follows."""
+
+    default_code = "OP217"
+
+
 class KernelNotFoundError(OpsdkError, LookupError, TypeError):
     """No kernel row serves the place and dtype of a call."""
 

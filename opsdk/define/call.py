@@ -34,7 +34,8 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
         if len(positional) > len(names) or not isinstance(positional[head], (list, tuple)):
             positional = [*positional[:head], positional[head:]]
     if len(positional) > len(names):
-        raise ArityError(f"{opdef.subject}: expected {_count(len(names))}, got {len(args)}; it is {schema}")
+        remedy = _by_name(opdef, positional[len(names) :], kwargs)
+        raise ArityError(f"{opdef.subject}: expected {_count(len(names))}, got {len(args)}{remedy}; it is {schema}")
     for name, value in zip(names, positional, strict=False):
         if name in values:
             raise ArityError(f"{opdef.subject}: expected {name!r} once, got it by position and by name")
@@ -88,6 +89,16 @@ def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
             raise AttributeValueError(
                 f"{opdef.subject}: input {decl.name!r} expected a list of tensors, got {type(value).__name__}"
             )
+
+
+def _by_name(opdef: OpDef, surplus: Sequence[Any], given: Mapping[str, Any]) -> str:
+    """Returns how surplus plain values would be passed as the attributes that are still open."""
+    still_open = [name for name in opdef.schema.attr_names if name not in (*given, *opdef.schema.positional)]
+    plain = all(isinstance(value, (bool, int, float, str, list, tuple)) for value in surplus)
+    if not plain or len(surplus) > len(still_open):
+        return ""
+    pairs = [f"{name}={value!r}" for name, value in zip(still_open, surplus, strict=False)]
+    return f"; pass {', '.join(pairs)} by name"
 
 
 def _is_list(schema: OpSchema, name: str) -> bool:

@@ -65,6 +65,10 @@ class _Broadcast:
         self.dtype = dtype
         self.floating = floating
 
+    def __repr__(self) -> str:
+        how = f".with_dtype({self.dtype!r})" if self.dtype else ".with_floating()" if self.floating else ""
+        return f"<infer rule broadcast{how}: {_Broadcast.__doc__}>"
+
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per output.
 
@@ -139,6 +143,9 @@ class _Reduce:
     """The first input with the axes of attribute `axis` dropped, or kept with size 1 where `keepdim` is true."""
 
     reduces_gradients = False
+
+    def __repr__(self) -> str:
+        return f"<infer rule reduce: {_Reduce.__doc__}>"
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per output.

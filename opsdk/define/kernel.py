@@ -14,6 +14,8 @@ from opsdk.core.origin import Origin
 
 REFERENCE = "numpy"  # the language of the row that defines what is right
 
+LANGUAGES: dict[str, tuple[str, ...]] = {}  # the places that each language has kernels for; backends enter theirs
+
 
 @dataclass(frozen=True, eq=False)
 class KernelKey:

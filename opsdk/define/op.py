@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as dataclass_replace
+from inspect import cleandoc
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
@@ -16,13 +17,11 @@ from opsdk.define.call import bind
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.gradient import make_gradient
 from opsdk.define.infer import InferFunction, InferRule, like
-from opsdk.define.kernel import Kernel, KernelKey, PlanCache
+from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey, PlanCache
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef, Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-PLACES = ("cpu", "cuda")
 
 _ABSENT: Any = object()
 
@@ -48,7 +47,7 @@ class Op:
         self._attrs = frozenset(opdef.schema.attr_names)
         self._is_unary = self._arity == 1
         self.__name__ = opdef.schema.name
-        self.__doc__ = opdef.doc or str(opdef.schema)
+        self.__doc__ = f"{cleandoc(opdef.doc)}\n\n{opdef.schema}" if opdef.doc else str(opdef.schema)
 
     # Any: the values of a call belong to whichever runtime they come from.
     def __call__(self, value: Any = _ABSENT, /, *values: Any, **attrs: Any) -> Any:
@@ -103,7 +102,7 @@ class Op:
                 saved. Returns one gradient per differentiable input, in order, or a dict by input name.
             composite: the function is made of registered ops and so can itself be differentiated, to any order.
             materialize: an output that nobody used gives a cotangent of zeros; False gives None.
-            disconnected: inputs whose gradient may be None, because nothing depends on them.
+            disconnected: inputs whose gradient is None, because nothing depends on their values.
             name: name of the gradient op; `<op>_grad` unless given.
             replace: replaces a backward that graphs already use; those graphs keep the old one.
 
@@ -150,7 +149,7 @@ class Op:
         """Registers a kernel row; used as a decorator.
 
         Args:
-            place: `cpu` or `cuda`.
+            place: the kind of place, such as `cpu`.
             function: the kernel, where this is not used as a decorator.
             language: what the row is written in, such as `numba`.
             dtype: the dtype of the first tensor that the row serves; every dtype unless given.
@@ -159,10 +158,9 @@ class Op:
 
         Raises:
             BindingError: a parameter of the kernel names no input, output or attribute.
-            DefinitionError: the place is none, or the language does not read what was given.
+            DefinitionError: there is no such language for the place, or it does not read what was given.
         """
-        if place not in PLACES:
-            raise DefinitionError(f"{self.opdef.subject}: kernel place expected {' or '.join(PLACES)}, got {place!r}")
+        _check_language(self.opdef, place, language)
         if source is not None:
             raise DefinitionError(
                 f"{self.opdef.subject}: language expected one that reads Python functions, got {language!r} with source"
@@ -255,6 +253,15 @@ def as_infer(rule: Callable[..., Any] | InferRule, opdef: OpDef) -> InferRule:
     if hasattr(rule, "reduces_gradients"):
         return rule
     return InferFunction(rule, opdef.schema)
+
+
+def _check_language(opdef: OpDef, place: str, language: str) -> None:
+    if place in LANGUAGES.get(language, ()):
+        return
+    raise DefinitionError(
+        f"{opdef.subject}: kernel expected a place and language that exist here, got ({place!r}, {language!r}); there "
+        f"are {', '.join(f'({here!r}, {name!r})' for name, places in sorted(LANGUAGES.items()) for here in places)}"
+    )
 
 
 def _arity(opdef: OpDef) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul, reduction, shape
+from opsdk.ops.numpy_protocol import NumpyProtocol
 
 _NUMBERS = (int, float)
 
@@ -19,7 +20,7 @@ def as_axes(axis: int | Sequence[int] | None) -> list[int] | None:
 
 
 # Any, in this file: `self` and the results are tensors or Program variables; operands may also be arrays or numbers.
-class ValueMethods:
+class ValueMethods(NumpyProtocol):
     """Arithmetic, comparison, indexing and the common functions as methods.
 
     Whatever `self` is, the result is of the same runtime. Numbers take the dtype of `self`.

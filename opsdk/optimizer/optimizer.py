@@ -12,6 +12,7 @@ from opsdk.autograd.modes import set_grad_enabled
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
 from opsdk.core.suggest import alternatives
+from opsdk.core.traceback import trimming
 from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.optimizer.parameters import as_named
 from opsdk.optimizer.slot import RATE, Slot, learning_rate_factor, rate_dtype
@@ -75,6 +76,7 @@ class Optimizer:
             for name, param, grad in entries:
                 self.update(param, self.decayed(param, grad), self._rate(param), self._state_of(name, param))
 
+    @trimming
     def minimize(
         self,
         loss: Any,

@@ -77,7 +77,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
     if interrupted:
         narrate(f"interrupted after {len(checked)} of {len(work)} ops")
         return Exit.INTERRUPTED
-    verdicts = [one.verdict for one in checked]
+    verdicts = [one.strict_verdict if options.strict else one.verdict for one in checked]
     return of_verdicts(verdicts, strict=options.strict, allow_inconclusive=options.allow_inconclusive)
 
 

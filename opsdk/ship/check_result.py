@@ -26,6 +26,11 @@ class Checked:
         return "inconclusive" if self.report.verdict == "skipped" else self.report.verdict
 
     @property
+    def strict_verdict(self) -> str:
+        """The verdict under `--strict`: an op that lacks its backward fails."""
+        return "fail" if self.report.lacks_backward else self.verdict
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings, with ids and commands that name a loose file's op by its file."""
         return tuple(self._pasteable(finding) for finding in self.report.findings)
@@ -39,10 +44,11 @@ class Checked:
 
     def _pasteable(self, finding: Finding) -> Finding:
         name = self.selection.paste(finding.op)
+        pasted = finding.id.replace(f"{finding.op}[", f"{name}[", 1)
         return replace(
             finding,
-            id=finding.id.replace(f"{finding.op}[", f"{name}[", 1),
-            repro=finding.repro.replace(f"{finding.op}[", f"{name}[", 1),
+            id=pasted,
+            repro=f"opsdk check '{pasted}' --seed {self.report.seed}",
         )
 
 

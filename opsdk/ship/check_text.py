@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import opsdk
 from opsdk.ship.catalog import rows_of
@@ -12,6 +13,9 @@ from opsdk.ship.environment import cores, version_of
 from opsdk.ship.table import Column
 from opsdk.ship.table import render as render_table
 from opsdk.ship.terminal import painted, verdict_word
+
+if TYPE_CHECKING:
+    from opsdk.verify.report import Row
 
 COLUMNS = (
     Column("op"),
@@ -51,6 +55,8 @@ def render(
     blocks += ["\n".join(unsure(one)) for one in checked if one.verdict == "inconclusive"]
     if verbose:
         blocks += ["\n".join(details(one)) for one in checked]
+    else:
+        blocks.append("\n".join(f"note     {text}" for one in checked for text in one.report.coverage.warnings))
     blocks.append("\n".join(_last_lines(checked, seconds, targets, verbose)))
     return "\n\n".join(block for block in blocks if block)
 
@@ -129,16 +135,23 @@ def row(one: Checked) -> tuple[str, ...]:
     rows = one.report.rows
     return (
         one.report.op,
-        " ".join(rows_of(one.op.opdef)),
-        verdict_word(one.verdict),
+        " ".join(dict.fromkeys((*rows_of(one.op.opdef), *languages_of(rows)))),
+        verdict_word(one.verdict) + (", no backward" if one.report.lacks_backward else ""),
         _number([row.worst_error for row in rows]),
         _number([row.sees_down_to for row in rows]),
         f"{one.report.seconds:.2f} s",
     )
 
 
+def languages_of(rows: Sequence[Row]) -> list[str]:
+    """Returns what the rows of a report, gradient ops' included, are written in; the place where it is not `cpu`."""
+    parts = [row.row.split(",") for row in rows]
+    named = [part[0] if part[0] != "cpu" else part[-1] for part in parts]
+    return [name for name in named if name != "composite" or len(set(named)) == 1]
+
+
 def _number(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None and math.isfinite(value)]
+    known = [value for value in values if value is not None and not math.isnan(value)]
     return f"{max(known):.0e}" if known else "–"
 
 

@@ -85,7 +85,7 @@ def described(error: OpsdkError) -> str:
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=exits.TABLE.replace("\n            ", " "),
+    epilog=f"\b\n{exits.TABLE}",  # click wraps what no \b precedes
 )
 @click.option("--traceback", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(opsdk.__version__, prog_name="opsdk")
@@ -154,7 +154,7 @@ def show(op: str) -> None:
 @cli.command()
 @click.argument("code")
 def explain(code: str) -> None:
-    """Explain an error CODE such as OP203; works offline."""
+    """Explain an error CODE such as OP203 or 203; works offline."""
     from opsdk.ship.explain import explained
 
     print(explained(code))

@@ -18,8 +18,8 @@ class Exit(IntEnum):
 
 
 TABLE = """\
-exit codes: 0 pass · 1 a finding · 2 usage, or a definition that cannot be loaded · 3 internal error
-            4 inconclusive only · 5 nothing checked"""
+exit codes: 0 pass · 1 a finding · 2 usage, or a definition not loaded
+            3 internal error · 4 inconclusive only · 5 nothing checked"""
 
 
 def of_verdicts(verdicts: list[str], *, strict: bool = False, allow_inconclusive: bool = False) -> Exit:

@@ -43,6 +43,7 @@ def explained(code: str) -> str:
         TargetError: there is no such code.
     """
     wanted = code.strip().upper()
+    wanted = f"OP{wanted}" if wanted.isdecimal() else wanted
     known = codes()
     if wanted not in known:
         raise TargetError(f"explain: expected an error code, got {code!r}; codes: {', '.join(sorted(known))}")

@@ -76,6 +76,13 @@ TEXTS = {
         One call got a dynamic tensor and a Program's variable. A Program is built from variables, constants and
         arrays; feed the tensor's values when it runs.
         """,
+    "OP217": """
+        A NumPy function was called on a tensor that needs a gradient, or on a Program variable, and no op does the
+        same: the result would be a bare array, cut off from the graph. np.exp, np.sum and the like are recorded.
+
+          either  np.arctan(x.detach().numpy())  outside of the graph, on purpose
+          or      define an op: @opsdk.op with np.arctan in it, and its backward
+        """,
     "OP220": """
         No row of the op serves this place and dtype. The message lists the rows. `opsdk show OP` says where each is.
         """,

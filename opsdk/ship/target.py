@@ -14,6 +14,7 @@ from opsdk.core.suggest import alternatives
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.ship.discover import load_providers
 from opsdk.ship.loading import is_module, load_file, load_module
+from opsdk.ship.terminal import narrate
 
 _ROW = re.compile(r"^(?P<op>[^\[\]]+)\[(?P<row>[^\]]*)\](?:::(?P<check>.+))?$")
 _CHECK = re.compile(r"^(?P<op>.+)::(?P<check>[a-z_]+(?:[.][^:]*)|vjp)$")
@@ -62,7 +63,10 @@ def resolve(text: str) -> Selection:
     home, separator, _ = _split(name)
     if not (separator or _is_file(home)):
         home = ""
-    return Selection(text, tuple(_ops(name)), home, row, check)
+    ops = tuple(_ops(name))
+    if not ops:
+        narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
+    return Selection(text, ops, home, row, check)
 
 
 def resolve_one(text: str) -> Op:
@@ -82,6 +86,11 @@ def _ops(name: str) -> list[Op]:
     head, separator, tail = _split(name)
     if _is_file(head):
         path = Path(head)
+        if path.is_dir():
+            files = ", ".join(sorted(str(file) for file in path.glob("*.py"))) or "none in it"
+            raise TargetError(
+                f"{name}: expected a file, got a folder; name its files ({files}), or a package by its import name"
+            )
         if not path.is_file():
             raise TargetError(f"{name}: expected a file at {head}, there is none; a target is one of {_FORMS}")
         found = load_file(path)
@@ -127,6 +136,8 @@ def _from_module(module_name: str, wanted: str, text: str) -> Op:
 def _registered_or_package(name: str) -> list[Op]:
     op = _registered(name)
     if op is not None:
+        if Path(f"{name}.py").is_file():
+            narrate(f"{name} is the op {op.opdef.name} here; meant {name}.py? Name the file with its ending")
         return [op]
     if "::" not in name and is_module(name):
         module, ops = load_module(name)

@@ -7,6 +7,7 @@ from typing import Any
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
+from opsdk.core.traceback import trimming
 from opsdk.define.opdef import MASK, GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.static.block import Block
@@ -17,6 +18,7 @@ from opsdk.static.sums import Contributions
 from opsdk.static.variable import Variable
 
 
+@trimming
 def append_backward(
     loss: Variable,
     parameter_list: Sequence[Variable | str] | None = None,
@@ -59,6 +61,7 @@ def append_backward(
     return pairs
 
 
+@trimming
 def gradients(
     targets: Variable | Sequence[Variable],
     inputs: Variable | Sequence[Variable],

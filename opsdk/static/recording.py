@@ -155,7 +155,8 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     def one(value: Any, name: str) -> Any:
         if value is None or isinstance(value, Variable):
             return value
-        return block.create_constant(as_constant(value, beside, f"{opdef.subject}, input {name!r}"))
+        subject = f"{opdef.subject}, input {name!r}"
+        return block.create_constant(as_constant(value, beside, subject, "Program variables"))
 
     return [
         [one(item, decl.name) for item in value] if decl.kind == "list" else one(value, decl.name)

@@ -11,6 +11,7 @@ from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
 from opsdk.core.spec import TensorSpec
 from opsdk.ops.methods import ValueMethods
+from opsdk.ops.numpy_protocol import Obstacle
 
 if TYPE_CHECKING:
     from opsdk.static.block import Block
@@ -31,8 +32,6 @@ class Variable(ValueMethods):
         is_data: a value that `feed` must give.
         value: the elements of a constant.
     """
-
-    __array_priority__ = 100  # so that `ndarray + variable` asks the variable
 
     def __init__(
         self,
@@ -101,7 +100,7 @@ class Variable(ValueMethods):
         return copy
 
     def __bool__(self) -> bool:
-        raise self._no_value("a truth value")
+        raise self._no_value("a truth value", "choose with opsdk.where(condition, x, y)")
 
     def __len__(self) -> int:
         raise self._no_value("a length")
@@ -116,7 +115,14 @@ class Variable(ValueMethods):
         raise self._no_value("a number")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        raise self._no_value("an array")
+        raise self._no_value("an array", "call an op, such as opsdk.exp(x)")
+
+    def _numpy_obstacle(self) -> Obstacle | None:
+        return Obstacle(
+            f"variable {self.name!r} has no value before an Executor runs the Program",
+            "use the ops of opsdk, such as opsdk.exp and opsdk.where, or define one",
+            has_values=False,
+        )
 
     def numpy(self) -> np.ndarray:
         """Raises: a Program's value exists only while an Executor runs it.
@@ -126,10 +132,10 @@ class Variable(ValueMethods):
         """
         raise self._no_value("an array")
 
-    def _no_value(self, wanted: str) -> ProgramError:
+    def _no_value(self, wanted: str, instead: str = "") -> ProgramError:
         return ProgramError(
             f"variable {self.name!r}: expected {wanted}, but it has no value before an Executor runs the Program; "
-            "fetch it with exe.run(program, feed=..., fetch_list=[...])"
+            f"{instead}{', or ' if instead else ''}fetch it with exe.run(program, feed=..., fetch_list=[...])"
         )
 
     __hash__ = object.__hash__

@@ -79,7 +79,14 @@ def _refilled(call: Call, arrays: list[Any]) -> Call:
     return replace(call, inputs=refill(call.inputs, [np.asarray(array) for array in arrays]))
 
 
-def measure(got: np.ndarray, truth: np.ndarray, moved: np.ndarray | None, eps: float, units: float = 1.0) -> Difference:
+def measure(
+    got: np.ndarray,
+    truth: np.ndarray,
+    moved: np.ndarray | None,
+    eps: float,
+    units: float = 1.0,
+    floor: float = 0.0,
+) -> Difference:
     """Compares a row's output with the truth.
 
     Args:
@@ -88,6 +95,7 @@ def measure(got: np.ndarray, truth: np.ndarray, moved: np.ndarray | None, eps: f
         moved: the change of each element for one unit in the last place of the inputs; None for a discrete output.
         eps: resolution of the coarsest dtype involved.
         units: multiple of the usual allowance.
+        floor: what an element smaller than this is held to as if it were this great.
     """
     if not is_float(truth) or moved is None:
         wrong = np.asarray(got != truth)
@@ -97,13 +105,13 @@ def measure(got: np.ndarray, truth: np.ndarray, moved: np.ndarray | None, eps: f
         value = got.astype(np.float64)
         distance = np.abs(value - narrow)
         tiny, limit = range_of(got.dtype)
-        allowed = units * (_UNITS * eps * np.abs(narrow) + _WIGGLES * moved) + tiny
+        allowed = units * (_UNITS * eps * np.maximum(np.abs(narrow), floor) + _WIGGLES * moved) + tiny
         same = (value == narrow) | (np.isnan(value) & np.isnan(narrow))
         edge = np.isinf(value) | np.isinf(narrow)  # just below and just above the greatest number are neighbours
         near = edge & (np.abs(np.clip(value, -limit, limit) - np.clip(narrow, -limit, limit)) <= allowed + limit * eps)
         wrong = ~(same | near | (distance <= allowed))
         # Relative to what enters an element before terms cancel, where that is more than the element itself.
-        scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), tiny)
+        scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), max(tiny, floor))
         relative = np.where(same | near, 0.0, distance / scale)
     return _worst(wrong, np.nan_to_num(relative, nan=np.inf), got, truth)
 

@@ -23,12 +23,14 @@ class Call:
         attrs: the attributes given (any: values of the types of the schema language).
         reason: why it is tried.
         declared: whether the op's author gave it.
+        extra: whether it only adds to the other calls, so that an op may refuse it.
     """
 
     inputs: Values
     attrs: Mapping[str, Any]
     reason: str = ""
     declared: bool = True
+    extra: bool = False
 
     def __str__(self) -> str:
         shapes = ", ".join(_spec(value) for value in self.inputs)
@@ -67,8 +69,22 @@ def each(values: Values, function: Callable[[np.ndarray], Any]) -> list[Any]:
 
 
 def copies(values: Values) -> list[Any]:
-    """Returns copies of all arrays."""
-    return each(values, lambda array: array.copy())
+    """Returns copies of all arrays, each of which lies in memory as its original does."""
+    return each(values, alike)
+
+
+def alike(array: np.ndarray) -> np.ndarray:
+    """Returns a copy with the strides and the alignment of its original, which `copy` would put in order."""
+    flags = array.flags
+    if (flags.c_contiguous and flags.aligned) or not array.size or array.dtype.hasobject:
+        return array.copy()
+    spans = [stride * (length - 1) for stride, length in zip(array.strides, array.shape, strict=True)]
+    before, after = -sum(s for s in spans if s < 0), sum(s for s in spans if s > 0)
+    shift = before + (0 if flags.aligned else 1)
+    raw = np.zeros(shift + after + array.itemsize, np.uint8)
+    copy: np.ndarray = np.ndarray(array.shape, array.dtype, raw, shift, array.strides)
+    copy[...] = array
+    return copy
 
 
 def flat(values: Values) -> list[np.ndarray]:

@@ -16,7 +16,7 @@ from opsdk.verify.calls import Call, flat, is_float
 from opsdk.verify.launch import label, launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradients, undeclared_none
 from opsdk.verify.session import Session
-from opsdk.verify.subject import Subject, first_order, no_gradient, second_order
+from opsdk.verify.subject import Subject, first_order, no_gradient, second_order, second_order_of_body
 
 _KINKS = 2  # conventions at kinks that are told; the rest is counted
 
@@ -35,7 +35,8 @@ def check_gradient(session: Session) -> None:
         if wanted and carriers(opdef) and (opdef.grad is not None or by_body):
             _judge(session, call)
         elif wanted and carriers(opdef) and opdef.gradient_of is None:
-            session.notes[f"{opdef.name}: no backward declared"] = None
+            session.warn(f"{opdef.name}: no backward declared")
+            session.lacks_backward = True
         elif wanted and opdef.gradient_of is None:
             names = ", ".join(opdef.schema.output_names)
             session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
@@ -50,10 +51,13 @@ def _judge(session: Session, call: Call) -> None:
     if not any(is_float(array) for i in carriers(opdef) for array in flat([outputs[i]])):
         return
     rule = opdef.grad
-    if rule is None:
-        _run(session, session.reference_row(call.float_dtype), call, first_order(opdef, call, None), "vjp", "")
-        return
     cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
+    if rule is None:
+        row = session.reference_row(call.float_dtype)
+        _run(session, row, call, first_order(opdef, call, None), "vjp", "")
+        if not opdef.traits.surrogate and not (call.extra and not call.attrs) and not session.has("vjp"):
+            _judge_second_of_body(session, row, call, cotangents)
+        return
     for kernel in rule.op.opdef.kernels:
         if kernel.key.place == "cpu" and session.wants(kernel):
             here = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
@@ -64,7 +68,8 @@ def _judge(session: Session, call: Call) -> None:
                     session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
                 else:
                     _run(session, row, here, first_order(opdef, here, kernel), "vjp", at)
-    if not opdef.traits.surrogate and not session.has("vjp", "mask", "materialize"):
+    repeats_formulas = call.extra and not call.attrs
+    if not opdef.traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
         _judge_second(session, call, cotangents)
 
 
@@ -82,7 +87,6 @@ def _is_well_formed(
     opdef = session.opdef
     name = opdef.schema.name
     at = f"{kernel.origin}, {rule.op.opdef.schema.name}"
-    session.checks.update(dict.fromkeys(("vjp", "mask", "materialize")))
     if kernel.key.dtype is not None:
         return True  # gradcheck casts for such a row; the form is that of the other rows
     try:
@@ -93,7 +97,7 @@ def _is_well_formed(
         return False
     for missing in undeclared_none(opdef, rule, call, given):
         message = (
-            f"{opdef.subject}, gradient of {missing!r}: expected an array, got None; if nothing depends on it, "
+            f"{opdef.subject}, gradient of {missing!r}: expected an array, got None; if nothing depends on {missing}, "
             f'declare it: @{name}.backward(disconnected=("{missing}",))'
         )
         session.find(row, f"vjp.{missing}", message, call, at=at, input=missing, cause="None that was not declared")
@@ -116,6 +120,7 @@ def _check_mask(
     if not rule.wants_mask or len(rule.wrt) < 2:
         return
     opdef = session.opdef
+    session.did(row, "mask")
     for position in rule.wrt:
         mask = [i == position for i in range(len(opdef.schema.inputs))]
         alone = gradients(opdef, rule, kernel, call, run[0], run[1], mask=mask)[position]
@@ -136,6 +141,7 @@ def _check_unsent(session: Session, rule: GradRule, kernel: Kernel, row: str, ca
     for position in carriers(opdef):
         if len(carriers(opdef)) < 2 or isinstance(cotangents[position], list):
             continue
+        session.did(row, "materialize")
         zeros = [np.zeros_like(c) if i == position else c for i, c in enumerate(cotangents)]
         nones = [None if i == position else c for i, c in enumerate(cotangents)]
         name = f"d{opdef.schema.output_names[position]}"
@@ -175,6 +181,23 @@ def _judge_second(session: Session, call: Call, cotangents: Any) -> None:
     _run(session, row, call, subject, "vjp2", f"{gradient.origin}, {gradient.schema.name}")
 
 
+def _judge_second_of_body(session: Session, row: str, call: Call, cotangents: Any) -> None:
+    """Judges the second order of a composite op, which the tape has from the ops that it is made of."""
+    opdef = session.opdef
+    subject = second_order_of_body(opdef, call, cotangents)
+    try:
+        made = subject.forward(*(array.copy() for array in subject.inputs))
+        subject.vjp(subject.inputs, made, [np.ones_like(array) for array in made])
+    except (DerivativeOrderError, GradientMissingError) as error:
+        session.notes[f"{opdef.name}: order 1 only, {error}"] = None
+        return
+    except Exception as error:
+        message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
+        session.find(row, "vjp2", message, call)
+        return
+    _run(session, row, call, subject, "vjp2", "")
+
+
 def _judge_declared(session: Session, call: Call) -> None:
     """Holds inputs that were declared non-differentiable to a derivative of zero."""
     opdef = session.opdef
@@ -187,8 +210,8 @@ def _judge_declared(session: Session, call: Call) -> None:
 def _run(session: Session, row: str, call: Call, subject: Subject, check: str, at: str) -> None:
     """Asks gradcheck, and records what it says."""
     opdef = session.opdef
-    session.checks[check] = None
     with session.timed(row) as line:
+        session.did(row, check)
         try:
             report = gradcheck.check(
                 subject.forward,
@@ -198,7 +221,7 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
                 nondifferentiable=subject.nondifferentiable,
                 seed=session.seed,
                 budget=session.budget,
-                vary=check != "vjp2",  # the first order is judged at other values; the second repeats its formulas
+                vary=check != "vjp2" and not call.extra,  # not the second order, which repeats the formulas of the first
                 names=subject.names,
             )
         except gradcheck.UsageError as error:
@@ -214,7 +237,8 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
     session.notes.update(dict.fromkeys(f"{opdef.name}, kink {kink}" for kink in kinks[:_KINKS]))
     if report.verdict == "inconclusive":
         reasons = "; ".join(f"{count} elements, {reason}" for reason, count in report.coverage.inconclusive)
-        session.inconclusive[f"{opdef.name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
+        unsure = session.skipped if call.extra else session.inconclusive
+        unsure[f"{opdef.name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
 
 
 def _record(session: Session, row: str, call: Call, check: str, at: str, finding: gradcheck.Finding) -> None:

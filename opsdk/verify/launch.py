@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from opsdk.backends.arrays import array_key, with_mutated
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Values, copies, flat, outputs_of
+from opsdk.verify.calls import Values, copies, each, flat, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.
@@ -41,6 +43,7 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
 
 def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
     """Runs a row, or the row that serves the call, on copies; returns one entry per output."""
-    inputs = copies(values)
+    # What is changed in place has to be an array of its own elements: no copy of a broadcast view is.
+    inputs = each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
     plan = plan_of(opdef, kernel, inputs, attrs)
     return outputs_of(opdef, with_mutated(opdef, plan.run(inputs, attrs), inputs))

@@ -26,7 +26,6 @@ def check_programs(session: Session) -> None:
     opdef = session.opdef
     if not opdef.schema.inputs or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
         return
-    session.checks["static"] = None
     for call in session.calls:
         row = session.reference_row(call.float_dtype)
         try:
@@ -34,6 +33,7 @@ def check_programs(session: Session) -> None:
                 _compare(session, row, call, is_open=True)
             except OpsdkError:  # a rule may need every size
                 _compare(session, row, call, is_open=False)
+            session.did(row, "static")
         except Exception as error:
             message = f"{opdef.subject}, in a Program: sample {call} expected to run as on arrays, "
             session.find(row, "static", f"{message}raised {type(error).__name__}: {error}", call)
@@ -81,11 +81,11 @@ def check_second_order(session: Session) -> None:
         return
     if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
         return
-    session.checks["static2"] = None
     for call in session.calls:
         row = session.reference_row(call.float_dtype)
         try:
             _compare_second(session, row, call)
+            session.did(row, "static2")
         except (DerivativeOrderError, GradientMissingError):
             return  # said elsewhere
         except Exception as error:

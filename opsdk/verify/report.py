@@ -61,6 +61,7 @@ class Row:
         sees_down_to: smallest relative error of a gradient that would have been seen; None when none was judged.
         seconds: time spent on it.
         note: why it was skipped.
+        passed: the checks that ran on it and found nothing.
     """
 
     op: str
@@ -70,6 +71,7 @@ class Row:
     sees_down_to: float | None = None
     seconds: float = field(default=0.0, compare=False)
     note: str = ""
+    passed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Coverage:
         skipped: what was left out, with the reason.
         inconclusive: what could not be judged, with the reason and the remedy.
         notes: declarations that were taken at their word, conventions at kinks.
+        warnings: those of the notes that everybody should see, also where the op passes.
     """
 
     checks: tuple[str, ...] = ()
@@ -91,6 +94,7 @@ class Coverage:
     skipped: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class VerifyReport:
         coverage: what was looked at.
         seed: of the run; the same seed gives an equal report.
         seconds: time spent.
+        lacks_backward: whether the op could have a gradient and nobody said how; `--strict` counts it as a finding.
     """
 
     op: str
@@ -114,6 +119,12 @@ class VerifyReport:
     coverage: Coverage = field(default_factory=Coverage)
     seed: int = 0
     seconds: float = field(default=0.0, compare=False)
+    lacks_backward: bool = False
+
+    def __str__(self) -> str:
+        from opsdk.verify.render import render_text  # there the report is known, and not the other way round
+
+        return render_text(self)
 
     def raise_if_failed(self) -> None:
         """Raises when the verdict is `fail`.
@@ -136,8 +147,7 @@ class VerifyReport:
 
 def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     """Returns the labelled lines that follow a finding's first line."""
-    failed = {other.check.partition(".")[0] for other in report.findings}
-    passed = [check for check in report.coverage.checks if check not in failed]
+    passed = [c for row in report.rows if (row.op, row.row) == (finding.op, finding.row) for c in row.passed]
     lines = [("row", f"{finding.op}[{finding.row}]")]
     if finding.cause or finding.error_bar is not None:
         lines.append(("pattern", finding.cause or "none recognised"))

@@ -12,8 +12,10 @@ from opsdk.core.errors import AttributeValueError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
+from opsdk.verify.broadcasting import check_broadcasting
 from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
+from opsdk.verify.layout import check_layouts
 from opsdk.verify.program_parity import check_programs, check_second_order
 from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
 from opsdk.verify.rows import check_rows
@@ -109,6 +111,8 @@ def examine(
         check_rows(session)
         if not session.has("runs", "bounds", "mutation", "alias", "infer"):
             check_linear(session)
+            check_layouts(session)
+            check_broadcasting(session)
             check_gradient(session)
             check_tape(session)
             check_programs(session)
@@ -121,6 +125,7 @@ def examine(
         session.coverage(),
         seed,
         time.perf_counter() - start,
+        session.lacks_backward,
     )
 
 
@@ -169,6 +174,7 @@ def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: floa
         skipped=tuple(dict.fromkeys(entry for c in coverages for entry in c.skipped)),
         inconclusive=tuple(dict.fromkeys(entry for c in coverages for entry in c.inconclusive)),
         notes=tuple(dict.fromkeys(entry for c in coverages for entry in c.notes)),
+        warnings=tuple(dict.fromkeys(entry for c in coverages for entry in c.warnings)),
     )
     rows = tuple(row for report in reports for row in report.rows)
-    return VerifyReport(name, verdict, tuple(findings.values()), rows, coverage, seed, seconds)
+    return VerifyReport(name, verdict, tuple(findings.values()), rows, coverage, seed, seconds, reports[0].lacks_backward)

@@ -25,6 +25,17 @@ SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((), "0-d"),
     ((0, 4), "empty"),
 )
+# Beyond what a kernel may treat in one block, or in a buffer that somebody thought large enough.
+LARGER: tuple[tuple[tuple[int, ...], str], ...] = (((7, 13), "91 elements"), ((67,), "67 elements"))
+# exp of the first stays below 1/eps; that of the second leaves float32, of the third float64.
+GREAT = "large magnitudes"
+MAGNITUDES = (30.0, -30.0, 100.0, -100.0, 800.0, -800.0)
+PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((3, 1), (3, 5)),
+    ((1,), (3, 5)),
+    ((), (3, 5)),
+    ((4, 1), (1, 5)),
+)
 
 
 def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[Call]:
@@ -89,6 +100,8 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
             for i, decl in enumerate(opdef.schema.inputs)
         ]
         yield Call(given, {}, "without the optional inputs", False)
+    yield from _larger(opdef, rng)
+    yield from _varied(opdef, rng)
     if isinstance(opdef.infer, type(broadcast)) and len(opdef.schema.inputs) > 1:
         shapes = [(3, 5), (5,), (3, 1), ()]
         given = [_value(opdef, i, [shapes[i % 4]], rng) for i in range(len(opdef.schema.inputs))]
@@ -96,6 +109,49 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         mixed = [_value(opdef, i, [(2, 3)], rng) for i in range(len(opdef.schema.inputs))]
         short = Call(mixed[:1], {}).cast(np.dtype("float32")).inputs
         yield Call([*short, *mixed[1:]], {}, "float32 beside float64", False)
+        for pair in PAIRS:
+            given = [_value(opdef, i, [pair[i % 2]], rng) for i in range(len(opdef.schema.inputs))]
+            yield Call(given, {}, "broadcast", False, extra=True)
+
+
+def _larger(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
+    """Yields calls with more elements, and with elements of great magnitude."""
+    count = len(opdef.schema.inputs)
+    for shape, reason in LARGER:
+        yield Call([_value(opdef, i, [shape], rng) for i in range(count)], {}, reason, False, extra=True)
+    inside = [_inside(opdef, decl.name) for decl in opdef.schema.inputs]
+    size = min(map(len, inside))
+    if size:
+        great = [np.roll(values[:size], i) for i, values in enumerate(inside)]
+        lists = [decl.kind == "list" for decl in opdef.schema.inputs]
+        given = [[a, a[::-1].copy()] if many else a for a, many in zip(great, lists, strict=True)]
+        yield Call(given, {}, GREAT, False, extra=True)
+
+
+def _inside(opdef: OpDef, name: str) -> np.ndarray:
+    """Returns the great magnitudes that lie in the domain of an input."""
+    low, high = opdef.traits.domain.get(name, (None, None))
+    return np.array([m for m in MAGNITUDES if (low is None or m >= low) and (high is None or m <= high)])
+
+
+def _varied(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
+    """Yields calls that give one attribute another value than its default."""
+    for decl in opdef.schema.attrs:
+        for value in _other_values(decl.type.rstrip("?"), decl.default):
+            given = [_value(opdef, i, [(3, 5)], rng) for i in range(len(opdef.schema.inputs))]
+            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True)
+
+
+# Any: a default, of any of the types of the schema language.
+def _other_values(kind: str, default: Any) -> tuple[Any, ...]:
+    if kind == "bool" and isinstance(default, bool):
+        return (not default,)
+    if kind == "int" and isinstance(default, int):
+        return (default + 1, default - 1)
+    if kind == "float" and isinstance(default, (int, float)) and np.isfinite(default):
+        other = round(default * 1.7 + 0.3, 12)
+        return (other, -other)
+    return ()
 
 
 # Any: an array, or a list of two for a variadic input.

@@ -26,6 +26,8 @@ class _Line:
     seconds: float = 0.0
     failed: bool = False
     skipped: str = ""
+    checks: dict[str, None] = field(default_factory=dict)
+    wrong: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -47,13 +49,13 @@ class Session:
     rows: Sequence[str] = ()
     findings: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
-    checks: dict[str, None] = field(default_factory=dict)
     skipped: dict[str, None] = field(default_factory=dict)
     inconclusive: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
     tested: int = 0
     ran: int = 0
-    unjudged: bool = False
+    lacks_backward: bool = False
 
     def wants(self, kernel: Kernel) -> bool:
         """Whether a row was asked for."""
@@ -75,12 +77,22 @@ class Session:
         finally:
             line.seconds += time.perf_counter() - start
 
+    def did(self, row: str, *checks: str) -> None:
+        """Records that checks ran on a row; one of which there is a finding has not passed all the same."""
+        if row in self.lines:  # one that nobody asked for has none
+            self.lines[row].checks.update(dict.fromkeys(checks))
+
+    def warn(self, text: str) -> None:
+        """Records what a reader should see of an op that passes too."""
+        self.warnings[text] = self.notes[text] = None
+
     # Any: the other fields of a finding.
     def find(self, row: str, check: str, message: str, call: Call | None = None, **fields: Any) -> None:
         """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing."""
         name = self.opdef.name
         identity = f"{name}[{row}]::{check}"
         self.line(row).failed = True
+        self.line(row).wrong.add(check.partition(".")[0])
         place, _, language = row.split(",")
         if (place, language, check) not in self.findings:
             self.findings[place, language, check] = Finding(
@@ -107,9 +119,10 @@ class Session:
         """Returns the lines, frozen."""
         return tuple(Row(self.opdef.name, row, self._verdict(row), *self._figures(row)) for row in self.lines)
 
-    def _figures(self, row: str) -> tuple[float | None, float | None, float, str]:
+    def _figures(self, row: str) -> tuple[float | None, float | None, float, str, tuple[str, ...]]:
         line = self.lines[row]
-        return line.worst, line.sees, line.seconds, line.skipped
+        passed = tuple(check for check in line.checks if check not in line.wrong)
+        return line.worst, line.sees, line.seconds, line.skipped, passed
 
     def _verdict(self, row: str) -> Any:
         line = self.lines[row]
@@ -118,10 +131,11 @@ class Session:
     def coverage(self) -> Coverage:
         """Returns what was looked at, frozen."""
         return Coverage(
-            tuple(self.checks),
+            tuple(dict.fromkeys(check for line in self.lines.values() for check in line.checks)),
             tuple(map(str, self.calls)),
             self.tested,
             tuple(self.skipped),
             tuple(self.inconclusive),
             tuple(self.notes),
+            tuple(self.warnings),
         )

@@ -90,8 +90,32 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     assert opdef.grad is not None
     rule, reference = opdef.grad, opdef.kernels.reference()
     row = rule.op.opdef.kernels.reference()
-    count = len(flat(call.inputs))
     wanted = [i for i in rule.wrt if any(is_float(a) for a in flat([call.inputs[i]])) and i not in rule.disconnected]
+
+    def by_rule(inputs: Values, dys: Values) -> list[Any]:
+        here = Call(inputs, call.attrs)
+        return gradients(opdef, rule, row, here, launch(opdef, reference, inputs, call.attrs), dys)
+
+    return _second(opdef, call, cotangents, wanted, by_rule)
+
+
+def second_order_of_body(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
+    """Returns the same of a composite op without a rule of its own: both orders are the tape's."""
+    wanted = [i for i in opdef.differentiable_inputs() if any(is_float(a) for a in flat([call.inputs[i]]))]
+
+    def by_tape(inputs: Values, dys: Values) -> list[Any]:
+        here = Call(inputs, call.attrs)
+        made = through_tape(opdef, here, [array for i in _judged(opdef) for array in flat([dys[i]])])
+        zeros = [np.zeros_like(a) if g is None else g for a, g in zip(flat(inputs), made, strict=True)]
+        return refill(inputs, zeros)
+
+    return _second(opdef, call, cotangents, wanted, by_tape)
+
+
+def _second(
+    opdef: OpDef, call: Call, cotangents: Values, wanted: list[int], first: Callable[[Values, Values], list[Any]]
+) -> Subject:
+    count = len(flat(call.inputs))
     entering = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
 
     def split(arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -99,9 +123,7 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
         return refill(call.inputs, arrays[:count]), _placed(cotangents, entering, arrays[count:])
 
     def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        inputs, dys = split(arrays)
-        here = Call(inputs, call.attrs)
-        made = gradients(opdef, rule, row, here, launch(opdef, reference, inputs, call.attrs), dys)
+        made = first(*split(arrays))
         return tuple(np.array(array) for i in wanted for array in flat([made[i]]))
 
     def vjp(arrays: Arrays, outputs: Arrays, ddx: Arrays) -> tuple[Any, ...]:

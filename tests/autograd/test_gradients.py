@@ -45,6 +45,35 @@ def test_none_is_refused_where_it_was_not_declared():
         op(x, z).backward()
 
 
+def test_a_backward_that_returns_nothing_is_asked_for_its_return():
+    op = define("wrong::silent(Tensor x) -> Tensor y", lambda x: x * 2, lambda dy: None)
+    with pytest.raises(ArityError) as caught:
+        op(leaf([1.0])).backward()
+    assert str(caught.value) == (
+        "op 'wrong::silent', gradient of 'x': expected an array, got nothing; is a `return` missing? "
+        'If nothing depends on x, declare it: @silent.backward(disconnected=("x",))'
+    )
+
+
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_backward_of_several_that_returns_nothing_is_asked_for_its_return(composite, create_graph):
+    schema = f"wrong::pair{composite:d}{create_graph:d}(Tensor x, Tensor z) -> Tensor y"
+    op = opsdk.op(schema)(lambda x, z: x + z)
+    op.backward(composite=composite)(lambda dy: None)
+    x, z = leaf([1.0]), leaf([1.0])
+    with pytest.raises(ArityError, match=r"2 gradients \(dx, dz\), got nothing; is a `return` missing\? What nothing"):
+        opsdk.grad(op(x, z), [x, z], create_graph=create_graph)
+
+
+def test_a_composite_backward_may_return_a_dict_where_it_is_recorded():
+    op = opsdk.op("right::named(Tensor x, Tensor z) -> Tensor y")(lambda x, z: x * z)
+    op.backward(composite=True)(lambda x, z, dy: {"z": dy * x, "x": dy * z})
+    x, z = leaf([2.0]), leaf([3.0])
+    dx, dz = opsdk.grad(op(x, z), [x, z], create_graph=True)
+    assert (dx.tolist(), dz.tolist()) == ([3.0], [2.0])
+
+
 def test_none_is_no_matter_where_nobody_wants_the_gradient():
     op = define("right::none(Tensor x, Tensor z) -> Tensor y", lambda x, z: x + z, lambda dy: (dy, None))
     x = leaf([1.0])

@@ -30,7 +30,7 @@ def test_without_a_broadcasting_rule_another_shape_is_refused_with_the_axes_to_s
 
 
 def test_another_dtype_is_refused():
-    with pytest.raises(DTypeError, match="op 't::f', gradient of 'x': expected float64 like x, got float32"):
+    with pytest.raises(DTypeError, match="op 't::f', gradient of 'x': expected float64 like x, got float32; cast it with"):
         conformed(np.ones(2, "float32"))
 
 
@@ -38,7 +38,7 @@ def test_none_is_refused_with_how_to_declare_it():
     with pytest.raises(ArityError) as caught:
         conformed(None)
     assert str(caught.value) == (
-        "op 't::f', gradient of 'x': expected an array, got None; if nothing depends on it, declare it: "
+        "op 't::f', gradient of 'x': expected an array, got None; if nothing depends on x, declare it: "
         '@f.backward(disconnected=("x",))'
     )
 

@@ -96,5 +96,6 @@ def test_a_value_of_another_runtime_is_refused():
     with pytest.raises(MixedRuntimeError) as caught:
         constant(opsdk.to_tensor([1.0]))
     assert str(caught.value) == (
-        "op 'f', input 'x': expected values of one runtime, got one of dynamic tensors beside them"
+        "op 'f', input 'x': expected arrays or constants, got one of the dynamic tensors; build with one runtime: a "
+        "tensor becomes a constant with .numpy(), a Program variable an array with exe.run"
     )

@@ -5,12 +5,14 @@ import opsdk
 from opsdk.backends import language
 from opsdk.backends.language import language_of, register_language
 from opsdk.core.errors import KernelNotFoundError
+from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey
 
 
 @pytest.fixture
 def op():
     made = opsdk.op(lambda x: x + 1, name="f", namespace="t")
-    made.kernel("cpu", lambda x: x, language="fortran")
+    row = Kernel(KernelKey("cpu"), "fortran", lambda x: x, made.opdef.origin, ("x",))
+    made.opdef.kernels.add(row)  # as it comes from where the language exists
     return made
 
 
@@ -33,7 +35,10 @@ def test_a_language_that_is_registered_reads_its_rows(op, monkeypatch):
             return lambda x: x * 10
 
     monkeypatch.setattr(language, "_LANGUAGES", dict(language._LANGUAGES))
+    monkeypatch.delitem(LANGUAGES, "fortran", raising=False)  # and put back as it was
+    monkeypatch.setitem(LANGUAGES, "fortran", ())
     made = Fortran()
-    register_language(made)
-    assert language_of(op.opdef, list(op.opdef.kernels)[-1]) is made
+    register_language(made, places=("cpu", "tpu"))
+    op.kernel("tpu", lambda x: x, language="fortran")
+    assert language_of(op.opdef, list(op.opdef.kernels)[1]) is made
     assert op(np.ones(2)).tolist() == [10.0, 10.0]

@@ -47,7 +47,16 @@ def test_too_few_outputs_are_refused_with_their_names():
 
 
 def test_too_many_outputs_are_refused():
-    assert refused(ArityError, define(lambda x: (x + 1, x + 2))) == "op 't::f': expected 1 output (y), got 2"
+    assert refused(ArityError, define(lambda x: (x + 1, x + 2))) == (
+        "op 't::f': expected 1 output (y), got 2; several outputs need a schema: "
+        '@opsdk.op("f(Tensor x) -> (Tensor a, Tensor b)")'
+    )
+
+
+def test_nothing_where_several_outputs_are_expected_asks_for_the_return():
+    assert refused(ArityError, define(lambda x: None, PAIR)) == (
+        "op 't::pair': expected 2 outputs (y, z), got nothing; is a `return` missing?"
+    )
 
 
 def test_an_output_of_an_op_without_outputs_is_refused():
@@ -127,7 +136,7 @@ def test_a_subclass_of_ndarray_becomes_a_plain_array():
 
 
 ALIAS = (
-    "op 't::f', output 'y': expected a new array, got input 'x' {}; "
+    "op 't::f', output 'y': expected a new array, got {}; "
     "return a copy, or declare the alias: Tensor(a) x -> Tensor(a) y"
 )
 
@@ -141,7 +150,7 @@ def numba_tail(x):
 
 
 @pytest.mark.parametrize("language", ["numpy", "numba"])
-@pytest.mark.parametrize(("function", "what"), [(numba_same, "itself"), (numba_tail, "a view of it")])
+@pytest.mark.parametrize(("function", "what"), [(numba_same, "input 'x' itself"), (numba_tail, "a view of input 'x'")])
 def test_an_input_that_is_returned_is_refused(language, function, what):
     op = define(lambda x: x + 0)
     op.kernel("cpu", function, language=language)
@@ -263,4 +272,4 @@ def test_an_item_of_another_dtype_is_refused():
 
 
 def test_an_item_that_is_a_view_of_the_input_is_refused():
-    assert "got input 'x' a view of it" in refused(AliasError, split(lambda x: [x[:1], x[1:]]))
+    assert "got a view of input 'x'; return a copy" in refused(AliasError, split(lambda x: [x[:1], x[1:]]))

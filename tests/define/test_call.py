@@ -58,12 +58,27 @@ def test_attributes_that_stand_between_inputs_are_bound_where_they_stand():
 def test_too_many_arguments_are_refused_with_the_schema(conv):
     with pytest.raises(ArityError) as caught:
         bind(conv, ("x", "w", "b", 1, 0.0), {})
-    assert str(caught.value) == f"op 't::conv': expected 4 arguments, got 5; it is {conv.schema}"
+    assert str(caught.value) == f"op 't::conv': expected 4 arguments, got 5; pass pad=0.0 by name; it is {conv.schema}"
 
 
 def test_one_argument_is_written_in_the_singular():
     with pytest.raises(ArityError, match=r"op 't::one': expected 1 argument, got 2; it is t::one@1"):
         bind(defined("t::one(Tensor x) -> Tensor y", lambda x: x), (1, 2), {})
+
+
+def test_an_attribute_by_position_is_told_its_name():
+    leaky = defined("t::leaky(Tensor x, *, float slope=0.1, bool on=True) -> Tensor y", lambda x, slope, on: x)
+    for values, kwargs, remedy in (
+        ((0.3,), {}, "; pass slope=0.3 by name; it is"),
+        ((0.3, False), {}, "; pass slope=0.3, on=False by name; it is"),
+        ((False,), {"slope": 1.0}, "; pass on=False by name; it is"),
+        ((0.3, True, 2), {}, "; it is"),
+        ((np.ones(1),), {}, "; it is"),
+    ):
+        with pytest.raises(ArityError) as caught:
+            bind(leaky, (1, *values), kwargs)
+        got = f"op 't::leaky': expected 1 argument, got {1 + len(values)}{remedy}"
+        assert str(caught.value).startswith(got)
 
 
 def test_an_argument_by_position_and_by_name_is_refused(conv):

@@ -40,10 +40,13 @@ def test_a_forward_may_name_its_parameters_in_any_order():
 
 def test_the_docstring_of_the_function_is_the_ops():
     def documented(x):
-        """Half of x."""
+        """Half of x.
+
+        Exactly.
+        """
         return x / 2
 
-    assert opsdk.op(documented).__doc__ == "Half of x."
+    assert opsdk.op(documented).__doc__ == "Half of x.\n\nExactly.\n\ntests::documented@1(Tensor x) -> Tensor y"
 
 
 def test_an_op_without_a_docstring_shows_its_schema():

@@ -21,6 +21,13 @@ def test_like_gives_the_first_input_for_every_output():
     assert like()(PAIR, [spec(None, 3)], {}) == (spec(None, 3), spec(None, 3))
 
 
+def test_a_stock_rule_says_what_it_does():
+    assert repr(broadcast).startswith("<infer rule broadcast: Every output has the broadcast shape of all inputs")
+    assert repr(broadcast.with_dtype("bool")).startswith("<infer rule broadcast.with_dtype('bool'): ")
+    assert repr(broadcast.with_floating()).startswith("<infer rule broadcast.with_floating(): ")
+    assert repr(reduce).startswith("<infer rule reduce: The first input with the axes of attribute `axis` dropped")
+
+
 def test_like_gives_the_named_input():
     assert like("w")(TWO, [spec(2), spec(5)], {}) == (spec(5),)
 

@@ -130,10 +130,16 @@ def test_a_kernel_parameter_that_names_nothing_is_refused(half):
     assert str(caught.value) == "op 't::half', numba kernel <lambda>(x, out): nothing is called 'out'; there are x, y"
 
 
-@pytest.mark.parametrize("place", ["gpu", "CPU", None])
-def test_a_place_that_is_none_is_refused(half, place):
-    with pytest.raises(DefinitionError, match=r"^op 't::half': kernel place expected cpu or cuda, got "):
-        half.kernel(place, language="numba")
+@pytest.mark.parametrize(
+    ("place", "language"), [("gpu", "numba"), ("CPU", "numba"), (None, "numba"), ("cpu", "cuda"), ("cpu", "nonsense")]
+)
+def test_a_place_and_language_that_do_not_exist_are_refused_where_they_are_written(half, place, language):
+    with pytest.raises(DefinitionError) as caught:
+        half.kernel(place, language=language)
+    assert str(caught.value).startswith(
+        f"op 't::half': kernel expected a place and language that exist here, got ({place!r}, {language!r}); there are "
+    )
+    assert "('cpu', 'numba'), ('cuda', 'numba'), ('cpu', 'numpy')" in str(caught.value)
 
 
 def test_a_source_for_a_language_that_reads_functions_is_refused(half):

@@ -16,7 +16,7 @@ CHECKS = {
     "samples run": ("runs", "bounds", "compile"),
     "inputs stay untouched and apart": ("mutation", "alias"),
     "infer agrees with the run": ("infer",),
-    "rows agree with the reference": ("value", "repeats", "linear"),
+    "rows agree with the reference": ("value", "repeats", "linear", "layout"),
     "gradient agrees with the numeric derivative": ("vjp", "vjp2", "mask", "materialize", "nondifferentiable"),
     "tensors give the bits of arrays": ("dynamic", "recorded"),
     "Programs give the bits of arrays": ("static", "static2"),

@@ -148,3 +148,46 @@ def test_a_report_that_cannot_be_written_is_a_usage_error(run, right):
     result = run("check", "good.py", "--html", "missing/report.html")
     assert result.exit_code == 2
     assert "missing/report.html: expected a file that can be written, got: No such file or directory" in result.stderr
+
+
+NO_BACKWARD = """\
+import opsdk
+
+
+@opsdk.op
+def cubed(x):
+    return x * x * x
+"""
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 1)], ids=str)
+def test_an_op_without_a_backward_is_said_and_fails_under_strict(run, here, options, status):
+    (here / "plain.py").write_text(NO_BACKWARD)
+    result = run("check", "plain.py", *options)
+    assert result.exit_code == status, result.output
+    assert "pass, no backward" in result.stdout
+    assert "note     plain::cubed: no backward declared" in result.stdout
+
+
+def test_a_gradients_numba_row_is_listed_among_the_rows(run, here):
+    pytest.importorskip("numba")
+    (here / "loops.py").write_text(
+        NO_BACKWARD
+        + """
+
+@cubed.backward
+def cubed_grad(x, dy):
+    return 3 * x * x * dy
+
+
+@cubed.grad.kernel("cpu", language="numba")
+def loop(x, dy, dx):
+    for i in range(x.size):
+        dx.flat[i] = 4 * x.flat[i] * x.flat[i] * dy.flat[i]
+"""
+    )
+    result = run("check", "loops.py")
+    assert result.exit_code == 1
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("loops::cubed")]
+    assert "numpy numba" in line
+    assert "0e+00" not in line

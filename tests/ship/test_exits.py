@@ -1,6 +1,6 @@
 import pytest
 
-from opsdk.ship.exits import Exit, of_verdicts
+from opsdk.ship.exits import TABLE, Exit, of_verdicts
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,9 @@ def test_inconclusive_can_be_made_a_finding_or_a_pass():
 
 def test_the_numbers_are_a_promise():
     assert [int(code) for code in Exit] == [0, 1, 2, 3, 4, 5, 130]
+
+
+def test_the_table_keeps_its_lines_in_the_help(run):
+    shown = [line.strip() for line in run("--help").stdout.splitlines()]
+    for line in TABLE.splitlines():
+        assert line.strip() in shown

@@ -29,3 +29,7 @@ def test_lines_fit_a_terminal():
 def test_an_unknown_code_lists_the_known():
     with pytest.raises(TargetError, match="explain: expected an error code, got 'nonsense'; codes: OP101, OP102"):
         explained("nonsense")
+
+
+def test_the_letters_of_a_code_may_be_left_out():
+    assert explained("203") == explained("OP203")

@@ -122,3 +122,21 @@ def test_one_op_is_asked_for_and_several_are_there(here):
 def test_a_miss_loads_the_installed_providers(right, monkeypatch):
     monkeypatch.setattr(target, "load_providers", lambda: resolve("good.py"))
     assert names("good::clamp") == ["good::clamp"]
+
+
+def test_a_bare_name_beside_a_file_of_that_name_says_so(here, capsys):
+    (here / "relu.py").write_text("raise RuntimeError('not imported')")
+    assert resolve_one("relu").opdef.name == "opsdk::relu"
+    assert capsys.readouterr().err == "relu is the op opsdk::relu here; meant relu.py? Name the file with its ending\n"
+
+
+def test_a_folder_is_refused_with_the_files_in_it(right, here):
+    with pytest.raises(TargetError) as caught:
+        resolve(f"{here}/")
+    assert f"{here}/: expected a file, got a folder; name its files ({here}/good.py), or a package" in str(caught.value)
+
+
+def test_a_file_without_ops_is_told(here, capsys):
+    (here / "empty.py").write_text("x = 1\n")
+    assert resolve("empty.py").ops == ()
+    assert capsys.readouterr().err == "empty.py: no op is defined there; an op is a function under @opsdk.op\n"
