@@ -166,7 +166,7 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
     if run is None:
         assert opdef.body is not None
         raw = opdef.body(*inputs, **complete_attrs(opdef, attrs))  # the ops that it is made of are recorded
-        if raw is None or isinstance(raw, Mapping):
+        if raw is None or isinstance(raw, dict):
             values = as_outputs(opdef, raw)
             return values[0] if len(values) == 1 else tuple(values)
         return raw

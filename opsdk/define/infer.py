@@ -1,4 +1,14 @@
-"""Infer rules: shapes and dtypes of outputs from those of inputs, with no array touched."""
+"""Infer rules: shapes and dtypes of outputs from those of inputs, with no array touched.
+
+The stock rules, given to an op as `infer=`:
+
+    like        as the first input, or as the one named: `like("w")`; the rule of an op that has none
+    broadcast   the broadcast shape of all inputs, and NumPy's result dtype; gradients are summed back.
+                `broadcast.with_dtype("bool")` fixes the dtype, `broadcast.with_floating()` makes integers floats
+    reduce      the first input without the axes of attribute `axis`; with size 1 there where `keepdim` is true
+
+Any other rule is a function of `TensorSpec`s and attributes by name: `@op.infer`.
+"""
 
 from __future__ import annotations
 

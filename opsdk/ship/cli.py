@@ -103,7 +103,7 @@ def cli(ctx: click.Context, traceback: bool) -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of every random choice.")
 @click.option("-q", "--quiet", is_flag=True, help="Failures and the summary only.")
 @click.option("-v", "--verbose", is_flag=True, help="Also the full report of ops that pass.")
-@click.option("--strict", is_flag=True, help="An op that cannot be judged counts as a finding.")
+@click.option("--strict", is_flag=True, help="An op that cannot be judged, or lacks its backward, fails.")
 @click.option("--allow-inconclusive", is_flag=True, help="An op that cannot be judged counts as a pass.")
 @click.pass_context
 def check(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them

@@ -30,7 +30,7 @@ def test_without_a_broadcasting_rule_another_shape_is_refused_with_the_axes_to_s
 
 
 def test_another_dtype_is_refused():
-    with pytest.raises(DTypeError, match="op 't::f', gradient of 'x': expected float64 like x, got float32; cast it with"):
+    with pytest.raises(DTypeError, match="'t::f', gradient of 'x': expected float64 like x, got float32; cast it"):
         conformed(np.ones(2, "float32"))
 
 

@@ -215,7 +215,7 @@ WRONG_RETURNS = {
     "nothing": (ReturnError, lambda x: None, "output 'out0': expected a NumPy array, got nothing"),
     "a text": (ReturnError, lambda x: "text", "output 'out0': expected a NumPy array, got str"),
     "its input": (AliasError, identity, "output 'out0': expected a new array, got input 'x0' itself"),
-    "a view of its input": (AliasError, lambda x: x[:], "output 'out0': expected a new array, got a view of input 'x0'"),
+    "a view of its input": (AliasError, lambda x: x[:], "'out0': expected a new array, got a view of input 'x0'"),
     "a changed input": (MutationError, scribble, "input 'x0' was changed in place, expected it untouched"),
 }
 

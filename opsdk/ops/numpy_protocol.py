@@ -1,0 +1,243 @@
+"""NumpyProtocol: what NumPy's own functions do with tensors and Program variables.
+
+A function that has an op is that op, so that `np.exp(x)` is recorded as `opsdk.exp(x)` is. Any other would need the
+values, outside of the graph: it gets them where nothing is lost by it, and is refused where a gradient would be.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opsdk.core.errors import NotRecordedError
+from opsdk.core.traceback import trimmed
+from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul
+
+
+class Obstacle(NamedTuple):
+    """Why NumPy may not take a value out of its graph, and what to write instead."""
+
+    reason: str
+    remedy: str
+    has_values: bool = True  # False where nothing can be read at all
+
+
+# Any, in this file: NumPy passes on whatever its caller gave it.
+class NumpyProtocol:
+    """NumPy's dispatch protocols. `np.asarray(x)` and `x.numpy()` do not come here: they detach explicitly."""
+
+    __slots__ = ()
+
+    def _numpy_obstacle(self) -> Obstacle | None:
+        """Returns why NumPy may not have the values now, or None."""
+        return None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Calls the op of a NumPy ufunc; without one, NumPy itself on the values.
+
+        Raises:
+            NotRecordedError: there is no op, and a value needs a gradient or is a Program's.
+        """
+        op = _UFUNCS.get(ufunc)
+        if op is not None and method == "__call__" and not options:
+            return op(*inputs)
+        name = f"np.{ufunc.__name__}" if method == "__call__" else f"np.{ufunc.__name__}.{method}"
+        try:
+            return _on_arrays(getattr(ufunc, method), name, inputs, options, judge=ufunc not in _WITHOUT_GRADIENT)
+        except NotRecordedError as error:
+            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], options: Mapping[str, Any]
+    ) -> Any:
+        """Calls the ops of a NumPy function; without any, NumPy itself on the values.
+
+        Raises:
+            NotRecordedError: there is no op, and a value needs a gradient or is a Program's.
+        """
+        ours = _FUNCTIONS.get(function)
+        if ours is not None and _binds(ours, args, options):
+            return ours(*args, **options)
+        name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+        try:
+            return _on_arrays(function, name, args, options, judge=function not in _WITHOUT_GRADIENT)
+        except NotRecordedError as error:
+            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
+
+
+def _on_arrays(
+    function: Callable[..., Any], name: str, args: Sequence[Any], options: Mapping[str, Any], *, judge: bool
+) -> Any:
+    for value in _values([*args, *options.values()]):
+        obstacle = value._numpy_obstacle()
+        if obstacle is not None and (judge or not obstacle.has_values):
+            called = f"{name} with {', '.join(f'{key}=' for key in options)}" if options else name
+            raise NotRecordedError(f"{called}: no op is recorded for it, and {obstacle.reason}; {obstacle.remedy}")
+    if next(_values([options.get("out")]), None) is not None:
+        raise NotRecordedError(f"{name}: out expected a NumPy array, got a tensor; assign with x.set_value({name}(…))")
+    return function(*_as_arrays(args), **{key: _as_arrays(value) for key, value in options.items()})
+
+
+def _values(given: Any) -> Iterator[NumpyProtocol]:
+    """Gives the tensors and variables among arguments, in lists of them too."""
+    if isinstance(given, NumpyProtocol):
+        yield given
+    elif isinstance(given, (list, tuple)):
+        for item in given:
+            yield from _values(item)
+
+
+def _as_arrays(given: Any) -> Any:
+    if isinstance(given, NumpyProtocol):
+        return np.asarray(given)
+    if type(given) in (list, tuple):
+        return type(given)(_as_arrays(item) for item in given)
+    return given
+
+
+def _binds(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Whether a call uses nothing that the op does not have, such as `out=` or `where=`."""
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
+
+
+# -- NumPy's functions by our ops; the parameters are called as NumPy calls them ---------------------------------------
+
+
+def _shape(a: Any) -> tuple[int, ...]:
+    return tuple(a.shape)
+
+
+def _ndim(a: Any) -> int:
+    return int(a.ndim)
+
+
+def _sum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return a.sum(axis, keepdims)
+
+
+def _mean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return a.mean(axis, keepdims)
+
+
+def _max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return a.max(axis, keepdims)
+
+
+def _min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return a.min(axis, keepdims)
+
+
+def _reshape(a: Any, shape: Any) -> Any:
+    return a.reshape(shape)
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    return a.T if axes is None else a.transpose(axes)
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    return a.squeeze(axis)
+
+
+def _expand_dims(a: Any, axis: Any) -> Any:
+    return a.unsqueeze(axis)
+
+
+def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
+    return joining.concat(list(arrays), axis=axis)
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    return joining.stack(list(arrays), axis=axis)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return joining.where(condition, x, y)
+
+
+def _negative(x: Any) -> Any:
+    return elementwise.scale(x, scale=-1.0)
+
+
+_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: elementwise.elementwise_add,
+    np.subtract: elementwise.elementwise_sub,
+    np.multiply: elementwise.elementwise_mul,
+    np.divide: elementwise.elementwise_div,
+    np.power: elementwise.elementwise_pow,
+    np.maximum: elementwise.elementwise_max,
+    np.minimum: elementwise.elementwise_min,
+    np.matmul: matmul.matmul,
+    np.exp: exponential.exp,
+    np.log: exponential.log,
+    np.sqrt: activation.sqrt,
+    np.square: activation.square,
+    np.absolute: activation.abs,
+    np.tanh: activation.tanh,
+    np.sign: activation.sign,
+    np.negative: _negative,
+    np.equal: compare.equal,
+    np.not_equal: compare.not_equal,
+    np.less: compare.less_than,
+    np.less_equal: compare.less_equal,
+    np.greater: compare.greater_than,
+    np.greater_equal: compare.greater_equal,
+    np.logical_not: compare.logical_not,
+}
+
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.shape: _shape,
+    np.ndim: _ndim,
+    np.sum: _sum,
+    np.mean: _mean,
+    np.max: _max,
+    np.amax: _max,
+    np.min: _min,
+    np.amin: _min,
+    np.reshape: _reshape,
+    np.transpose: _transpose,
+    np.squeeze: _squeeze,
+    np.expand_dims: _expand_dims,
+    np.concatenate: _concatenate,
+    np.stack: _stack,
+    np.where: _where,
+}
+
+# Their results say whether, where or how, which no gradient flows through; a tensor's values are theirs to read.
+_WITHOUT_GRADIENT: set[Callable[..., Any]] = {
+    np.isnan,
+    np.isinf,
+    np.isfinite,
+    np.signbit,
+    np.logical_and,
+    np.logical_or,
+    np.logical_xor,
+    np.argmax,
+    np.argmin,
+    np.argsort,
+    np.nonzero,
+    np.count_nonzero,
+    np.any,
+    np.all,
+    np.allclose,
+    np.isclose,
+    np.array_equal,
+    np.array_equiv,
+    np.array2string,
+    np.array_repr,
+    np.array_str,
+    np.size,
+    np.result_type,
+    np.shares_memory,
+    np.may_share_memory,
+    np.zeros_like,
+    np.ones_like,
+    np.empty_like,
+}

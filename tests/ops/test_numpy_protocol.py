@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import NotRecordedError
+
+A = np.array([1.0, 2.0, 4.0], np.float32)
+B = np.array([3.0, 2.0, 0.5], np.float32)
+
+
+@pytest.fixture
+def x():
+    return opsdk.to_tensor(A, stop_gradient=False)
+
+
+@pytest.fixture
+def constant():
+    return opsdk.to_tensor(A)
+
+
+UNARY = [np.exp, np.log, np.sqrt, np.square, np.absolute, np.tanh, np.negative, np.sign, np.logical_not]
+BINARY = [
+    *(np.add, np.subtract, np.multiply, np.divide, np.power, np.maximum, np.minimum),
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.matmul),
+]
+
+
+@pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
+def test_a_ufunc_of_one_tensor_is_its_op(x, function):
+    made = function(x)
+    assert type(made) is opsdk.Tensor
+    np.testing.assert_allclose(made.numpy(), function(A), rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_ufunc_of_a_tensor_and_an_array_is_its_op(x, function, swapped):
+    made = function(B, x) if swapped else function(x, B)
+    assert type(made) is opsdk.Tensor
+    np.testing.assert_allclose(made.numpy(), function(B, A) if swapped else function(A, B), rtol=1e-6)
+
+
+def test_a_numpy_function_of_a_tensor_is_differentiated(x):
+    np.sum(np.exp(x) * 2.0).backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(A), rtol=1e-6)
+
+
+@pytest.mark.parametrize("left", [B, np.float32(2), np.array(2.0, np.float32)], ids=["array", "scalar", "0-d"])
+def test_arithmetic_with_numpy_values_on_the_left_gives_a_tensor(x, left):
+    (left * x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.broadcast_to(left, 3))
+
+
+FUNCTIONS = {
+    "sum": lambda v: np.sum(v),
+    "sum over an axis": lambda v: np.sum(v, axis=1, keepdims=True),
+    "mean": lambda v: np.mean(v, 0),
+    "max": lambda v: np.max(v, axis=1),
+    "amin": lambda v: np.amin(v, axis=1),
+    "reshape": lambda v: np.reshape(v, (3, 2)),
+    "reshape flat": lambda v: np.reshape(v, -1),
+    "transpose": lambda v: np.transpose(v),
+    "transpose by axes": lambda v: np.transpose(v, (1, 0)),
+    "squeeze": lambda v: np.squeeze(np.expand_dims(v, 0)),
+    "concatenate": lambda v: np.concatenate([v, np.ones((2, 3), np.float32)], axis=0),
+    "stack": lambda v: np.stack((v, v), axis=1),
+    "where": lambda v: np.where(v > 1.0, v, np.zeros((2, 3), np.float32)),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_a_numpy_function_with_an_op_is_recorded(function):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    made = function(opsdk.to_tensor(array, stop_gradient=False))
+    assert not made.stop_gradient
+    np.testing.assert_allclose(made.numpy(), function(array))
+
+
+REFUSED = {
+    "np.arctan": lambda v: np.arctan(v),
+    "np.cumsum": lambda v: np.cumsum(v),
+    "np.linalg.norm": lambda v: np.linalg.norm(v),
+    "np.add.reduce": lambda v: np.add.reduce(v),
+    "np.exp with out=": lambda v: np.exp(v, out=np.empty(3, np.float32)),
+    "np.sum with dtype=": lambda v: np.sum(v, dtype=np.float64),
+    "np.vstack": lambda v: np.vstack([A, v]),
+}
+
+
+@pytest.mark.parametrize(("name", "function"), REFUSED.items(), ids=REFUSED)
+def test_a_function_without_an_op_is_refused_where_a_gradient_would_be_lost(x, name, function):
+    with pytest.raises(TypeError) as caught:
+        function(x)
+    assert str(caught.value) == (
+        f"{name}: no op is recorded for it, and a tensor of shape (3,) needs a gradient; "
+        "use x.detach().numpy(), or define an op"
+    )
+
+
+def test_a_named_tensor_is_named_in_the_refusal(x):
+    x.name = "weight"
+    with pytest.raises(NotRecordedError, match=r"and tensor 'weight' of shape \(3,\) needs a gradient"):
+        np.arctan(x)
+
+
+@pytest.mark.parametrize("function", REFUSED.values(), ids=REFUSED)
+def test_a_function_without_an_op_gives_an_array_where_nothing_is_lost(x, constant, function):
+    wanted = function(A)
+    for value in (constant, x.detach()):
+        made = function(value)
+        assert isinstance(made, (np.ndarray, np.generic))
+        np.testing.assert_array_equal(made, wanted)
+    with opsdk.no_grad():
+        np.testing.assert_array_equal(function(x), wanted)
+
+
+def test_an_array_may_be_changed_by_a_tensor_in_place(x, constant):
+    array = B.copy()
+    array += constant
+    np.testing.assert_array_equal(array, A + B)
+    with pytest.raises(NotRecordedError, match=r"np\.add with out=: no op is recorded for it"):
+        array += x
+
+
+def test_a_tensor_is_not_written_to_by_numpy(constant):
+    with pytest.raises(NotRecordedError, match=r"np\.exp: out expected a NumPy array, got a tensor; assign with"):
+        np.exp(A, out=constant)
+
+
+def test_questions_and_explicit_conversions_are_answered_for_any_tensor(x, constant):
+    assert np.allclose(x, A)
+    assert np.array_equal(constant, x)
+    assert np.shape(x) == (3,)
+    assert np.ndim(x) == 1
+    assert np.size(x) == 3
+    assert np.argmax(x) == 2
+    assert np.isfinite(x).tolist() == [True, True, True]
+    assert np.all(x)
+    assert np.zeros_like(x).tolist() == [0, 0, 0]
+    assert np.array2string(x) == np.array2string(A)
+    for value in (x, constant):
+        assert type(np.asarray(value)) is np.ndarray
+        np.testing.assert_allclose(value, A)
+        np.testing.assert_array_equal(value, A)
+    np.testing.assert_array_almost_equal(constant, A)
+
+
+@pytest.fixture
+def variable():
+    with static.program_guard(static.Program(), static.Program()):
+        yield static.data("v", [3], "float32")
+
+
+def test_numpy_functions_of_a_variable_are_recorded_in_the_program(variable):
+    made = np.sum(np.exp(variable) + A)
+    got = static.Executor().run(variable.block.program, feed={"v": B}, fetch_list=[made])[0]
+    np.testing.assert_allclose(got, np.sum(np.exp(B) + A), rtol=1e-6)
+    assert np.shape(variable) == (3,)
+
+
+@pytest.mark.parametrize("function", [np.arctan, np.cumsum, np.zeros_like], ids=lambda f: f.__name__)
+def test_a_function_without_an_op_is_refused_for_a_variable(variable, function):
+    with pytest.raises(
+        NotRecordedError,
+        match=f"np.{function.__name__}: no op is recorded for it, and variable 'v' has no value before an Executor",
+    ):
+        function(variable)
