@@ -117,13 +117,20 @@ def _is_hopeless(findings: list[Finding]) -> bool:
 def _start(subject: Subject, inputs: tuple[object, ...]) -> Point:
     """Evaluates forward, so that its own exception reaches the caller before anything is judged."""
     try:
-        return Point(subject, inputs, GIVEN)
+        point = Point(subject, inputs, GIVEN)
     except Exception as error:
         attach_note(error, "gradcheck.check: forward raised at the given inputs, so nothing was judged")
         raise UsageError(
             f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
             "call forward(*inputs) to see it alone"
         ) from error
+    for position, output in enumerate(point.outputs):
+        if output.dtype.kind == "c":
+            raise UsageError(
+                f"output {position}: expected a real dtype, got {output.dtype}; derivatives are judged for real "
+                "outputs only: return the real and the imaginary part as two outputs"
+            )
+    return point
 
 
 def _vary(

@@ -90,14 +90,15 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
     high = _gather(np.maximum(first, second), columns.owner, count)
     largest = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None]
     entry_bar = np.where(lost | (weights == 0), 0.0, entry.bar)
-    bar = _gather(np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0), columns.owner, count) + largest * columns.idle_bar
+    weighed_bar = np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0)
+    bar = _gather(weighed_bar, columns.owner, count) + largest * columns.idle_bar
     numeric = np.clip(np.nan_to_num(analytic), low, high)
     peak = np.max(_gather(np.maximum(np.abs(first), np.abs(second)), columns.owner, count), initial=0.0, keepdims=True)
     floor = BARS * (_gather(np.abs(weights) * columns.floor, columns.owner, count) + largest * columns.idle_floor)
     allowance = tolerance.allowance(numeric, bar, peak) + floor
     status = _decide(analytic, numeric, bar, allowance, columns.resolvable, peak)
     _mark_resting(status, columns, analytic)
-    _mark_lost(status, columns, analytic, weights.any(axis=0))
+    _mark_lost(status, columns, analytic, np.any(weights != 0, axis=0))
     kink = np.zeros(count, dtype=np.bool_)
     kink[columns.owner[entry.kind == Kind.KINK]] = True
     return Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)

@@ -46,8 +46,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
             continue
         shifted = point.forward_at(k, bounds.clip(full * (1.0 - 4.0 * eps)))
         moved = np.isfinite(reference) & (np.abs(shifted - reference) > _CLEAR * np.abs(reference))
-        if np.all(_is_count(reference[moved], eps)):
-            continue
+        moved &= ~_is_count(reference, eps)
         if moved.sum() <= _MOST_STILL * moved.size:
             continue
         fits = bool(np.all(reference[moved].astype(dtype).astype(np.float64) == reference[moved]))
@@ -57,5 +56,5 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
 
 
 def _is_count(values: FloatArray, eps: float) -> BoolArray:
-    """Says where values are whole although resolution `eps` holds fractions of that size: they were made whole."""
-    return np.asarray((values == np.round(values)) & (np.abs(values) < 0.25 / eps))
+    """Says where values are whole and resolution `eps` holds them exactly: counts rather than rounded numbers."""
+    return np.asarray((values == np.round(values)) & (np.abs(values) < 2.0 / eps))

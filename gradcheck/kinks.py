@@ -11,6 +11,10 @@ from gradcheck.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.ladder import Ladder
 from gradcheck.numeric import Slope, Slopes
 
+_ROUGH = 2.0**-10
+_ROUGH_LEAST = 2.0**-32  # beside the output, or beside one: far above rounding
+_FINEST = 3
+
 
 class Kind(IntEnum):
     """What the function does at a point, along one displacement."""
@@ -49,6 +53,7 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
     low = np.where(kink, np.minimum(left.value, right.value), best.value)
     high = np.where(kink, np.maximum(left.value, right.value), best.value)
     bar = np.where(kink, np.maximum(left.bar, right.bar), best.bar)
+    bar = np.where(_is_rough(ladder), np.inf, bar)
     kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
     kind[_diverges(ladder, 1.3, 3.0) & ~np.isfinite(_settled(best))] = Kind.STEEP
     kind[_jumps(ladder)] = Kind.JUMP
@@ -71,6 +76,15 @@ def _is_surrounded(ladder: Ladder) -> BoolArray:
     above = np.isfinite(ladder.plus[half:]).any(axis=0) & ladder.has_plus
     below = np.isfinite(ladder.minus[half:]).any(axis=0) & ladder.has_minus
     return np.asarray(~(above | below))
+
+
+def _is_rough(ladder: Ladder) -> BoolArray:
+    """Finds columns that change as much over the smallest steps as over the largest: they oscillate unresolved."""
+    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center).reshape(2, *ladder.plus.shape)
+    finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
+    least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
+    least = np.maximum(least, 64.0 * ladder.least_noise)
+    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least))
 
 
 def _settled(slope: Slope) -> FloatArray:

@@ -17,6 +17,9 @@ _ORDERS = (4, 5, 6, 7, 8)
 _SHARE = 0.02
 # Estimates from successive orders agree on noise; on a smooth function each is smaller than the one before.
 _AGREEMENT = 30.0
+# From this many outputs on, an estimate below this share of the usual one is raised to it.
+_POOL = 5
+_POOL_SHARE = 0.5
 
 
 def measure_noise(point: Point, k: int, room: Room, generator: np.random.Generator) -> FloatArray:
@@ -46,7 +49,18 @@ def measure_noise(point: Point, k: int, room: Room, generator: np.random.Generat
         noise = np.where(believed | (estimate <= _AGREEMENT * noise), np.maximum(noise, estimate), noise)
         if spacing == min(spacings):
             noise = estimate
-    return np.maximum(2.0 * noise, least_noise(point))
+    return np.maximum(2.0 * _pooled(noise, point.center), least_noise(point))
+
+
+def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:
+    """Raises estimates far below those of the other outputs, absolute and relative to the output: they are luck."""
+    size = np.abs(np.nan_to_num(center, posinf=0.0, neginf=0.0))
+    moving = (noise > 0) & (size > 0)
+    if moving.sum() < _POOL:
+        return noise
+    relative = float(np.median(noise[moving] / size[moving])) * size
+    usual = np.minimum(float(np.median(noise[moving])), relative)
+    return np.where(moving, np.maximum(noise, _POOL_SHARE * usual), noise)
 
 
 def least_noise(point: Point) -> FloatArray:

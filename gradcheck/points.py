@@ -52,7 +52,7 @@ class PointCheck:
         self._sharpness: dict[int, float] = {}
         self._nonzero: set[int] = set()
         self._lost: set[int] = set()
-        self._blind = False
+        self._blind = self._seen = self._had_elements = False
 
     def judge(self, point: Point) -> list[Finding]:
         """Judges every floating input at `point`; a vjp that raises there is a finding."""
@@ -81,7 +81,10 @@ class PointCheck:
         blunt = [k for k in self._nonzero if self._sharpness.get(k, np.inf) > _BLUNT]
         for k in sorted({*blunt, *self._lost}):
             self.tally.note(f"gradient of {self.subject.names[k]!r}: no element could be judged sharply")
-        return not (blunt or self._lost)
+        if not (blunt or self._lost or self._seen):
+            self.tally.note("no element had a derivative that could be seen")
+        judged_something = self.tally.tested > 0 or not self._had_elements
+        return judged_something and not (blunt or self._lost)
 
     def _judge(self, point: Point, generator: np.random.Generator) -> list[Finding]:
         if point.size and not np.isfinite(point.center).any():
@@ -122,6 +125,8 @@ class PointCheck:
         for status, reason in _REASONS.items():
             count = int((comparison.status == status).sum())
             (self.tally.inconclusive if status is Status.UNSURE else self.tally.skipped)[reason] += count
+        self._had_elements |= comparison.elements.size > 0
+        self._seen |= bool((comparison.status == Status.WRONG).any()) or np.isfinite(outcome.sensitivity)
         unsure = int((comparison.status == Status.UNSURE).sum())
         if point.label == GIVEN and unsure > judged:
             self._lost.add(outcome.k)
@@ -169,14 +174,6 @@ class PointCheck:
             cause = "each element alone is right, so tied elements are counted more than once, or not at all"
             return [Finding("vjp value", sentence, name, None, shift.analytic, shift.numeric, shift.bar, cause, repro)]
         return []
-
-
-def _counts(point: Point, size: int) -> frozenset[int]:
-    """Gives the numbers of terms that a mean over outputs may divide by."""
-    totals = [int(np.prod(shape)) for shape in point.shapes]
-    return frozenset(
-        {length for shape in point.shapes for length in shape} | {n for t in totals for n in (t, t // size)}
-    )
 
 
 def _fits(gradients: Gradients, k: int, point: Point) -> bool:

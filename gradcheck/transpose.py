@@ -28,8 +28,8 @@ def check_jvp(point: Point, tally: Tally, generator: np.random.Generator) -> lis
     At a kink the two may follow different conventions; there neither comparison is made.
     """
     tally.checks += ["jvp value", "transpose"]
-    if not point.size or not np.isfinite(point.center).all():
-        tally.note("jvp: not judged, as an output is empty or not finite")
+    if not np.isfinite(point.center).any():
+        tally.note("jvp: not judged, as no output is finite")
         return []
     findings: list[Finding] = []
     for k in point.subject.differentiable:
@@ -45,7 +45,7 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
     noise = measure_noise(point, k, room, generator)
     open_ = np.ones(point.size, dtype=np.bool_)
     for _ in range(_DIRECTIONS):
-        signs = generator.choice([-1.0, 1.0], room.scale.shape) * room.up * room.down
+        signs = generator.choice([-1.0, 1.0], room.scale.shape) * room.up * room.down  # zero where not finite
         moves = displacements(room, signs)
         try:
             pushed = _push(point, k, moves[0])
@@ -55,11 +55,12 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
         plus, minus = climb(point, k, moves, steps)
         ladder = Ladder(steps, plus, minus, point.center, noise, least_noise(point), open_, open_)
         derivative = judge(ladder, differentiate(ladder))
-        if (derivative.kind != Kind.SMOOTH).any():
+        finite = np.isfinite(point.center)
+        if (derivative.kind[finite] != Kind.SMOOTH).any():
             tally.note(f"jvp of {name!r}: not judged along a direction that meets a kink")
             continue
-        middle = derivative.low
-        allowance = 4.0 * derivative.bar + 1e-9 * np.abs(middle) + 1e-12 * np.max(np.abs(middle), initial=0.0)
+        middle, bar, pushed = (np.where(finite, part, 0.0) for part in (derivative.low, derivative.bar, pushed))
+        allowance = 4.0 * bar + 1e-9 * np.abs(middle) + 1e-12 * np.max(np.abs(middle), initial=0.0)
         far = np.abs(pushed - middle) > np.maximum(allowance, 16.0 * point.vjp_eps * np.abs(middle))
         far |= ~np.isfinite(pushed)
         if far.any():
@@ -96,6 +97,8 @@ def _check_transpose(
 ) -> Finding | None:
     """Compares <J u, v> with <u, J^T v>; both are exact up to rounding, so no step and no error bar enters."""
     cotangent = generator.choice([-1.0, 1.0], point.size) * generator.integers(4, 13, point.size) / 8.0
+    finite = np.isfinite(point.center)
+    cotangent = np.where(finite, cotangent, 0.0)
     try:
         gradients: Sequence[Array | None] = point.gradients(cotangent)
     except VjpError as error:
@@ -103,7 +106,9 @@ def _check_transpose(
     gradient = fit_gradient(gradients[k], point.values(k).shape)
     if gradient is None:
         return None
-    forward_terms, reverse_terms = pushed * cotangent, (gradient * move).ravel()
+    forward_terms, reverse_terms = pushed * cotangent, (np.where(move == 0, 0.0, gradient) * move).ravel()
+    if not finite.all() and not np.isfinite(reverse_terms).all():  # zero times infinity in a sum over outputs
+        return None
     forward, reverse = float(forward_terms.sum()), float(reverse_terms.sum())
     size = float(np.abs(forward_terms).sum() + np.abs(reverse_terms).sum())
     if abs(forward - reverse) <= ROUNDINGS * point.vjp_eps * size:

@@ -183,7 +183,10 @@ def _other_reaches(point: Point, k: int, room: Room, comparison: Comparison) -> 
 
 def _sharper(first: Comparison, second: Comparison) -> Comparison:
     """Takes each element from the comparison with the smaller bars; where the two contradict each other, neither."""
-    first_bar, second_bar = first.bar + first.floor, second.bar + second.floor
+    # What rests on one ladder counts as blurred only by as much as the other ladder then shows.
+    apart = np.abs(first.numeric - second.numeric)
+    first_bar = first.bar + np.where(apart <= first.floor, first.floor, 0.0)
+    second_bar = second.bar + np.where(apart <= second.floor, second.floor, 0.0)
     better = second_bar.max(axis=0, initial=0.0) < first_bar.max(axis=0, initial=0.0)
     better &= (second.status <= Status.UNSURE) & (first.status <= Status.UNSURE)
     better |= (second.status > Status.UNSURE) & (first.status == Status.UNSURE)
@@ -209,12 +212,13 @@ def _sharper(first: Comparison, second: Comparison) -> Comparison:
 def _flat_only(better: BoolArray, first: Comparison, second: Comparison) -> BoolArray:
     """Finds elements called wrong only because the chosen ladder saw no change at all.
 
-    Such a ladder may be too fine to feel the function; what the other one sees then speaks against a fault.
+    Such a ladder may be too fine to feel the function; what the other one sees then speaks against a fault, unless it
+    sees no more than a kink, which its own steps crossed.
     """
     flat_first = (first.low == 0).all(axis=0) & (first.high == 0).all(axis=0)
     flat_second = (second.low == 0).all(axis=0) & (second.high == 0).all(axis=0)
-    first_alone = ~better & flat_first & first.wrong & ~second.wrong
-    return np.asarray(first_alone | (better & flat_second & second.wrong & ~first.wrong))
+    first_alone = ~better & flat_first & first.wrong & ~second.wrong & ~second.kink
+    return np.asarray(first_alone | (better & flat_second & second.wrong & ~first.wrong & ~first.kink))
 
 
 def _joined(first: Comparison, second: Comparison) -> Comparison:

@@ -6,7 +6,15 @@ import pytest
 
 import gradcheck
 from tests.gradcheck.right_bank import RIGHT
+from tests.gradcheck.right_hard import HARD
 from tests.gradcheck.wrong_bank import WRONG
+from tests.gradcheck.wrong_hard import SUBTLE
+
+
+def seeded(cases: Any) -> list[Any]:
+    """Gives each case at seed 0 and at one of the seeds 1 to 4, in turn."""
+    pairs = [(case, seed) for place, case in enumerate(cases) for seed in (0, 1 + place % 4)]
+    return [pytest.param(*case[1:], seed, id=f"{case[0]}, seed {seed}") for case, seed in pairs]
 
 
 @pytest.mark.parametrize(("forward", "vjp", "inputs"), [pytest.param(*case[1:], id=case[0]) for case in WRONG])
@@ -16,9 +24,20 @@ def test_a_wrong_backward_fails(forward: Any, vjp: Any, inputs: Any) -> None:
     assert report.findings
 
 
+@pytest.mark.parametrize(("forward", "vjp", "inputs", "seed"), seeded(SUBTLE))
+def test_a_subtly_wrong_backward_fails_at_any_seed(forward: Any, vjp: Any, inputs: Any, seed: int) -> None:
+    assert gradcheck.check(forward, vjp, inputs, seed=seed).verdict == "fail"
+
+
 @pytest.mark.parametrize(
     ("forward", "vjp", "inputs", "options"), [pytest.param(*case[1:], id=case[0]) for case in RIGHT]
 )
 def test_a_right_but_hard_backward_passes(forward: Any, vjp: Any, inputs: Any, options: dict[str, Any]) -> None:
     report = gradcheck.check(forward, vjp, inputs, **options)
+    assert report.verdict == "pass", gradcheck.render_text(report)
+
+
+@pytest.mark.parametrize(("forward", "vjp", "inputs", "options", "seed"), seeded(HARD))
+def test_a_right_backward_passes_at_any_seed(forward: Any, vjp: Any, inputs: Any, options: Any, seed: int) -> None:
+    report = gradcheck.check(forward, vjp, inputs, seed=seed, **options)
     assert report.verdict == "pass", gradcheck.render_text(report)
