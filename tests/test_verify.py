@@ -153,7 +153,7 @@ def test_an_undeclared_none_is_found():
     report = verify(define(lambda x, w: x * w, lambda x, w, dy: (dy * w, None)))
     finding = report.findings[0]
     assert finding.input == "w"
-    assert "expected an array, got None; if nothing depends on it" in finding.message
+    assert "expected an array, got None; if nothing depends on " in finding.message
     assert finding.cause == "None that was not declared"
 
 
@@ -507,8 +507,7 @@ def test_the_text_starts_each_block_with_op_input_count_and_both_values(failed):
     assert "derivative" in block[0]
     assert "±" in block[0]
     labels = [line.split()[0] for line in block[1:]]
-    assert labels == ["row", "pattern", "sample", "passed", "at", "rerun"]
-    assert block[-1].endswith("opsdk check 'planted::f[cpu,float64,numpy]::vjp.x' --seed 5")
+    assert labels == ["row", "pattern", "sample", "passed", "at"]
     assert "test_verify.py:" in block[5]
 
 
@@ -537,7 +536,7 @@ def test_raise_if_failed_raises_the_gravest_finding(failed):
         failed.raise_if_failed()
     assert caught.value.code == "OP301"
     labels = [note.split()[0] for note in caught.value.__notes__]
-    assert labels == ["row", "pattern", "sample", "passed", "at", "rerun", "code"]
+    assert labels == ["row", "pattern", "sample", "passed", "at", "code"]
     assert isinstance(caught.value, AssertionError)
 
 

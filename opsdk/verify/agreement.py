@@ -14,6 +14,8 @@ from opsdk.verify.calls import Call, flat, is_float, refill
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
 _WIGGLES = 16.0
+# Relative error from which a value may be anything: zero, or what the memory held before.
+_STALE = 0.5
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Difference:
         got: the value there.
         expected: what it should be.
         error: greatest relative error over all elements, within the allowance or not.
-        is_last: whether the only wrong element is the last of several.
+        is_last: whether the only wrong element is the last of several, and nothing like what it should be.
     """
 
     count: int
@@ -134,7 +136,9 @@ def _worst(wrong: np.ndarray, error: np.ndarray, got: np.ndarray, truth: np.ndar
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ranked)), error.shape))
     count = int(wrong.sum())
     is_last = count == 1 and wrong.size > 1 and bool(wrong.flat[-1])
-    return Difference(count, index, _plain(got[index]), _plain(truth[index]), float(error.max()), is_last)
+    got_there, wanted = _plain(got[index]), _plain(truth[index])
+    is_last = is_last and not abs(got_there - wanted) <= _STALE * abs(wanted)  # nan is no value of a formula either
+    return Difference(count, index, got_there, wanted, float(error.max()), is_last)
 
 
 def _plain(value: Any) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from opsdk.backends.buffers import allocate
@@ -14,10 +16,24 @@ _MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is
 
 
 def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
-    """Returns what an IndexError says that the Python text of a compiled row raises on a call, or None.
+    """Returns what an IndexError says that the Python text of a compiled row raises on a call; empty where none is.
+
+    None says that it could not be tried.
 
     Other exceptions tell nothing: a kernel may use what only its compiler understands.
     """
+    try:
+        made = run_text(opdef, kernel, call, 0)
+    except IndexError as error:
+        return str(error)
+    except Exception:
+        return None
+    return None if made is None else ""
+
+
+# Any: one entry per output that the kernel makes.
+def run_text(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
+    """Runs the Python text of a compiled row into memory that holds `fill`; None where there is none, or it is slow."""
     function = getattr(kernel.source, "py_func", kernel.source)
     if kernel.language != "numba" or not callable(function) or sum(a.size for a in flat(call.inputs)) > _MOST:
         return None
@@ -25,14 +41,11 @@ def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
     attrs = complete_attrs(opdef, call.attrs)
     inputs = copies(call.inputs)
     buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
-    try:
-        made = allocate(opdef, inputs, attrs, buffers)
-        values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
-        values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
-        with np.errstate(all="ignore"):
-            function(*[values[name] for name in kernel.parameters])
-    except IndexError as error:
-        return str(error)
-    except Exception:
-        return None
-    return None
+    made = list(allocate(opdef, inputs, attrs, buffers))
+    for buffer in flat(made):
+        buffer[...] = fill
+    values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
+    values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
+    with np.errstate(all="ignore"):
+        function(*[values[name] for name in kernel.parameters])
+    return made

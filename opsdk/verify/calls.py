@@ -77,7 +77,7 @@ def alike(array: np.ndarray) -> np.ndarray:
     """Returns a copy with the strides and the alignment of its original, which `copy` would put in order."""
     flags = array.flags
     if (flags.c_contiguous and flags.aligned) or not array.size or array.dtype.hasobject:
-        return array.copy()
+        return np.array(array, order="C")
     spans = [stride * (length - 1) for stride, length in zip(array.strides, array.shape, strict=True)]
     before, after = -sum(s for s in spans if s < 0), sum(s for s in spans if s > 0)
     shift = before + (0 if flags.aligned else 1)

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 import gradcheck
-from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkError
+from opsdk.core.errors import (
+    ArityError,
+    DerivativeOrderError,
+    DTypeError,
+    GradcheckError,
+    GradientMissingError,
+    MutationError,
+    OpsdkError,
+    ReturnError,
+    ShapeError,
+)
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import GradRule
 from opsdk.verify.agreement import same_bits
@@ -18,6 +28,15 @@ from opsdk.verify.rule import carriers, draw_cotangents, gradients, undeclared_n
 from opsdk.verify.session import Session
 from opsdk.verify.subject import Subject, first_order, no_gradient, second_order, second_order_of_body
 
+_NONE = ReturnError.default_code
+_UNDECLARED = "None that was not declared"
+_CODES = {
+    "gradient count": ArityError.default_code,
+    "gradient shape": ShapeError.default_code,
+    "gradient dtype": DTypeError.default_code,
+    "gradient missing": _NONE,
+    "mutation": MutationError.default_code,
+}
 _KINKS = 2  # conventions at kinks that are told; the rest is counted
 
 
@@ -93,14 +112,14 @@ def _is_well_formed(
         given = gradients(opdef, rule, kernel, call, outputs, cotangents)
     except Exception as error:
         message = str(error) if isinstance(error, OpsdkError) else _raised(session, call, error)
-        session.find(row, "vjp", message, call, at=at)
+        session.find_raised(row, "vjp", message, error, call, at=at)
         return False
     for missing in undeclared_none(opdef, rule, call, given):
         message = (
             f"{opdef.subject}, gradient of {missing!r}: expected an array, got None; if nothing depends on {missing}, "
             f'declare it: @{name}.backward(disconnected=("{missing}",))'
         )
-        session.find(row, f"vjp.{missing}", message, call, at=at, input=missing, cause="None that was not declared")
+        session.find(row, f"vjp.{missing}", message, call, at=at, input=missing, code=_NONE, cause=_UNDECLARED)
         return False
     _check_mask(session, rule, kernel, row, call, (outputs, cotangents), given, at)
     if not rule.materialize:
@@ -176,7 +195,7 @@ def _judge_second(session: Session, call: Call, cotangents: Any) -> None:
         return
     except Exception as error:
         message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
-        session.find(row, "vjp2", message, call, at=str(gradient.origin))
+        session.find_raised(row, "vjp2", message, error, call, at=str(gradient.origin))
         return
     _run(session, row, call, subject, "vjp2", f"{gradient.origin}, {gradient.schema.name}")
 
@@ -193,7 +212,7 @@ def _judge_second_of_body(session: Session, row: str, call: Call, cotangents: An
         return
     except Exception as error:
         message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
-        session.find(row, "vjp2", message, call)
+        session.find_raised(row, "vjp2", message, error, call)
         return
     _run(session, row, call, subject, "vjp2", "")
 
@@ -221,7 +240,7 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
                 nondifferentiable=subject.nondifferentiable,
                 seed=session.seed,
                 budget=session.budget,
-                vary=check != "vjp2" and not call.extra,  # not the second order, which repeats the formulas of the first
+                vary=check != "vjp2" and not call.extra,  # the second order repeats the formulas of the first
                 names=subject.names,
             )
         except gradcheck.UsageError as error:
@@ -243,6 +262,8 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
 
 def _record(session: Session, row: str, call: Call, check: str, at: str, finding: gradcheck.Finding) -> None:
     name = finding.input or finding.check.replace(" ", "-").removeprefix("vjp-")
+    line = session.line(row)
+    line.worst = max(line.worst or 0.0, _relative(finding))
     second = "" if check != "vjp2" else ", gradient of its gradient"
     session.find(
         row,
@@ -256,4 +277,15 @@ def _record(session: Session, row: str, call: Call, check: str, at: str, finding
         numeric=finding.numeric,
         error_bar=finding.error_bar,
         cause=finding.cause,
+        code=_CODES.get(finding.check, GradcheckError.default_code),
     )
+
+
+def _relative(finding: gradcheck.Finding) -> float:
+    """Returns how far off the worst element is; 0 where the finding is not about a number."""
+    if finding.analytic is None or finding.numeric is None:
+        return 0.0
+    with np.errstate(all="ignore"):
+        size = max(abs(finding.analytic), abs(finding.numeric), float(np.finfo(np.float64).tiny))  # 1 for a zero
+        distance = abs(finding.analytic - finding.numeric) / size
+    return min(distance, math.inf) if not math.isnan(distance) else math.inf

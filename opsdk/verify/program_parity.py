@@ -11,6 +11,7 @@ from opsdk.core.errors import DerivativeOrderError, GradientMissingError, OpsdkE
 from opsdk.define.op import Op
 from opsdk.static import Executor, Program, Scope, Variable, data, gradients, program_guard
 from opsdk.verify.agreement import same_bits
+from opsdk.verify.blame import Blame, forward_blame, gradient_blame
 from opsdk.verify.calls import Call, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradients_by_leaf
@@ -27,19 +28,21 @@ def check_programs(session: Session) -> None:
     if not opdef.schema.inputs or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
         return
     for call in session.calls:
-        row = session.reference_row(call.float_dtype)
+        blame = forward_blame(session, call)
         try:
             try:
-                _compare(session, row, call, is_open=True)
+                _compare(session, blame, call, is_open=True)
             except OpsdkError:  # a rule may need every size
-                _compare(session, row, call, is_open=False)
-            session.did(row, "static")
+                blame = forward_blame(session, call)
+                _compare(session, blame, call, is_open=False)
+            session.did(blame.row, "static")
         except Exception as error:
             message = f"{opdef.subject}, in a Program: sample {call} expected to run as on arrays, "
-            session.find(row, "static", f"{message}raised {type(error).__name__}: {error}", call)
+            message += f"raised {type(error).__name__}: {error}"
+            session.find_raised(blame.row, "static", message, error, call, at=blame.at)
 
 
-def _compare(session: Session, row: str, call: Call, *, is_open: bool) -> None:
+def _compare(session: Session, blame: Blame, call: Call, *, is_open: bool) -> None:
     opdef = session.opdef
     wanted = launch(opdef, None, call.inputs, call.attrs)
     if any(value is None for value in wanted):
@@ -55,10 +58,15 @@ def _compare(session: Session, row: str, call: Call, *, is_open: bool) -> None:
         cotangents = draw_cotangents(opdef, wanted, np.random.default_rng([session.seed, 9]))
         found = _gradients(session, (made, asked, cotangents), feed, is_open=is_open)
     fetches = [*_flat_variables(made), *(v for v in found if v is not None)]
+    # The whole Program is one run: where it raises although the forward runs, the gradient does.
+    behind = gradient_blame(session, call, wanted, cotangents)
+    here = Blame(blame.row, blame.at)
+    if found:
+        blame.row, blame.at = behind.row, behind.at
     values = Executor().run(program, feed=feed, fetch_list=fetches, scope=Scope())
     outputs = values[: len(values) - sum(v is not None for v in found)]
     for name, want, got in zip(flat_names(opdef.schema.output_names, wanted), flat(wanted), outputs, strict=True):
-        _same(session, row, call, f"static.{name}", f"output {name!r}", want, got)
+        _same(session, here, call, f"static.{name}", f"output {name!r}", want, got)
     if not found:
         return
     given = iter(values[len(outputs) :])
@@ -68,9 +76,9 @@ def _compare(session: Session, row: str, call: Call, *, is_open: bool) -> None:
     for name, want, made_for in zip(names, by_hand, found, strict=True):
         if (want is None) != (made_for is None):
             message = f"{opdef.subject}, gradient of {name!r} in a Program: expected {want}, got {made_for}"
-            session.find(row, f"static.d{name}", message, call, input=name)
+            session.find(behind.row, f"static.d{name}", message, call, input=name, at=behind.at)
         elif want is not None:
-            _same(session, row, call, f"static.d{name}", f"gradient of {name!r}", want, next(given))
+            _same(session, behind, call, f"static.d{name}", f"gradient of {name!r}", want, next(given))
 
 
 def check_second_order(session: Session) -> None:
@@ -82,7 +90,7 @@ def check_second_order(session: Session) -> None:
     if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
         return
     for call in session.calls:
-        row = session.reference_row(call.float_dtype)
+        row = forward_blame(session, call).row
         try:
             _compare_second(session, row, call)
             session.did(row, "static2")
@@ -90,7 +98,7 @@ def check_second_order(session: Session) -> None:
             return  # said elsewhere
         except Exception as error:
             message = f"{opdef.subject}, gradient of its gradient in a Program: sample {call}, "
-            session.find(row, "static2", f"{message}raised {type(error).__name__}: {error}", call)
+            session.find_raised(row, "static2", f"{message}raised {type(error).__name__}: {error}", error, call)
 
 
 def _compare_second(session: Session, row: str, call: Call) -> None:
@@ -160,7 +168,7 @@ def _flat_variables(values: Sequence[Any]) -> list[Any]:
     return [v for value in present for v in (value if isinstance(value, (list, tuple)) else [value])]
 
 
-def _same(session: Session, row: str, call: Call, check: str, what: str, want: np.ndarray, got: np.ndarray) -> None:
+def _same(session: Session, blame: Blame, call: Call, check: str, what: str, want: np.ndarray, got: np.ndarray) -> None:
     if same_bits(want, got):
         return
     message = (
@@ -169,4 +177,4 @@ def _same(session: Session, row: str, call: Call, check: str, what: str, want: n
         else f"{session.opdef.subject}, {what} in a Program: expected {want.dtype}{want.shape} as on arrays, "
         f"got {got.dtype}{got.shape}"
     )
-    session.find(row, check, message, call)
+    session.find(blame.row, check, message, call, at=blame.at)

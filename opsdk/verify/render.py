@@ -64,7 +64,8 @@ def _totals(report: VerifyReport) -> str:
     words = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed", "skipped": "skipped"}
     listed = ", ".join(f"{counts[word]} {words[word]}" for word in _WORST if counts[word]) or "no rows"
     rows = "row" if len(report.rows) == 1 else "rows"
-    verdict = "FAIL" if report.verdict == "fail" else report.verdict
+    missing = ", no backward" if report.lacks_backward else ""
+    verdict = ("FAIL" if report.verdict == "fail" else report.verdict) + missing
     return f"{verdict}: {listed} of {len(report.rows)} {rows} in {report.seconds:.2f} s; seed {report.seed}"
 
 

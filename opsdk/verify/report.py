@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from opsdk.core.errors import GradcheckError, attach_note
+from opsdk.core.lazy import slow
 
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
@@ -30,6 +31,7 @@ class Finding:
         cause: the one pattern that explains it; None when none, or several, fit.
         repro: a command that shows it again.
         code: stable code of the kind of finding.
+        also: where else the same shows.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Finding:
     cause: str | None = None
     repro: str = ""
     code: str = "OP301"
+    also: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,8 @@ class VerifyReport:
     lacks_backward: bool = False
 
     def __str__(self) -> str:
-        from opsdk.verify.render import render_text  # there the report is known, and not the other way round
-
-        return render_text(self)
+        text: str = slow("opsdk.verify.render").render_text(self)  # it knows the report; not the other way round
+        return text
 
     def raise_if_failed(self) -> None:
         """Raises when the verdict is `fail`.
@@ -158,6 +160,8 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
         lines.append(("sample", finding.sample))
     if passed:
         lines.append(("passed", f"{len(passed)} other checks: {', '.join(passed)}"))
+    if finding.also:
+        lines.append(("also", finding.also))
     if finding.at:
         lines.append(("at", finding.at))
     if finding.repro:

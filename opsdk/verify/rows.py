@@ -12,7 +12,14 @@ from opsdk.backends.arrays import with_mutated
 from opsdk.backends.buffers import infer
 from opsdk.backends.language import language_of
 from opsdk.backends.plan import CallPlan
-from opsdk.core.errors import AliasError, CompileError, KernelNotFoundError, MissingDependencyError, OpsdkError
+from opsdk.core.errors import (
+    AliasError,
+    CompileError,
+    KernelNotFoundError,
+    MissingDependencyError,
+    OpsdkError,
+    ShapeError,
+)
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
@@ -23,6 +30,7 @@ from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs
 from opsdk.verify.launch import label, launch, plan_of
 from opsdk.verify.sampling import GREAT
 from opsdk.verify.session import Session
+from opsdk.verify.unwritten import unwritten
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
 _OWN = 4.0  # the reference may use plain formulas: what it is held to against its float64 twin is wider
@@ -120,11 +128,11 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
                 return
             check = "compile" if isinstance(error, CompileError) else "runs"
             message = str(error) if isinstance(error, OpsdkError) else _unlike(session, kernel, call, error)
-            session.find(row, check, message, call, at=str(kernel.origin))
+            session.find_raised(row, check, message, error, call, at=str(kernel.origin))
             return
         if made is not None:
-            _repeat(session, kernel, row, call, made)
             _values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)
+            _repeat(session, kernel, row, call, made)
 
 
 def _unlike(session: Session, kernel: Kernel, call: Call, error: Exception) -> str:
@@ -145,15 +153,17 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
     except Exception as error:
         _raw(session, kernel, call)  # if this raises too, the call is at fault and not the rule
         message = f"{opdef.subject}, infer: expected specs for sample {call}, which runs, raised {error}"
-        session.find(row, "infer", message, call)
+        session.find_raised(row, "infer", message, error, call)
         return None
     outside = out_of_bounds(opdef, kernel, call)
-    if outside is not None:
+    if outside:
         message = f"{opdef.subject}, row {kernel}: expected it to stay inside its arrays at sample {call}, {outside}"
         session.find(row, "bounds", message, call, at=at)
         return None
-    if kernel.language == "numba":
+    if outside is not None:
         session.did(row, "bounds")
+        if _stays_unwritten(session, kernel, row, call):
+            return None
     plan: CallPlan = plan_of(opdef, kernel, call.inputs, call.attrs)
     inputs = copies(call.inputs)
     raw = plan.launch(*inputs, **attrs)
@@ -162,10 +172,11 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
     try:
         fresh = plan.settled(raw, inputs)
     except AliasError as error:
-        session.find(row, "alias", str(error), call, at=at)
+        session.find_raised(row, "alias", str(error), error, call, at=at)
         return None
     except OpsdkError as error:
-        session.find(row, "infer" if "expected a NumPy array" not in str(error) else "runs", str(error), call, at=at)
+        check = "infer" if "expected a NumPy array" not in str(error) else "runs"
+        session.find_raised(row, check, str(error), error, call, at=at)
         return None
     session.did(row, "alias")
     if not _is_separate(session, row, call, fresh, at):
@@ -174,11 +185,33 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
         try:
             settle.check_specs(opdef, fresh, specs)
         except OpsdkError as error:
-            session.find(row, "infer", str(error), call)
+            session.find_raised(row, "infer", str(error), error, call)
             return None
         session.did(row, "infer")
         _check_open(session, row, call, attrs, fresh)
     return outputs_of(opdef, with_mutated(opdef, fresh[0] if plan.single else tuple(fresh), inputs))
+
+
+def _stays_unwritten(session: Session, kernel: Kernel, row: str, call: Call) -> bool:
+    """Whether elements of an output are left as the memory held them; they may look right, or change at every call."""
+    left = unwritten(session.opdef, kernel, call)
+    if left is None:
+        return False
+    name, where = left
+    last = int(where.sum()) == 1 and where.size > 1 and bool(where.flat[-1])
+    index = tuple(int(i) for i in np.argwhere(where)[0])
+    session.did(row, "value")
+    session.find(
+        row,
+        f"value.{name}",
+        f"{session.opdef.subject}, output {name!r}: wrong in {int(where.sum())} of {where.size} elements, first "
+        f"{name}{list(index) if index else ''}: this row leaves it as the memory was, expected a value",
+        call,
+        at=str(kernel.origin),
+        index=index,
+        cause="only the last element: a loop that ends one too early does this" if last else None,
+    )
+    return True
 
 
 def _check_mutation(session: Session, row: str, call: Call, after: list[Any], at: str) -> None:
@@ -228,7 +261,7 @@ def _check_open(session: Session, row: str, call: Call, attrs: Any, fresh: list[
             f"{opdef.subject}, infer: expected sizes of None to be carried through, "
             f"raised {type(error).__name__}: {error}"
         )
-        session.find(row, "infer.open", message, call)
+        session.find_raised(row, "infer.open", message, error, call)
         return
     for position, made in zip(opdef.schema.fresh_outputs, fresh, strict=True):
         spec = inferred[position]
@@ -296,7 +329,7 @@ def _values(session: Session, kernel: Kernel, row: str, call: Call, made: list[A
             session.did(row, "value")
             what = f"{opdef.subject}, output {name!r}"
             message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
-            session.find(row, f"value.{name}", message, call, at=str(kernel.origin))
+            session.find(row, f"value.{name}", message, call, at=str(kernel.origin), code=ShapeError.default_code)
         elif is_float(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             found = measure(got, want, change, eps, units, floor=1.0 if call.reason == GREAT else 0.0)

@@ -15,9 +15,10 @@ from opsdk.define.sample import Sample
 from opsdk.verify.broadcasting import check_broadcasting
 from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
+from opsdk.verify.follow import in_order
 from opsdk.verify.layout import check_layouts
 from opsdk.verify.program_parity import check_programs, check_second_order
-from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
+from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.rows import check_rows
 from opsdk.verify.sampling import calls_of
 from opsdk.verify.session import Session
@@ -26,9 +27,6 @@ from opsdk.verify.tape_parity import check_tape
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
 # second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.
 _BUDGET = 1500
-
-# A fault before those that may follow from it.
-_GRAVITY = ("runs", "bounds", "compile", "mutation", "alias", "repeats", "infer", "value", "vjp", "mask")
 
 
 def verify(
@@ -120,7 +118,7 @@ def examine(
     return VerifyReport(
         opdef.name,
         _verdict(session),
-        _sorted(session.findings.values()),
+        in_order(session.findings.values()),
         session.table(),
         session.coverage(),
         seed,
@@ -152,17 +150,9 @@ def _verdict(session: Session) -> Verdict:
     return "pass"
 
 
-def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    rank = {check: i for i, check in enumerate(_GRAVITY)}
-    return tuple(sorted(findings, key=lambda f: rank.get(f.check.partition(".")[0], len(rank))))
-
-
 def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: float) -> VerifyReport:
     """Returns one report of several; a fault that shows in an op and in its gradient op is told once."""
-    findings: dict[str, Finding] = {}
-    for report in reports:
-        for finding in report.findings:
-            findings.setdefault(finding.message, finding)
+    findings = in_order(finding for report in reports for finding in report.findings)
     verdict: Verdict = reports[0].verdict
     if findings:
         verdict = "fail"
@@ -177,4 +167,4 @@ def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: floa
         warnings=tuple(dict.fromkeys(entry for c in coverages for entry in c.warnings)),
     )
     rows = tuple(row for report in reports for row in report.rows)
-    return VerifyReport(name, verdict, tuple(findings.values()), rows, coverage, seed, seconds, reports[0].lacks_backward)
+    return VerifyReport(name, verdict, findings, rows, coverage, seed, seconds, reports[0].lacks_backward)

@@ -10,11 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.errors import AliasError, MutationError, OpsdkError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.calls import Call
 from opsdk.verify.launch import label
 from opsdk.verify.report import Coverage, Finding, Row
+from opsdk.verify.rerun import command
+
+# Kinds of finding that have a code of their own.
+_CODES = {"mutation": MutationError.default_code, "alias": AliasError.default_code}
 
 
 @dataclass
@@ -102,9 +107,17 @@ class Session:
                 check=check,
                 message=message,
                 sample="" if call is None else str(call),
-                repro=f"opsdk check '{identity}' --seed {self.seed}",
-                **{"at": str(self.opdef.origin), **fields},
+                repro=command(self.opdef, row, check, self.seed),
+                **{"at": str(self.opdef.origin), "code": _CODES.get(check.partition(".")[0], "OP301"), **fields},
             )
+
+    # Any: as for `find`.
+    def find_raised(
+        self, row: str, check: str, message: str, error: Exception, call: Call | None = None, **fields: Any
+    ) -> None:
+        """Records an exception as a finding, under its own code where it has one."""
+        code = {"code": error.code} if isinstance(error, OpsdkError) else {}
+        self.find(row, check, message, call, **code, **fields)
 
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""

@@ -12,6 +12,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import DerivativeOrderError
 from opsdk.define.op import Op
 from opsdk.verify.agreement import same_bits
+from opsdk.verify.blame import Blame, forward_blame, gradient_blame
 from opsdk.verify.calls import Call, copies, each, flat, flat_names, is_float, outputs_of, paired
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradients_by_leaf
@@ -23,16 +24,17 @@ def check_tape(session: Session) -> None:
     if not session.opdef.schema.inputs:
         return
     for call in session.calls:
-        row = session.reference_row(call.float_dtype)
+        blame = forward_blame(session, call)
         try:
-            _compare(session, row, call)
-            session.did(row, "dynamic")
+            _compare(session, blame, call)
+            session.did(blame.row, "dynamic")
         except Exception as error:
             message = f"{session.opdef.subject}, on tensors: sample {call} expected to run as on arrays, "
-            session.find(row, "dynamic", f"{message}raised {type(error).__name__}: {error}", call)
+            message += f"raised {type(error).__name__}: {error}"
+            session.find_raised(blame.row, "dynamic", message, error, call, at=blame.at)
 
 
-def _compare(session: Session, row: str, call: Call) -> None:
+def _compare(session: Session, blame: Blame, call: Call) -> None:
     opdef = session.opdef
     wanted = launch(opdef, None, call.inputs, call.attrs)
     with enable_grad():
@@ -44,20 +46,22 @@ def _compare(session: Session, row: str, call: Call) -> None:
         if not opdef.traits.deterministic:
             return
         for name, want, got in paired(opdef.schema.output_names, wanted, arrays):
-            _same(session, row, call, f"dynamic.{name}", f"output {name!r}", want, got)
+            _same(session, blame, call, f"dynamic.{name}", f"output {name!r}", want, got)
         if opdef.grad is not None:
-            _compare_gradients(session, row, call, (tensors, made, wanted))
+            _compare_gradients(session, blame, call, (tensors, made, wanted))
 
 
 def _asks(session: Session, array: np.ndarray) -> bool:
     return is_float(array) and session.opdef.grad is not None and not session.opdef.schema.mutated_inputs
 
 
-def _compare_gradients(session: Session, row: str, call: Call, run: tuple[Any, Any, Any]) -> None:
+def _compare_gradients(session: Session, blame: Blame, call: Call, run: tuple[Any, Any, Any]) -> None:
     opdef = session.opdef
     tensors, made, outputs = run
     assert opdef.grad is not None
     cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
+    behind = gradient_blame(session, call, outputs, cotangents)
+    blame.row, blame.at = behind.row, behind.at
     roots = [t for i in carriers(opdef) for t in (made[i] if isinstance(made[i], (list, tuple)) else [made[i]])]
     seeds = [array for i in carriers(opdef) for array in flat([cotangents[i]])]
     pairs = [(t, Tensor(s)) for t, s in zip(roots, seeds, strict=True) if not t.stop_gradient]
@@ -86,12 +90,12 @@ def _compare_gradients(session: Session, row: str, call: Call, run: tuple[Any, A
         for name, want, got in zip(names, by_hand, found, strict=True):
             if (want is None) != (got is None):
                 message = f"{opdef.subject}, gradient of {name!r}: expected {want} as on arrays, got {got}"
-                session.find(row, f"{how}.d{name}", message, call, input=name)
+                session.find(blame.row, f"{how}.d{name}", message, call, input=name, at=blame.at)
             elif want is not None:
-                _same(session, row, call, f"{how}.d{name}", f"gradient of {name!r}", want, got.numpy())
+                _same(session, blame, call, f"{how}.d{name}", f"gradient of {name!r}", want, got.numpy())
 
 
-def _same(session: Session, row: str, call: Call, check: str, what: str, want: np.ndarray, got: np.ndarray) -> None:
+def _same(session: Session, blame: Blame, call: Call, check: str, what: str, want: np.ndarray, got: np.ndarray) -> None:
     if same_bits(want, got):
         return
     message = (
@@ -100,4 +104,4 @@ def _same(session: Session, row: str, call: Call, check: str, what: str, want: n
         else f"{session.opdef.subject}, {what} on tensors: expected {want.dtype}{want.shape} as on arrays, "
         f"got {got.dtype}{got.shape}"
     )
-    session.find(row, check, message, call)
+    session.find(blame.row, check, message, call, at=blame.at)

@@ -191,3 +191,17 @@ def loop(x, dy, dx):
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("loops::cubed")]
     assert "numpy numba" in line
     assert "0e+00" not in line
+
+
+def test_a_rerun_of_one_finding_does_not_list_another_as_passed(run, here):
+    (here / "two.py").write_text(
+        NO_BACKWARD.replace("x * x * x", "x[...]") + "\n\n@cubed.backward\ndef cubed_grad(dy):\n    return 2 * dy\n"
+    )
+    (here / "two.py").write_text((here / "two.py").read_text().replace("x[...]", "x + (x.flags.c_contiguous - 1)"))
+    whole = run("check", "two.py").stdout
+    assert "::layout.y" in whole
+    assert "::vjp.x" in whole
+    one = run("check", "two.py:cubed[cpu,float64,numpy]::vjp.x").stdout
+    (passed,) = [line for line in one.splitlines() if " passed  " in line]
+    assert "layout" not in passed
+    assert "vjp" not in passed

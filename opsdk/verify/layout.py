@@ -1,0 +1,89 @@
+"""Memory layouts: a row must not care how its inputs lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from opsdk.define.kernel import Kernel
+from opsdk.verify.agreement import resolution
+from opsdk.verify.calls import Call, each, flat, is_float, paired
+from opsdk.verify.launch import label, launch
+from opsdk.verify.session import Session
+
+_UNITS = 1024.0  # rounding units of the greatest element: sums may be taken in another order
+_CALLS = 2  # with the most dimensions first; a layout that is misread is misread at any size
+
+
+def _transposed(array: np.ndarray) -> np.ndarray:
+    return np.array(array, order="F")
+
+
+def _strided(array: np.ndarray) -> np.ndarray:
+    larger = np.zeros([2 * length + 1 for length in array.shape], array.dtype)
+    larger[tuple(slice(1, None, 2) for _ in array.shape)] = array
+    return larger[tuple(slice(1, None, 2) for _ in array.shape)]
+
+
+def _reversed(array: np.ndarray) -> np.ndarray:
+    return np.flip(np.array(np.flip(array), order="C"))
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "transposed": _transposed,
+    "strided": _strided,
+    "reversed": _reversed,
+}
+
+
+def check_layouts(session: Session) -> None:
+    """Runs every row on inputs that are no contiguous arrays, and compares with contiguous ones of the same values."""
+    opdef = session.opdef
+    if opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+        return
+    ranked = sorted(session.calls, key=lambda call: -max((a.ndim for a in flat(call.inputs) if a.size > 1), default=0))
+    calls = [call for call in ranked[:_CALLS] if any(a.size > 1 and a.ndim for a in flat(call.inputs))]
+    for kernel in opdef.kernels:
+        if kernel.key.place == "cpu" and session.wants(kernel):
+            for call in calls:
+                _check_row(session, kernel, call if kernel.key.dtype is None else call.cast(kernel.key.dtype))
+
+
+def _check_row(session: Session, kernel: Kernel, call: Call) -> None:
+    opdef = session.opdef
+    row = label(kernel, call.float_dtype)
+    try:
+        expected = launch(opdef, kernel, call.inputs, call.attrs)
+    except Exception:  # said where the rows are run
+        return
+    session.did(row, "layout")
+    for word, change in LAYOUTS.items():
+        there = replace(call, inputs=each(call.inputs, change))
+        what = f"{word} inputs in memory"
+        try:
+            made = launch(opdef, kernel, there.inputs, there.attrs)
+        except Exception as error:
+            message = f"{opdef.subject}, row {kernel}: expected to accept {what}, "
+            message += f"raised {type(error).__name__}: {error}"
+            session.find(row, "layout", message, call, at=str(kernel.origin))
+            return
+        for name, want, got in paired(opdef.schema.output_names, expected, made):
+            if not _agree(want, got):
+                message = (
+                    f"{opdef.subject}, output {name!r}: expected what contiguous inputs give, got other values for "
+                    f"{what}; index by element, not by memory"
+                )
+                session.find(row, f"layout.{name}", message, call, at=str(kernel.origin))
+
+
+def _agree(want: np.ndarray, got: np.ndarray) -> bool:
+    if want.shape != got.shape or want.dtype != got.dtype:
+        return False
+    if not is_float(want) or not want.size:
+        return bool(np.array_equal(want, got))
+    peak = np.max(np.abs(want), initial=1.0, where=np.isfinite(want))
+    with np.errstate(all="ignore"):
+        close = np.abs(got - want) <= _UNITS * resolution(want.dtype) * peak
+    return bool(np.all(close | (got == want) | (np.isnan(got) & np.isnan(want))))

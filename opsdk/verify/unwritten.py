@@ -1,0 +1,34 @@
+"""Elements that a loop leaves as they were: the Python text of a compiled row, run into two different memories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.verify.bounds import run_text
+from opsdk.verify.calls import Call, flat, flat_names
+
+
+def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:
+    """Returns the first output of which elements depend on what its memory held before, and which they are."""
+    schema = opdef.schema
+    if any(schema.outputs[i].name not in kernel.parameters for i in schema.fresh_outputs):
+        return None
+    texts: list[list[Any]] = []
+    for fill in (0, 1):
+        try:
+            made = run_text(opdef, kernel, call, fill)
+        except Exception:  # what only the compiler understands tells nothing
+            return None
+        if made is None:
+            return None
+        texts.append(made)
+    names = flat_names([schema.output_names[i] for i in schema.fresh_outputs], texts[0])
+    for name, low, high in zip(names, flat(texts[0]), flat(texts[1]), strict=True):
+        differs = np.asarray((low != high) & ~((low != low) & (high != high)))
+        if differs.any():
+            return name, differs
+    return None

@@ -1,0 +1,23 @@
+import pytest
+
+import opsdk
+from opsdk.define.op import REGISTRY
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    with REGISTRY.scoped():
+        yield
+
+
+@pytest.fixture
+def define():
+    """Registers an op called `f` from a forward and a backward."""
+
+    def define(forward, backward=None, **options):
+        made = opsdk.op(name="f", namespace="planted", **options)(forward)
+        if backward is not None:
+            made.backward(backward)
+        return made
+
+    return define

@@ -1,0 +1,96 @@
+"""Findings come in the order of their causes, each cause once."""
+
+import json
+
+import pytest
+
+from opsdk.verify import render_text, verify
+from opsdk.verify.follow import in_order
+from opsdk.verify.report import Finding
+
+
+def cube(x):
+    return x * x * x
+
+
+def cube_grad(x, dy):
+    return 3 * x * x * dy
+
+
+def finding(check, message, row="cpu,float64,numpy"):
+    return Finding(f"f[{row}]::{check}", "f", row, check, message)
+
+
+def test_a_cause_comes_before_what_follows_from_it():
+    order = in_order([finding("vjp.x", "a"), finding("value.y", "b"), finding("compile", "c")])
+    assert [one.check for one in order] == ["compile", "value.y", "vjp.x"]
+
+
+def test_the_same_exception_in_both_runtimes_is_one_line():
+    (one,) = in_order(
+        [
+            finding("vjp", "backward raised ValueError: no"),
+            finding("dynamic", "on tensors raised ValueError: no"),
+            finding("static", "in a Program raised ValueError: no"),
+        ]
+    )
+    assert one.also == "the same on tensors and in a Program"
+
+
+def test_another_exception_is_told_by_itself():
+    order = in_order([finding("vjp", "raised ValueError: no"), finding("dynamic", "raised TypeError: other")])
+    assert len(order) == 2
+
+
+def test_what_another_row_does_is_told_by_itself():
+    order = in_order([finding("value.y", "a", "cpu,float32,numba"), finding("dynamic.y", "b")])
+    assert len(order) == 2
+
+
+def test_a_backward_that_raises_is_one_finding(define):
+    def broken(x, dy):
+        raise RuntimeError("out of order")
+
+    report = verify(define(cube, broken))
+    assert len(report.findings) == 1
+    assert "  also     the same on tensors and in a Program" in render_text(report)
+
+
+def test_a_numba_row_that_does_not_compile_is_one_finding_of_that_row(define):
+    pytest.importorskip("numba")
+    op = define(cube, cube_grad)
+
+    @op.kernel("cpu", language="numba")
+    def broken(x, y):
+        y[...] = json.loads("1") * x
+
+    report = verify(op)
+    assert [one.row.rpartition(",")[2] for one in report.findings] == ["numba"]
+    assert "the same on tensors" in report.findings[0].also
+
+
+def test_a_gradient_row_that_does_not_compile_is_put_down_to_that_row(define):
+    pytest.importorskip("numba")
+    op = define(cube, cube_grad)
+
+    @op.grad.kernel("cpu", language="numba")
+    def broken(x, dy, dx):
+        dx[...] = json.loads("1") * x * dy
+
+    report = verify(op)
+    assert {one.row.rpartition(",")[2] for one in report.findings} == {"numba"}
+    assert len(report.findings) == 1
+
+
+def test_a_wrong_numba_row_leaves_the_reference_innocent(define):
+    pytest.importorskip("numba")
+    op = define(cube, cube_grad)
+
+    @op.kernel("cpu", language="numba")
+    def wrong(x, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] ** 2
+
+    report = verify(op)
+    assert {one.row.rpartition(",")[2] for one in report.findings} == {"numba"}
+    assert report.findings[0].check == "value.y"

@@ -1,0 +1,71 @@
+"""Rows see inputs that are not contiguous."""
+
+import numpy as np
+import pytest
+
+from opsdk.verify import verify
+from opsdk.verify.calls import alike
+from opsdk.verify.layout import LAYOUTS
+
+
+@pytest.mark.parametrize("word", LAYOUTS)
+def test_a_copy_lies_in_memory_as_its_original(word):
+    array = LAYOUTS[word](np.arange(15.0).reshape(3, 5))
+    copy = alike(array)
+    assert copy.strides == array.strides
+    assert copy.flags.aligned
+    assert not np.may_share_memory(copy, array)
+    np.testing.assert_array_equal(copy, array)
+
+
+def test_a_copy_of_a_broadcast_view_is_one_too():
+    assert alike(np.broadcast_to(1.5, (3, 5))).strides == (0, 0)
+
+
+def test_an_unaligned_array_has_an_unaligned_copy():
+    array = np.zeros(41, np.uint8)[1:].view(np.float64)
+    assert not alike(array).flags.aligned
+
+
+def test_a_backward_that_looks_at_the_layout_fails(define):
+    def backward(x, dy):
+        gradient = 2 * x * dy
+        return gradient if x.flags.c_contiguous else 2 * gradient
+
+    report = verify(define(lambda x: x * x, backward))
+    assert report.verdict == "fail"
+    assert "expected what contiguous" in report.findings[0].message
+
+
+def test_a_backward_that_looks_at_the_layout_of_the_cotangent_fails(define):
+    report = verify(define(lambda x: x * x, lambda x, dy: 2 * x * (dy if dy.flags.c_contiguous else 2 * dy)))
+    assert report.verdict == "fail"
+
+
+def test_a_forward_that_looks_at_the_layout_fails(define):
+    report = verify(define(lambda x: x * x if x.flags.c_contiguous else x + x))
+    assert {"layout.y"} == {finding.check for finding in report.findings}
+    assert "got other values for transposed inputs in memory" in report.findings[0].message
+
+
+def test_a_forward_that_refuses_a_layout_fails(define):
+    def picky(x):
+        if x.size and not x.flags.c_contiguous:
+            raise ValueError("contiguous, please")
+        return 2 * x
+
+    assert "expected to accept transposed inputs" in verify(define(picky)).findings[0].message
+
+
+def test_a_numba_row_that_steps_through_memory_fails(define):
+    pytest.importorskip("numba")
+    op = define(lambda x: x + 1)
+
+    @op.kernel("cpu", language="numba")
+    def by_memory(x, y):
+        flat = x.T.copy().ravel() if x.strides[0] < x.strides[x.ndim - 1] else x.copy().ravel()
+        for i in range(x.size):
+            y.flat[i] = flat[i] + 1
+
+    report = verify(op, samples=[__import__("opsdk").Sample(np.arange(15.0).reshape(3, 5))])
+    assert "layout.y" in {finding.check for finding in report.findings}

@@ -1,0 +1,60 @@
+"""The command that a finding offers works in a new process, or is not offered."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opsdk.define.op import find_op
+from opsdk.verify import verify
+from opsdk.verify.rerun import command, target_of
+
+WRONG = """\
+import opsdk
+
+
+@opsdk.op
+def mish(x):
+    return x * x * x
+
+
+@mish.backward
+def mish_grad(x, dy):
+    return 6 * x * x * dy
+
+
+if __name__ == "__main__":
+    print(opsdk.verify(mish))
+"""
+
+
+def test_an_op_made_in_a_function_offers_no_command(define):
+    report = verify(define(lambda x: x * x, lambda x, dy: x * dy))
+    assert report.findings[0].repro == ""
+
+
+def test_a_built_in_op_goes_by_its_name():
+    assert target_of(find_op("tanh").opdef) == "opsdk::tanh"
+    assert command(find_op("tanh").opdef, "cpu,float64,numpy", "vjp.x", 3) == (
+        "opsdk check 'opsdk::tanh[cpu,float64,numpy]::vjp.x' --seed 3"
+    )
+
+
+@pytest.mark.slow
+def test_the_command_of_a_script_shows_the_finding_again(tmp_path):
+    (tmp_path / "activations.py").write_text(WRONG)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def run(*arguments):
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    text = run("activations.py")
+    found = re.search(r"rerun    opsdk check '(.+)' --seed 0", text)
+    assert found, text
+    assert found[1] == "activations.py:mish[cpu,float64,numpy]::vjp.x"
+    again = run("-m", "opsdk", "check", found[1], "--seed", "0")
+    assert "gradient of 'x': wrong in " in again, again

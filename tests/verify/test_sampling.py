@@ -1,0 +1,112 @@
+"""The default samples show faults that one small contiguous matrix hides."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.verify import verify
+
+
+def leaky(x, *, slope: float = 0.1):
+    return np.where(x > 0, x, slope * x).astype(x.dtype)
+
+
+def test_a_slope_that_the_backward_takes_for_its_default_is_found(define):
+    right = define(leaky, lambda x, slope, dy: dy * np.where(x > 0, 1, slope).astype(x.dtype))
+    assert verify(right).verdict == "pass"
+    assert "slope=0.47) another slope" in str(verify(right).coverage.samples)
+    assert "slope=-0.47) another slope" in str(verify(right).coverage.samples)
+
+
+def test_a_backward_for_one_slope_only_fails(define):
+    report = verify(define(leaky, lambda x, dy: dy * np.where(x > 0, 1, 0.1).astype(x.dtype)))
+    assert report.verdict == "fail"
+    assert "slope=0.47" in report.findings[0].sample
+
+
+def test_a_power_whose_backward_knows_one_exponent_only_fails(define):
+    report = verify(define(lambda x, *, n=2: x**n, lambda x, dy: dy * 2 * x))
+    assert report.verdict == "fail"
+    assert "n=3" in report.findings[0].sample
+
+
+def test_a_flag_is_tried_both_ways(define):
+    report = verify(define(lambda x, *, twice=False: 2 * x if twice else 1 * x, lambda dy: dy * 1))
+    assert "twice=True" in report.findings[0].sample
+
+
+def test_a_varied_attribute_that_the_reference_refuses_is_skipped_and_said(define):
+    def scaled(x, *, by: float = 1.0):
+        if by < 0:
+            raise ValueError("by has to be positive")
+        return by * x
+
+    report = verify(define(scaled, lambda by, dy: by * dy))
+    assert report.verdict == "pass"
+    assert report.coverage.inconclusive == ()
+    assert any("by=-2.0) another by refused, ValueError: by has" in entry for entry in report.coverage.skipped)
+
+
+def test_a_varied_attribute_that_gives_nothing_finite_is_skipped_and_said(define):
+    report = verify(define(lambda x, *, eps=0.1: np.sqrt(np.abs(x) + eps) * 1, None))
+    assert any("eps=-0.47) another eps refused, its outputs" in entry for entry in report.coverage.skipped)
+
+
+def test_a_backward_that_forgets_all_but_sixteen_elements_fails(define):
+    def backward(x, dy):
+        gradient = 2 * x * dy
+        if gradient.size > 16:
+            gradient.flat[16:] = 0
+        return gradient
+
+    report = verify(define(lambda x: x * x, backward))
+    assert report.verdict == "fail"
+    assert "91 elements" in report.findings[0].sample
+
+
+def test_a_backward_that_forgets_all_but_sixty_four_elements_fails(define):
+    def backward(x, dy):
+        gradient = 2 * x * dy
+        if gradient.ndim == 1:
+            gradient[64:] = 0
+        return gradient
+
+    assert "67 elements" in verify(define(lambda x: x * x, backward)).findings[0].sample
+
+
+@pytest.mark.parametrize(("left", "right"), [((3, 1), (3, 5)), ((1,), (3, 5)), ((), (3, 5)), ((4, 1), (1, 5))])
+def test_shapes_broadcast_in_every_way(define, left, right):
+    op = define(lambda x, w: x * w, lambda x, w, dy: (dy * w, dy * x), infer=opsdk.infer.broadcast)
+    report = verify(op)
+    assert report.verdict == "pass"
+    assert f"(float64{left}, float64{right}) broadcast" in report.coverage.samples
+
+
+def test_an_overflow_on_the_way_to_a_finite_value_is_found(define):
+    report = verify(define(lambda x: np.log(1 + np.exp(x)), lambda x, dy: dy / (1 + np.exp(-x))))
+    assert report.verdict == "fail"
+    assert "large magnitudes" in report.findings[0].sample
+    stable = define(lambda x: np.logaddexp(x, 0 * x), lambda x, dy: dy / (1 + np.exp(-x)))
+    assert [finding.message for finding in verify(stable).findings] == []
+
+
+def test_a_gradient_that_is_nan_where_the_forward_is_finite_is_found(define):
+    def backward(x, dy):
+        return dy * np.exp(-x) / (1 + np.exp(-x)) ** 2
+
+    report = verify(define(lambda x: 1 / (1 + np.exp(-x)), backward))
+    assert report.verdict == "fail"
+    assert "large magnitudes" in report.findings[0].sample
+
+
+def test_an_op_that_overflows_by_nature_passes(define):
+    report = verify(define(lambda x: np.exp(x), lambda y, dy: dy * y))
+    assert report.verdict == "pass"
+    assert report.coverage.inconclusive == ()
+
+
+def test_great_magnitudes_stay_inside_the_domain(define):
+    op = define(lambda x: np.log(x), lambda x, dy: dy / x, domain={"x": (0.0, None)})
+    report = verify(op)
+    assert report.verdict == "pass"
+    assert "(float64(3,)) large magnitudes" in report.coverage.samples
