@@ -81,8 +81,11 @@ def short(opdef: OpDef, value: Tensor) -> Any:
     """Applies an op to one tensor: the way of most calls, straight through a lane once the kind of call is known."""
     plans = opdef.plans
     plain = value.stop_gradient or (OFF and not is_grad_enabled())
-    lane = (plans.plain if plain else plans.recorded).get(value._array.dtype)
-    return TAPE.apply(opdef, (value,), {}) if lane is None else lane(value)
+    try:
+        lane = (plans.plain if plain else plans.recorded)[value._array.dtype]
+    except KeyError:
+        return TAPE.apply(opdef, (value,), {})
+    return lane(value)
 
 
 def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:

@@ -54,8 +54,11 @@ class Op:
         """Applies the op; see the op's own schema for what it takes."""
         try:
             if self._is_unary and not values and not attrs:
-                short = SHORT.get(value.__class__)
-                if short is not None:
+                try:
+                    short = SHORT[value.__class__]
+                except KeyError:  # a lookup that fails is slower than `get`, but it nearly never does
+                    pass
+                else:
                     return short(self._opdef, value)
             args = () if value is _ABSENT else (value, *values)
             if len(args) != self._arity or (attrs and not self._attrs.issuperset(attrs)):
