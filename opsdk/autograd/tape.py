@@ -194,6 +194,8 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
             out = Tensor(value)
             for source in schema.aliased_sources(position):
                 out._version = inputs[source]._version  # one memory, one counter
+                if plan.record and len(out._version) == 1:
+                    out._version.append(1)  # a second entry says that a view in the graph shares it
             outputs.append(out)
     if plan.record:
         _record(plan, inputs, attrs, outputs)

@@ -191,10 +191,12 @@ class Tensor(ValueMethods):
 
         Raises:
             ShapeError: the value has another shape.
+            InPlaceError: a view in the graph shares the memory, and recording is on.
         """
         array = np.asarray(value)
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
+        check_unviewed(self, "set_value")
         self._overwrite(array)
 
     def _overwrite(self, value: Any) -> None:
@@ -308,7 +310,8 @@ def check_in_place(tensor: Tensor, subject: str) -> None:
     """Checks that a tensor may be changed in place now.
 
     Raises:
-        InPlaceError: it is a leaf that needs a gradient, or a view in the graph, and recording is on.
+        InPlaceError: it is a leaf that needs a gradient, or a view or the base of one in the graph, and recording is
+            on.
     """
     if is_grad_enabled() and not tensor.stop_gradient and tensor._edge is None:
         raise InPlaceError(
@@ -318,6 +321,20 @@ def check_in_place(tensor: Tensor, subject: str) -> None:
     if tensor._edge is not None and is_grad_enabled() and tensor._edge[0].is_alias(tensor._edge[1]):
         raise InPlaceError(
             f"{subject}: expected a tensor with memory of its own, got a view of one that the graph needs; "
+            "change a copy: clone()"
+        )
+    check_unviewed(tensor, subject)
+
+
+def check_unviewed(tensor: Tensor, subject: str) -> None:
+    """Checks that no view in the graph would change with a tensor, and keep a history that is then not its own.
+
+    Raises:
+        InPlaceError: one would, and recording is on.
+    """
+    if len(tensor._version) > 1 and tensor._edge is not None and is_grad_enabled():
+        raise InPlaceError(
+            f"{subject}: expected a tensor whose memory is its own, got one that shares it with a view in the graph; "
             "change a copy: clone()"
         )
 

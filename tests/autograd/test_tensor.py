@@ -245,3 +245,15 @@ def test_a_tensor_with_stop_gradient_in_the_middle_cuts_the_graph():
     y.stop_gradient = True
     (y * x).backward()
     assert x.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("change", [lambda y: y.fill_(0), lambda y: y.set_value(np.zeros(4, np.float32))])
+def test_the_base_of_a_view_in_the_graph_is_not_changed_in_place(change):
+    x = opsdk.to_tensor([1.0, 2.0, 3.0, 4.0], stop_gradient=False)
+    y = x * 2.0
+    view = y.reshape([2, 2])
+    with pytest.raises(InPlaceError, match="got one that shares it with a view in the graph; change a copy"):
+        change(y)
+    view.sum().backward()
+    assert x.grad.numpy().tolist() == [2.0] * 4
+    assert y.numpy().tolist() == [2.0, 4.0, 6.0, 8.0]
