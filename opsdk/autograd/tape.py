@@ -21,7 +21,7 @@ from opsdk.core.errors import InPlaceError
 from opsdk.core.flags import FLAGS
 from opsdk.core.origin import caller
 from opsdk.core.spec import TensorSpec
-from opsdk.define.call import check_inputs, complete_attrs
+from opsdk.define.call import check_inputs, complete_attrs, cut_off
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 
@@ -168,7 +168,7 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
     opdef = plan.opdef
     if run is None:
         assert opdef.body is not None
-        raw = opdef.body(*inputs, **complete_attrs(opdef, attrs))  # the ops that it is made of are recorded
+        raw = opdef.body(*cut_off(opdef, inputs), **complete_attrs(opdef, attrs))  # recorded op by op
         if raw is None or isinstance(raw, dict):
             values = as_outputs(opdef, raw)
             return values[0] if len(values) == 1 else tuple(values)

@@ -75,6 +75,20 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
     return complete
 
 
+def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
+    """Returns the inputs for the body of a composite op: gradients do not flow to those declared non-differentiable."""
+    return [
+        _detached(value) if decl.name in opdef.traits.nondifferentiable else value
+        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
+    ]
+
+
+def _detached(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_detached(item) for item in value]
+    return value if value is None or value.stop_gradient else value.detach()
+
+
 def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
     """Checks that None stands only where an input is optional, and lists only where it is variadic.
 

@@ -315,3 +315,22 @@ def test_gradients_of_broadcast_inputs_are_summed_to_their_shapes(run):
     )
     assert dx.tolist() == [[2.0] * 3] * 2
     assert db.tolist() == [4.0] * 3
+
+
+@RUNTIMES
+def test_a_composite_op_sends_no_gradient_to_an_input_that_was_declared_to_have_none(run):
+    @opsdk.op("hard::tilted(Tensor x, Tensor slope) -> Tensor y", composite=True, nondifferentiable=("slope",))
+    def tilted(x, slope):
+        return x * x + slope * x
+
+    def build(x, slope):
+        y = tilted(x, slope).sum()
+        if isinstance(x, opsdk.Tensor):
+            dx, dslope = opsdk.grad(y, [x, slope], allow_unused=True)
+        else:
+            dx, dslope = static.gradients(y, [x, slope])
+        assert dslope is None
+        return [dx]
+
+    (dx,) = run(build, x=np.array([1.0, 2.0]), slope=np.array([10.0, 20.0]))
+    assert dx.tolist() == [12.0, 24.0]
