@@ -1,0 +1,272 @@
+"""A content-addressed cache on disk: what was built once from the same key is not built again.
+
+A name is the hash of everything that decides a file's content, so a file is never changed, only absent or there. The
+lock saves work and nothing rests on it: two builders of one key make the same file, and the later one replaces it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdk.backends.cache_lock import locked
+from opsdk.core.errors import CompileError
+from opsdk.core.lazy import slow
+
+FORMAT = 1  # a change of what files mean; every key holds it, so that files of another format are not found
+STALE = 24 * 3600.0  # seconds; what a killed builder left behind is swept when older
+_FINISHED = re.compile(r"[0-9a-f]{32}\..*")
+_UNFINISHED = re.compile(r"\.([0-9a-f]{32}\.)?.*[0-9a-f]{12}\.tmp.*|\.[0-9a-f]{32}\..*lock")
+_TAG = "CACHEDIR.TAG"  # the name and first line that backup programs know
+_TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# Files that opsdk built and can build again.\n"
+_MAGIC = b"opsdk-seal-1"
+_SEAL = 8 + 32 + len(_MAGIC)  # length, SHA-256, magic: the last bytes of a sealed file
+_fallbacks: dict[int, Path] = {}  # by process id: a forked child has a folder of its own
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What a cache folder holds."""
+
+    folder: Path
+    files: int
+    bytes: int
+
+
+def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
+    """Returns the file of a key, built where it is not there yet.
+
+    Safe from several threads and processes at once; a builder that is killed leaves no file under the final name.
+
+    Args:
+        kind: what sort of file it is; its folder.
+        key: everything that decides the content, as text.
+        suffix: the end of the file's name, such as `.so`.
+        build: writes the content to the path that it is given; what it raises is raised.
+
+    Raises:
+        CompileError: neither the cache folder nor a temporary one can be written.
+    """
+    return _cached(kind, key, suffix, build, Path.exists)
+
+
+def cached_file(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
+    """Returns the file of a key as `cached` does, and builds it anew where it is not as it was written.
+
+    The file ends with a seal, 52 bytes of length and checksum, which loaders of shared libraries do not read.
+    """
+
+    def sealed(path: Path) -> None:
+        build(path)
+        content = path.read_bytes()
+        with path.open("ab") as file:
+            file.write(len(content).to_bytes(8, "little") + slow("hashlib").sha256(content).digest() + _MAGIC)
+
+    return _cached(kind, key, suffix, sealed, lambda path: _unsealed(path) is not None)
+
+
+def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) -> bytes:
+    """Returns the bytes of a key, made where they are not there yet, or are not as they were written."""
+    made: list[bytes] = []
+
+    def build(path: Path) -> None:
+        made[:] = [make()]
+        path.write_bytes(made[0])
+
+    path = cached_file(kind, key, suffix, build)
+    held = made[0] if made else _unsealed(path)
+    return held if held is not None else make()  # None: somebody damaged the file after it was looked at
+
+
+def held_bytes(kind: str, key: str, suffix: str) -> bytes | None:
+    """Returns the bytes that `cached_bytes` keeps under a key; None where there are none, or none that are whole."""
+    return _unsealed(cache_folder() / kind / _name(key, suffix))
+
+
+def cache_folder() -> Path:
+    """Returns the folder that the cache is meant to be in: `OPSDK_CACHE_DIR`, or `opsdk` in the user's cache folder."""
+    told = os.environ.get("OPSDK_CACHE_DIR")
+    if told:
+        return Path(told).expanduser().absolute()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.path.expanduser(base)) / "opsdk"  # noqa: PTH111 - pathlib raises where there is no home
+
+
+def cache_info() -> CacheInfo:
+    """Returns where the cache is, and how many finished files of how many bytes it holds."""
+    sizes = [size for _, size in _finished(cache_folder())]
+    return CacheInfo(cache_folder(), len(sizes), sum(sizes))
+
+
+def cache_clear() -> CacheInfo:
+    """Removes every finished file and returns what was removed; what is being built is left alone."""
+    folder, sizes = cache_folder(), []
+    for path, size in _finished(folder):
+        try:
+            path.unlink()
+        except OSError:
+            continue  # gone already, or in use on Windows
+        sizes.append(size)
+    for kind in _folders(folder):
+        _sweep(kind)
+    return CacheInfo(folder, len(sizes), sum(sizes))
+
+
+def _cached(kind: str, key: str, suffix: str, build: Callable[[Path], None], is_good: Callable[[Path], bool]) -> Path:
+    assert kind.isidentifier(), kind
+    name = _name(key, suffix)
+    folder = cache_folder() / kind
+    held = folder / name
+    if _holds(held, is_good):
+        return held
+    if not _is_writable(folder):
+        folder = _fallback() / kind
+        _tag(folder)
+    final = folder / name
+    with locked(folder / f".{name}.lock"):
+        if not _holds(final, is_good):  # who waited for the lock finds it built
+            _sweep_once(folder)
+            _build(final, suffix, build)
+    return final
+
+
+def _name(key: str, suffix: str) -> str:
+    digest = slow("hashlib").sha256(f"{FORMAT} {key}".encode()).hexdigest()
+    return f"{digest[:32]}{suffix}"
+
+
+def _holds(path: Path, is_good: Callable[[Path], bool]) -> bool:
+    try:
+        return is_good(path)
+    except OSError:
+        return False
+
+
+def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
+    temporary = final.with_name(f".{final.stem}.{os.getpid()}-{os.urandom(6).hex()}.tmp{suffix}")
+    try:
+        build(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())  # a name must not reach the disk before what it names
+        try:
+            temporary.replace(final)
+        except PermissionError:  # Windows: another process has the same file open already
+            if not final.exists():
+                raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _unsealed(path: Path) -> bytes | None:
+    """Returns the content of a sealed file; None where the seal does not fit it, or there is no such file."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    content, seal = data[:-_SEAL], data[-_SEAL:]
+    fits = len(seal) == _SEAL and seal.endswith(_MAGIC) and int.from_bytes(seal[:8], "little") == len(content)
+    return content if fits and slow("hashlib").sha256(content).digest() == seal[8:40] else None
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made where it is missing."""
+    probe = folder / f".{os.getpid()}-{os.urandom(6).hex()}.tmp"
+    try:
+        _tag(folder)
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _tag(folder: Path) -> None:
+    """Makes a folder that says whose it is, so that nothing is ever removed from a folder that is somebody else's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tag = folder / _TAG
+    if not tag.exists():
+        tag.write_text(_TAG_TEXT, encoding="ascii")
+
+
+def _fallback() -> Path:
+    """Returns a folder of this process alone, removed when it ends.
+
+    Raises:
+        CompileError: no temporary folder can be made either.
+    """
+    process = os.getpid()
+    if process not in _fallbacks:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="opsdk-"))
+        except OSError as error:
+            raise CompileError(
+                f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
+                "set OPSDK_CACHE_DIR to one",
+                because=str(error),
+                code="OP403",
+            ) from error
+        if _fallbacks.setdefault(process, folder) == folder:
+            atexit.register(_remove, process, folder)
+        else:  # another thread was faster
+            folder.rmdir()
+    return _fallbacks[process]
+
+
+def _remove(process: int, folder: Path) -> None:
+    if os.getpid() == process:  # a forked child ends before its parent, and must not take its parent's files along
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _sweep_once(folder: Path) -> None:
+    _sweep(folder)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes temporary files and locks that nobody can be using any more."""
+    oldest = time.time() - STALE
+    for path in folder.glob(".*"):
+        try:
+            if _UNFINISHED.fullmatch(path.name) and path.stat().st_mtime < oldest:
+                path.unlink()
+        except OSError:
+            continue  # another process swept it
+
+
+def _finished(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yields finished files with their sizes, those that Numba puts beside them included."""
+    for kind in _folders(folder):
+        for path in kind.rglob("*"):
+            try:
+                if _FINISHED.fullmatch(path.name) and path.is_file():
+                    yield path, path.stat().st_size
+            except OSError:
+                continue
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if _is_ours(path / _TAG)]
+    except OSError:
+        return []
+
+
+def _is_ours(tag: Path) -> bool:
+    try:
+        return tag.read_text(encoding="ascii") == _TAG_TEXT
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,92 @@
+"""A lock on a path, held by one thread of one process, freed by the system when the process dies.
+
+It is advisory and bounded: who waits too long goes on without it. Use it where two at once are wasteful, not wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from opsdk.core.lazy import slow
+
+LONGEST = 300.0  # seconds to wait for another builder; no compiler takes as long over one kernel
+_PAUSE = 0.005  # seconds between two looks at a lock that another process holds
+
+# A file lock of this sort belongs to the process, so threads keep one another out with a lock of their own.
+_threads: dict[str, threading.Lock] = {}
+
+
+@contextmanager
+def locked(path: Path, longest: float | None = None) -> Iterator[bool]:
+    """Holds the lock of a path; gives whether it is held.
+
+    Args:
+        path: a file to lock, made and removed; its folder exists.
+        longest: seconds to wait; `LONGEST` unless given.
+    """
+    deadline = time.monotonic() + (LONGEST if longest is None else longest)
+    mine = _threads.setdefault(str(path), threading.Lock())
+    if not mine.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        yield False
+        return
+    try:
+        file = _acquire(path, deadline)
+        try:
+            yield file is not None
+        finally:
+            if file is not None:
+                _release(path, file)
+    finally:
+        mine.release()
+
+
+def _acquire(path: Path, deadline: float) -> IO[bytes] | None:
+    """Returns the open, locked file; None where it cannot be locked, or not in time."""
+    try:
+        file = path.open("ab")
+    except OSError:
+        return None
+    while not _try(file):
+        if time.monotonic() > deadline:
+            file.close()
+            return None
+        time.sleep(_PAUSE)
+    return file
+
+
+def _try(file: IO[bytes]) -> bool:
+    """Takes the lock, or says that another process has it; a file system without locks has them all free."""
+    try:
+        if os.name == "nt":
+            msvcrt = slow("msvcrt")
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl = slow("fcntl")
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _release(path: Path, file: IO[bytes]) -> None:
+    """Removes the file and closes it, which frees the lock; who waits on the removed file gets it and looks anew."""
+    with suppress(OSError):  # Windows: others wait on it
+        path.unlink(missing_ok=True)
+    file.close()
+
+
+def _after_fork() -> None:
+    _threads.clear()  # a thread that held one of them does not exist in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

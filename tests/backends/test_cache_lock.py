@@ -1,0 +1,111 @@
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from opsdk.backends.cache_lock import locked
+from tests.contracts.tree import REPOSITORY
+
+HOLD = """
+import os, sys
+from pathlib import Path
+from opsdk.backends.cache_lock import locked
+with locked(Path(sys.argv[1])) as held:
+    if "fork" in sys.argv and not os.fork():
+        os.close(1)
+        sys.stdin.read()
+        os._exit(0)
+    print(held, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "lock"
+
+
+def test_a_lock_is_held_and_leaves_no_file(path):
+    with locked(path) as held:
+        assert held
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_a_lock_that_another_thread_holds_is_waited_for_and_not_forever(path):
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with locked(path):
+            inside.set()
+            leave.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait()
+    with locked(path, longest=0.01) as held:
+        assert not held
+    leave.set()
+    thread.join()
+    with locked(path, longest=0.01) as held:
+        assert held
+
+
+@pytest.mark.parametrize("how", ["alone", "fork"])  # a child that outlives the holder has its open files
+def test_a_lock_of_another_process_is_waited_for_and_is_free_once_that_is_killed(path, how):
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", HOLD, str(path), how]
+    holder = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "True\n"
+    with locked(path, longest=0.02) as held:
+        assert not held
+    holder.kill()
+    holder.wait()
+    with locked(path, longest=2) as held:
+        assert held
+    holder.stdin.close()
+    holder.stdout.close()
+
+
+def test_what_is_raised_inside_frees_the_lock(path):
+    with pytest.raises(KeyError, match="planted"), locked(path):
+        raise KeyError("planted")
+    with locked(path, longest=0) as held:
+        assert held
+
+
+def test_a_folder_that_cannot_be_written_has_no_lock(path):
+    with locked(path / "below") as held:
+        assert not held
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # forking beside threads is what is tested
+def test_a_child_forked_while_another_thread_holds_the_lock_gets_it_later(path):
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with locked(path):
+            inside.set()
+            leave.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait()
+    waiting, released = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.read(waiting, 1)
+            with locked(path, longest=1) as held:
+                os._exit(0 if held else 1)
+        finally:
+            os._exit(2)
+    leave.set()
+    thread.join()
+    os.write(released, b"x")
+    assert os.waitpid(pid, 0)[1] == 0
+    os.close(waiting)
+    os.close(released)
