@@ -10,7 +10,9 @@ from opsdk.expr.node import Node, topological
 _DEAR = {
     "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log1p": 10, "log2": 8, "sin": 10, "cos": 10, "tan": 16,
     "sinh": 12, "cosh": 12, "tanh": 10, "arcsin": 14, "arccos": 14, "arctan": 12, "arctan2": 16, "pow": 24,
-    "sigmoid": 9, "softplus": 18, "div": 2, "reciprocal": 2, "sqrt": 2, "rsqrt": 3, "fmod": 10,
+    "sigmoid": 9, "softplus": 18, "div": 2, "reciprocal": 2, "sqrt": 2, "rsqrt": 3, "fmod": 24,
+    "log10": 10, "cbrt": 16, "arcsinh": 18, "arccosh": 18, "arctanh": 14, "erf": 14, "erfc": 16, "hypot": 5,
+    "logaddexp": 18,
 }  # fmt: skip
 
 

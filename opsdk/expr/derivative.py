@@ -13,6 +13,10 @@ from opsdk.expr.symbol import Symbol, apply
 
 Rule = Callable[..., tuple["Symbol | float | None", ...]]  # (result, *operands) → one partial per operand
 
+LOG2, LOG10 = 0.6931471805599453, 2.302585092994046  # natural logarithms of 2 and 10
+TWO_OVER_ROOT_PI = 1.1283791670955126
+_EXACT = 256  # whole numbers up to here are numbers of every floating dtype
+
 RULES: dict[str, Rule] = {
     "add": lambda y, a, b: (1.0, 1.0),
     "sub": lambda y, a, b: (1.0, -1.0),
@@ -21,18 +25,16 @@ RULES: dict[str, Rule] = {
     "neg": lambda y, a: (-1.0,),
     "reciprocal": lambda y, a: (-(y * y),),
     "square": lambda y, a: (2.0 * a,),
-    # d/db a^b = a^b log a, taken as 0 where a is 0, as the limit is for b > 0
-    "pow": lambda y, a, b: (
-        b * apply("pow", a, b - 1.0),
-        apply("where", apply("eq", a, 0.0), 0.0, y * apply("log", a)),
-    ),
+    "pow": lambda y, a, b: (_power_base(a, b), _power_exponent(y, a)),
     "exp": lambda y, a: (y,),
     "exp2": lambda y, a: (y * LOG2,),
-    "expm1": lambda y, a: (y + 1.0,),
+    "expm1": lambda y, a: (apply("exp", a),),  # y + 1 loses its digits where y is near −1
     "log": lambda y, a: (apply("reciprocal", a),),
     "log1p": lambda y, a: (apply("reciprocal", a + 1.0),),
     "log2": lambda y, a: (apply("reciprocal", a * LOG2),),
+    "log10": lambda y, a: (apply("reciprocal", a * LOG10),),
     "sqrt": lambda y, a: (0.5 / y,),
+    "cbrt": lambda y, a: (apply("reciprocal", 3.0 * (y * y)),),
     "rsqrt": lambda y, a: (-0.5 * y / a,),
     "sin": lambda y, a: (apply("cos", a),),
     "cos": lambda y, a: (-apply("sin", a),),
@@ -43,21 +45,56 @@ RULES: dict[str, Rule] = {
     "arcsin": lambda y, a: (apply("rsqrt", 1.0 - a * a),),
     "arccos": lambda y, a: (-apply("rsqrt", 1.0 - a * a),),
     "arctan": lambda y, a: (apply("reciprocal", 1.0 + a * a),),
+    "arcsinh": lambda y, a: (apply("rsqrt", a * a + 1.0),),
+    "arccosh": lambda y, a: (apply("rsqrt", (a - 1.0) * (a + 1.0)),),
+    "arctanh": lambda y, a: (apply("reciprocal", (1.0 - a) * (1.0 + a)),),
     "arctan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
     "sigmoid": lambda y, a: (y * (1.0 - y),),
     "softplus": lambda y, a: (apply("sigmoid", a),),
+    "erf": lambda y, a: (TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
+    "erfc": lambda y, a: (-TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
+    "hypot": lambda y, a, b: (a / y, b / y),  # NaN where both are 0, the tip of a cone
+    "logaddexp": lambda y, a, b: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
     "abs": lambda y, a: (apply("sign", a),),  # 0 at 0
+    "copysign": lambda y, a, b: (apply("sign", a) * apply("copysign", 1.0, b), None),  # 0 at 0
     "sign": lambda y, a: (None,),
     "floor": lambda y, a: (None,),
     "ceil": lambda y, a: (None,),
+    "trunc": lambda y, a: (None,),
     "round": lambda y, a: (None,),
     "fmod": lambda y, a, b: (1.0, (y - a) / b),  # fmod(a, b) = a - b·trunc(a/b)
-    # the whole derivative to the first operand where both are equal
-    "maximum": lambda y, a, b: (_one_if(a >= b), _one_if(a < b)),
-    "minimum": lambda y, a, b: (_one_if(a <= b), _one_if(a > b)),
+    # where both are equal, the whole derivative to the first operand; beside a constant, none to the other operand
+    "maximum": lambda y, a, b: (_one_if(_beyond(y, a, b) > b if _is_constant(b) else a >= b), _one_if(a < b)),
+    "minimum": lambda y, a, b: (_one_if(_beyond(y, a, b) < b if _is_constant(b) else a <= b), _one_if(a > b)),
     "where": lambda y, c, a, b: (None, apply("where", c, 1.0, 0.0), apply("where", c, 0.0, 1.0)),
 }
-LOG2 = 0.6931471805599453  # natural logarithm of 2
+
+
+def _power_base(a: Symbol, b: Symbol) -> Symbol | None:
+    """d/da aᵇ = b aᵇ⁻¹; at 0⁰, where that would be 0 · ∞, it is 0."""
+    if _is_constant(b):
+        exponent = b.node.payload
+        return exponent * apply("pow", a, exponent - 1.0) if exponent else None
+    at_zero = apply("and", apply("eq", a, 0.0), apply("eq", b, 0.0))
+    return b * apply("pow", a, apply("where", at_zero, 1.0, b - 1.0))
+
+
+def _power_exponent(y: Symbol, a: Symbol) -> Symbol:
+    """d/db aᵇ = aᵇ log a, and 0 where aᵇ is 0, as the limit is."""
+    return apply("where", apply("eq", y, 0.0), 0.0, y * apply("log", a))
+
+
+def _beyond(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
+    """Returns what tells which operand was taken beside a constant: the result, where no rounding of it can hide that.
+
+    Then a backward reads the result, which is kept anyway by whatever uses it.
+    """
+    value = b.node.payload if _is_constant(b) else None
+    return y if value is not None and value.is_integer() and abs(value) <= _EXACT else a
+
+
+def _is_constant(operand: Symbol) -> bool:
+    return operand.node.op == "constant"
 
 
 def _one_if(condition: Symbol) -> Symbol:
@@ -90,18 +127,29 @@ def reverse(outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[N
             continue
         for arg, partial in zip(node.args, partials(node), strict=True):
             if partial is not None and arg.op != "constant":
-                send(arg, _times(node, grad, partial))
+                send(arg, times(node, grad, partial))
     return [grads[node].node if node in grads else constant(0.0) for node in wrt]
 
 
-def _times(node: Node, grad: Symbol, partial: Symbol | float) -> Symbol:
-    """Multiplies a cotangent by a partial; ±1 costs nothing, a choice keeps it out of the other branch."""
+def times(node: Node, grad: Symbol, partial: Symbol | float) -> Symbol:
+    """Multiplies a cotangent by a partial; ±1 costs nothing, 1/b divides, a choice keeps it out of the other branch.
+
+    A cotangent that is 0 by choice stays 0, whatever the partial is there: `where(x > 0, log(x), 0)` has a derivative.
+    """
+    if grad.node.op == "where" and not (isinstance(partial, float) and partial == 1.0):
+        condition, a, b = map(Symbol, grad.node.args)
+        if b.node is constant(0.0):
+            return apply("where", condition, times(node, a, partial), b)
+        if a.node is constant(0.0):
+            return apply("where", condition, a, times(node, b, partial))
     if isinstance(partial, float):
         if partial == 1.0:
             return grad
         return -grad if partial == -1.0 else grad * partial
-    condition, a, b = partial.node.args if partial.node.op == "where" else (None, None, None)
-    if condition is not None and {a, b} == {constant(0.0), constant(1.0)}:
-        chosen, other = (grad, 0.0) if a is constant(1.0) else (0.0, grad)
-        return apply("where", Symbol(condition), chosen, other)
+    if partial.node.op == "reciprocal":
+        return grad / Symbol(partial.node.args[0])
+    if partial.node.op == "where" and set(partial.node.args[1:]) == {constant(0.0), constant(1.0)}:
+        condition, a, b = map(Symbol, partial.node.args)
+        chosen, other = (grad, 0.0) if a.node is constant(1.0) else (0.0, grad)
+        return apply("where", condition, chosen, other)
     return grad * partial

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -9,8 +10,17 @@ from weakref import WeakValueDictionary
 
 FLOAT, BOOL = "float", "bool"
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _interned: WeakValueDictionary[tuple[Any, ...], Node] = WeakValueDictionary()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()  # a thread that held it does not exist in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Node:

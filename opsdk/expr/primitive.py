@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from opsdk.expr.error_function import erf, erfc
 from opsdk.expr.node import BOOL, FLOAT
 
 # Takes an array module (NumPy, CuPy, jax.numpy, …) and operands that it understands; Any: that module's arrays.
@@ -42,12 +43,14 @@ def primitive(name: str, meaning: Meaning, takes: str = "f", gives: str = "f") -
 for _name, _ufunc in (
     ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("pow", "power"),
     ("minimum", "minimum"), ("maximum", "maximum"), ("arctan2", "arctan2"), ("fmod", "fmod"),
+    ("hypot", "hypot"), ("logaddexp", "logaddexp"), ("copysign", "copysign"),
 ):  # fmt: skip
     primitive(_name, lambda xp, a, b, ufunc=_ufunc: getattr(xp, ufunc)(a, b), "ff")
 
 for _name in (
-    "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-    "arcsin", "arccos", "arctan", "abs", "sign", "floor", "ceil", "square",
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
+    "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "abs", "sign", "floor", "ceil", "trunc",
+    "square",
 ):  # fmt: skip
     primitive(_name, lambda xp, a, ufunc=_name: getattr(xp, ufunc)(a))
 
@@ -65,7 +68,8 @@ for _name, _ufunc in (
 primitive("and", lambda xp, a, b: xp.logical_and(a, b), "bb", "b")
 primitive("or", lambda xp, a, b: xp.logical_or(a, b), "bb", "b")
 primitive("not", lambda xp, a: xp.logical_not(a), "b", "b")
-primitive("isnan", lambda xp, a: xp.isnan(a), "f", "b")
+for _name in ("isnan", "isinf", "isfinite"):
+    primitive(_name, lambda xp, a, ufunc=_name: getattr(xp, ufunc)(a), "f", "b")
 primitive("where", lambda xp, c, a, b: xp.where(c, a, b), "bff")
 
 
@@ -80,3 +84,5 @@ def _softplus(xp: Any, a: Any) -> Any:
 
 primitive("sigmoid", _sigmoid)
 primitive("softplus", _softplus)
+primitive("erf", erf)
+primitive("erfc", erfc)

@@ -53,3 +53,26 @@ def _product(node: Node, left: Node, right: Node) -> Node:
     if left is _MINUS_ONE:
         return _rewritten(Node("neg", (right,), None, node.kind))
     return node
+
+
+def quotients(roots: Sequence[Node]) -> list[Node]:
+    """Returns expressions in which `x · sigmoid(y)` is `x / (1 + exp(−y))`: two operations less, one rounding less.
+
+    It changes bits, so it is for compiled code alone, and only where that sigmoid has no other use. Results that are
+    too small for a normal number, as of y < −88 in float32, become 0.
+    """
+    users: dict[Node, int] = {}
+    for node in topological(roots):
+        for arg in node.args:
+            users[arg] = users.get(arg, 0) + 1
+    known: dict[Node, Node] = {}
+    for node in topological(roots):
+        args = tuple(known[arg] for arg in node.args)
+        known[node] = node if args == node.args else Node(node.op, args, node.payload, node.kind)
+        gates = [i for i, arg in enumerate(node.args) if arg.op == "sigmoid" and users[arg] == 1 and arg not in roots]
+        if node.op == "mul" and gates:
+            gate = known[node.args[gates[0]].args[0]]
+            decay = Node("exp", (Node("neg", (gate,), None, node.kind),), None, node.kind)
+            whole = Node("add", (_ONE, decay), None, node.kind)
+            known[node] = Node("div", (args[1 - gates[0]], whole), None, node.kind)
+    return [known[root] for root in roots]

@@ -9,12 +9,17 @@ from opsdk.core.suggest import alternatives
 from opsdk.expr.node import BOOL, Node, constant
 from opsdk.expr.primitive import PRIMITIVES
 
+# The operators of Python, as NumPy's functions.
+_OPERATORS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow", "less": "lt",
+    "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
+}  # fmt: skip
+
 
 class Symbol:
     """A scalar that has no value yet. It can be computed with, and be neither tested nor indexed nor converted."""
 
     __slots__ = ("node",)
-    __array_ufunc__ = None  # so that NumPy leaves `array * symbol` to us, which refuses it by name
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -93,6 +98,16 @@ class Symbol:
     __hash__ = object.__hash__
 
     # -- what it may not ----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Symbol:
+        """Takes `scalar * symbol` of a NumPy scalar; a NumPy function is refused, by the name that it has here."""
+        name = _OPERATORS.get(ufunc.__name__)
+        if name is None or method != "__call__" or options:
+            raise TraceError(
+                f"expression: expected operators and vmath functions, got NumPy's {ufunc.__name__}; "
+                f"np.{ufunc.__name__}(x) is vmath.{ufunc.__name__}(x), where vmath has it"
+            )
+        return apply(name, *inputs)
 
     def __bool__(self) -> bool:
         raise TraceError(

@@ -20,12 +20,17 @@ class Expression:
     Args:
         inputs: names of its inputs, in order.
         attrs: names of its attributes.
-        outputs: one node per result.
+        outputs: one node per result; None for a result that nobody wants.
     """
 
     inputs: tuple[str, ...]
     attrs: tuple[str, ...]
-    outputs: tuple[Node, ...]
+    outputs: tuple[Node | None, ...]
+
+    @property
+    def wanted(self) -> tuple[Node, ...]:
+        """The results that are wanted."""
+        return tuple(node for node in self.outputs if node is not None)
 
 
 # Any: a user's function of any signature, and whatever it returns.

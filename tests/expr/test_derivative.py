@@ -20,7 +20,9 @@ UNARY = {
     "log": (mpmath.log, (0.2, 1.0, 7.3)),
     "log1p": (mpmath.log1p, (-0.6, 1e-9, 7.3)),
     "log2": (lambda x: mpmath.log(x, 2), (0.2, 1.0, 7.3)),
+    "log10": (lambda x: mpmath.log(x, 10), (0.2, 1.0, 7.3)),
     "sqrt": (mpmath.sqrt, (0.2, 1.0, 7.3)),
+    "cbrt": (lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), (-2.3, 0.4, 3.1)),
     "rsqrt": (lambda x: 1 / mpmath.sqrt(x), (0.2, 1.0, 7.3)),
     "sin": (mpmath.sin, (-2.3, 0.4, 3.1)),
     "cos": (mpmath.cos, (-2.3, 0.4, 3.1)),
@@ -31,10 +33,16 @@ UNARY = {
     "arcsin": (mpmath.asin, (-0.7, 0.1, 0.6)),
     "arccos": (mpmath.acos, (-0.7, 0.1, 0.6)),
     "arctan": (mpmath.atan, (-2.3, 0.4, 3.1)),
+    "arcsinh": (mpmath.asinh, (-2.3, 0.4, 3.1)),
+    "arccosh": (mpmath.acosh, (1.2, 3.1, 7.3)),
+    "arctanh": (mpmath.atanh, (-0.7, 0.1, 0.6)),
+    "erf": (mpmath.erf, (-1.3, 0.4, 2.1)),
+    "erfc": (mpmath.erfc, (-1.3, 0.4, 2.1)),
     "abs": (abs, (-2.3, 0.4, 3.1)),
     "sign": (mpmath.sign, (-2.3, 0.4, 3.1)),
     "floor": (mpmath.floor, (-2.3, 0.4, 3.1)),
     "ceil": (mpmath.ceil, (-2.3, 0.4, 3.1)),
+    "trunc": (lambda x: mpmath.mpf(int(x)), (-2.3, 0.4, 3.1)),
     "round": (mpmath.nint, (-2.3, 0.4, 3.1)),
     "square": (lambda x: x * x, (-2.3, 0.4, 3.1)),
     "neg": (lambda x: -x, (-2.3, 0.4, 3.1)),
@@ -52,6 +60,9 @@ BINARY = {
     "maximum": (max, (1.3, 0.4)),
     "arctan2": (mpmath.atan2, (1.3, -0.4)),
     "fmod": (lambda a, b: a - b * mpmath.floor(a / b), (7.3, 2.2)),
+    "hypot": (mpmath.hypot, (1.3, -0.4)),
+    "logaddexp": (lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)), (1.3, -0.4)),
+    "copysign": (lambda a, b: abs(a) * mpmath.sign(b), (1.3, -0.4)),
 }
 
 
@@ -103,12 +114,14 @@ def test_a_choice_sends_the_cotangent_to_the_branch_that_was_taken():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("abs", 0.0), ("sign", 0.0), ("floor", 0.0), ("ceil", 0.0), ("round", 0.0)]
+    ("name", "expected"),
+    [("abs", 0.0), ("sign", 0.0), ("floor", 0.0), ("ceil", 0.0), ("round", 0.0), ("trunc", 0.0), ("cbrt", np.inf)],
 )
 def test_the_derivative_at_a_kink_or_jump_is_the_stated_one(name, expected):
     x = Node("input", (), "x")
     (dx,) = reverse([apply(name, Symbol(x)).node], [constant(1.0)], [x])
-    assert np.ravel(evaluate([dx], {"x": np.array([0.0])}, np)[0])[0] == expected
+    with np.errstate(divide="ignore"):
+        assert np.ravel(evaluate([dx], {"x": np.array([0.0])}, np)[0])[0] == expected
 
 
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
@@ -117,6 +130,80 @@ def test_where_two_operands_tie_the_first_takes_the_derivative(name):
     da, db = reverse([apply(name, Symbol(a), Symbol(b)).node], [constant(1.0)], [a, b])
     values = evaluate([da, db], {"a": np.array([1.0]), "b": np.array([1.0])}, np)
     assert [float(np.ravel(value)[0]) for value in values] == [1.0, 0.0]
+
+
+def at(roots, **values):
+    return [float(np.ravel(v)[0]) for v in evaluate(roots, {k: np.array([v]) for k, v in values.items()}, np)]
+
+
+# d/da, d²/da², d³/da³ of aᵇ, by hand; at 0⁰ the first is taken as 0
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"),
+    [
+        (0.0, 0.0, [0.0, 0.0, 0.0]),
+        (0.0, 1.0, [1.0, 0.0, 0.0]),
+        (0.0, 2.0, [0.0, 2.0, 0.0]),
+        (0.0, 3.0, [0.0, 0.0, 6.0]),
+        (0.0, 5.0, [0.0, 0.0, 0.0]),
+        (2.0, 0.0, [0.0, 0.0, 0.0]),
+        (-2.0, 3.0, [12.0, -12.0, 6.0]),
+        (0.0, 0.5, [np.inf, -np.inf, np.inf]),
+    ],
+)
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_a_power_has_its_derivatives_in_the_base_where_0_times_infinity_would_hide_them(
+    base, exponent, expected, is_constant
+):
+    a, b = Node("input", (), "a"), constant(exponent) if is_constant else Node("input", (), "b")
+    with np.errstate(all="ignore"):
+        nodes = derivatives(apply("pow", Symbol(a), Symbol(b)).node, a, 3)
+        assert at(nodes[1:], a=base, b=exponent) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "first", "second"),
+    [
+        (0.0, 2.0, 0.0, 0.0),
+        (np.inf, -1.0, 0.0, 0.0),
+        (1.0, 3.0, 0.0, 0.0),
+        (np.e, 2.0, np.e**2, np.e**2),
+        (0.0, 0.0, -np.inf, np.inf),
+    ],
+)
+def test_the_derivative_of_a_power_in_the_exponent_is_0_where_the_power_is(base, exponent, first, second):
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    with np.errstate(all="ignore"):
+        found = at(derivatives(apply("pow", Symbol(a), Symbol(b)).node, b, 2)[1:], a=base, b=exponent)
+    np.testing.assert_allclose(found, [first, second], rtol=1e-15)
+
+
+def test_the_mixed_derivative_of_a_power_is_there_at_exponent_0_too():
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    (da,) = reverse([apply("pow", Symbol(a), Symbol(b)).node], [constant(1.0)], [a])
+    (mixed,) = reverse([da], [constant(1.0)], [b])
+    assert at([mixed], a=4.0, b=0.0) == [0.25]  # d/db b aᵇ⁻¹ = aᵇ⁻¹ (1 + b log a)
+
+
+def test_a_power_with_a_constant_exponent_is_lowered_when_it_is_read():
+    a = Node("input", (), "a")
+    (da,) = reverse([apply("pow", Symbol(a), 3.0).node], [constant(1.0)], [a])
+    assert repr(da) == "mul(1.0, mul(3.0, pow(a, 2.0)))"
+
+
+@pytest.mark.parametrize("name", ["div", "log"])
+def test_a_reciprocal_factor_divides_and_rounds_once(name):
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    root = apply(name, Symbol(a), Symbol(b)) if name == "div" else apply(name, Symbol(a))
+    (da,) = reverse([root.node], [Node("input", (), "g")], [a])
+    assert repr(da) == ("div(g, b)" if name == "div" else "div(g, a)")
+
+
+# 0.3 rounded to float16 is greater than 0.3: the rounded result would say that nothing was clipped
+@pytest.mark.parametrize(("bound", "reads"), [(0.0, "maximum(a, 0.0)"), (0.3, "a"), (257.0, "a")])
+def test_beside_a_constant_the_result_tells_the_side_only_where_rounding_cannot_hide_it(bound, reads):
+    a = Node("input", (), "a")
+    (da,) = reverse([apply("maximum", Symbol(a), bound).node], [Node("input", (), "g")], [a])
+    assert repr(da) == f"where(gt({reads}, {bound}), g, 0.0)"
 
 
 def test_a_condition_has_no_derivative():
@@ -139,3 +226,11 @@ def test_contributions_of_several_uses_are_added():
 def test_an_input_that_the_output_does_not_depend_on_has_the_derivative_zero():
     x, z = Node("input", (), "x"), Node("input", (), "z")
     assert reverse([x], [constant(1.0)], [z]) == [constant(0.0)]
+
+
+def test_the_sign_of_another_number_passes_no_derivative_to_it_and_none_at_zero():
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    da, db = reverse([apply("copysign", Symbol(a), Symbol(b)).node], [constant(1.0)], [a, b])
+    values = {"a": np.array([-3.0, 0.0, 3.0]), "b": np.array([-1.0, 1.0, -0.0])}
+    assert evaluate([da], values, np)[0].tolist() == [1.0, 0.0, -1.0]
+    assert db is constant(0.0)

@@ -3,7 +3,7 @@ import pytest
 
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node, constant
-from opsdk.expr.simplify import simplify
+from opsdk.expr.simplify import quotients, simplify
 from opsdk.expr.symbol import Symbol, apply
 
 X = Symbol(Node("input", (), "x"))
@@ -41,3 +41,14 @@ def test_an_identity_is_used_and_changes_no_bit(expression, simple):
 def test_what_only_looks_like_an_identity_is_left_alone(expression):
     node = expression.node if isinstance(expression, Symbol) else expression
     assert simplify([node]) == [node]
+
+
+def test_a_gate_becomes_a_quotient_only_where_it_is_used_once():
+    x = Symbol(Node("input", (), "x"))
+    gate = apply("sigmoid", x * 2.0)
+    (swish,) = quotients([(x * gate).node])
+    assert repr(swish) == "div(x, add(1.0, exp(neg(mul(x, 2.0)))))"
+    twice = (gate * gate).node
+    assert quotients([twice]) == [twice]
+    kept = [(x * gate).node, gate.node]
+    assert quotients(kept) == kept

@@ -1,0 +1,235 @@
+"""Derived gradients: from the expression of an elementwise op to its gradient op, which is elementwise again.
+
+The gradient of the gradient is made when it is first asked for, and so on without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from opsdk.core.errors import NameClashError
+from opsdk.define.attribute import AttrDecl
+from opsdk.define.gradient import GradientInfer
+from opsdk.define.infer import broadcast
+from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.op import REGISTRY, Op, deferred
+from opsdk.define.opdef import MASK, GradRule, OpDef, Source, Traits
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.expr.count import cost, leaves, substitute
+from opsdk.expr.node import Node, constant
+from opsdk.expr.scalar import ScalarFunction, Static
+from opsdk.expr.simplify import simplify
+from opsdk.expr.trace import Expression
+
+ZERO = constant(0.0)
+_READ = 3  # what reading one more saved tensor costs, in the units of `cost`
+
+
+def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> GradRule | None:
+    """Returns the rule of an elementwise op, with its gradient op registered; None where nothing has a derivative.
+
+    Args:
+        forward: the op.
+        scalar: what it computes.
+        sample: the static attributes of the call by which it is decided what the backward reads.
+    """
+    schema = forward.schema
+    wrt = forward.differentiable_inputs()
+    carriers = [i for i, decl in enumerate(schema.outputs) if decl.name not in forward.traits.nondifferentiable]
+    if not wrt or not carriers:
+        return None
+    derivation = _Derivation(forward, scalar, wrt, carriers)
+    sources = derivation.sources(sample)
+    has_mask = len(wrt) > 1 and MASK not in schema.attr_names
+    gradient_schema = _schema(schema, wrt, [derivation.name_of(source) for source in sources], has_mask)
+    gradient = scalar.gradient(
+        gradient_schema.name,
+        gradient_schema.input_names,
+        gradient_schema.attr_names,
+        lambda static: derivation.expression(static, sources),
+        sources,
+        wrt,
+    )
+    reduces = forward.infer.reduces_gradients and len(schema.inputs) > 1
+    sampled = (*sample, (MASK, (True,) * len(schema.inputs))) if has_mask else sample
+    opdef = _gradient_op(forward, gradient_schema, gradient, derivation.constants(gradient, sampled), reduces)
+    opdef = replace(opdef, rule=deferred(lambda: derive_gradient(opdef, gradient, sampled)))
+    return GradRule(
+        op=_registered(opdef),
+        sources=sources,
+        attrs=schema.attr_names,
+        wrt=wrt,
+        reduces=reduces,
+        wants_mask=has_mask,
+        passes=derivation.passes(sample),
+    )
+
+
+def _registered(opdef: OpDef) -> Op:
+    """Registers a derived gradient op under its name.
+
+    Raises:
+        NameClashError: an op that is no gradient of the same op has the name.
+    """
+    with REGISTRY.lock:
+        held = REGISTRY.get(opdef.name)
+        if held is not None and held.opdef.gradient_of != opdef.gradient_of:
+            raise NameClashError(
+                f"op {opdef.name!r}: expected the name free for the gradient derived of {opdef.gradient_of!r}, it "
+                f"belongs to another op, defined at {held.opdef.origin}; rename that one"
+            )
+        made = Op(opdef)  # a handle of its own: graphs may hold that of an earlier definition
+        REGISTRY.put(opdef.name, made)
+        return made
+
+
+class _Derivation:
+    """The gradient expressions of one op, for every combination of static attributes."""
+
+    def __init__(
+        self, forward: OpDef, scalar: ScalarFunction, wrt: Sequence[int], carriers: Sequence[int]
+    ) -> None:
+        schema = forward.schema
+        self._names = schema.input_names
+        self._outputs = schema.output_names
+        self._cotangents = cotangent_names(schema)
+        self._scalar = scalar
+        self._wrt = tuple(wrt)
+        self._carriers = tuple(carriers)
+        # Where there are static attributes, what is saved has to serve every combination of them; of masks the one that
+        # asks for everything does.
+        self._has_static = any(decl.type not in ("float", "int") and decl.name != MASK for decl in schema.attrs)
+        self._forward_static = set(schema.attr_names)
+        self._has_own_mask = MASK not in self._forward_static
+
+    def sources(self, sample: Static) -> tuple[Source, ...]:
+        """Returns what the backward reads: saved inputs, saved outputs, cotangents."""
+        cotangents = tuple(Source("cotangent", i) for i in self._carriers)
+        if self._has_static:
+            return (*(Source("input", i) for i in range(len(self._names))), *cotangents)
+        expression = self._scalar.expression(sample)
+        grads = self._gradients(expression)
+        carried = [expression.outputs[i] for i in self._carriers]
+        # An output that a mask may leave out cannot be saved.
+        given = [node for node in carried if node is not None and not node.is_leaf] if self._has_own_mask else []
+        choices = [self._needs(grads, []), self._needs(grads, given)]
+        _, saved = min(choices, key=lambda choice: choice[0])
+        kept = {node for node in saved if node.op == "input" or node in given}
+        inputs = [Source("input", i) for i, name in enumerate(self._names) if Node("input", (), name) in kept]
+        outputs = [
+            Source("output", i)
+            for i, node in zip(self._carriers, carried, strict=True)
+            if node in kept and node in given and node not in carried[: self._carriers.index(i)]
+        ]
+        return self._scalar.anchored((*inputs, *outputs, *cotangents))
+
+    def _needs(self, grads: Sequence[Node], given: Sequence[Node]) -> tuple[int, list[Node]]:
+        entering = {Node("input", (), name) for name in self._cotangents}
+        read = leaves(grads, given)
+        saved = [node for node in read if (node.op == "input" or node in given) and node not in entering]
+        return cost(grads, given) + _READ * len(saved), saved
+
+    def _gradients(self, expression: Expression) -> list[Node]:
+        present = [(i, node) for i in self._carriers if (node := expression.outputs[i]) is not None]
+        cotangents = [Node("input", (), self._cotangents[i]) for i, _ in present]
+        inputs = [Node("input", (), self._names[i]) for i in self._wrt]
+        positions = [i for i, _ in present]
+        return simplify(self._scalar.reverse([node for _, node in present], cotangents, inputs, positions))
+
+    def expression(self, static: Static, sources: Sequence[Source]) -> Expression:
+        """Returns the gradients for a combination of static attributes, in terms of what is saved."""
+        given: Mapping[str, object] = dict(static)
+        mask = given.get(MASK) if self._has_own_mask else None
+        own = tuple((name, value) for name, value in static if name in self._forward_static)
+        expression = self._scalar.expression(own)
+        grads = self._gradients(expression)
+        saved = {
+            node: Node("input", (), self._outputs[source.position])
+            for source in sources
+            if source.kind == "output" and (node := expression.outputs[source.position]) is not None
+        }
+        asked_for = tuple(mask) if isinstance(mask, (tuple, list)) and mask else (True,) * len(self._names)
+        wanted = [asked_for[i] for i in self._wrt]
+        nodes = substitute(grads, saved)
+        inputs = tuple(map(self.name_of, sources))
+        outputs = tuple(node if asked else None for node, asked in zip(nodes, wanted, strict=True))
+        return Expression(inputs, expression.attrs, outputs)
+
+    def passes(self, sample: Static) -> tuple[int | None, ...]:
+        """Returns per gradient the output whose cotangent it is, unchanged; nothing where none is."""
+        if self._has_static or not self._scalar.hands_on:
+            return ()
+        entering = {Node("input", (), self._cotangents[i]): i for i in self._carriers}
+        found = tuple(entering.get(node) for node in self._gradients(self._scalar.expression(sample)))
+        return found if any(entry is not None for entry in found) else ()
+
+    def constants(self, gradient: ScalarFunction, sample: Static) -> tuple[str, ...]:
+        """Returns the inputs of the gradient op with respect to which its derivative is zero everywhere."""
+        if self._has_static:
+            return ()
+        outputs = gradient.expression(sample).wanted
+        entering = [Node("input", (), f"cotangent of {i}") for i in range(len(outputs))]
+        inputs = [Node("input", (), name) for name in gradient.inputs]
+        derivatives = gradient.reverse(outputs, entering, inputs, range(len(outputs)))
+        pairs = zip(gradient.inputs, derivatives, strict=True)
+        return tuple(name for name, derivative in pairs if derivative is ZERO)
+
+    def name_of(self, source: Source) -> str:
+        """Returns what the gradient op calls something that it reads."""
+        return {"input": self._names, "output": self._outputs, "cotangent": self._cotangents}[source.kind][
+            source.position
+        ]
+
+
+def cotangent_names(schema: OpSchema) -> tuple[str, ...]:
+    """Returns what the cotangents of an op's outputs are called: `d<output>`, and a number where that is taken."""
+    taken = {*schema.input_names, *schema.output_names, *schema.attr_names}
+    return tuple(_fresh(f"d{name}", taken) for name in schema.output_names)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """Returns a name that is not taken, and takes it."""
+    count, found = 1, name
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    taken.add(found)
+    return found
+
+
+def _schema(schema: OpSchema, wrt: Sequence[int], names: Sequence[str], has_mask: bool) -> OpSchema:
+    taken = {*names, *schema.attr_names}
+    return OpSchema(
+        namespace=schema.namespace,
+        name=f"{schema.name}_grad",
+        inputs=tuple(map(InputDecl, names)),
+        attrs=schema.attrs + ((AttrDecl(MASK, "bool[]", ()),) if has_mask else ()),
+        outputs=tuple(OutputDecl(_fresh(f"d{schema.input_names[i]}", taken)) for i in wrt),
+        version=schema.version,
+        positional=tuple(names),
+    )
+
+
+def _gradient_op(
+    forward: OpDef, schema: OpSchema, scalar: ScalarFunction, constants: Sequence[str], reduces: bool
+) -> OpDef:
+    given = (*schema.input_names, *schema.attr_names)
+    kernels = KernelTable()
+    kernels.add(Kernel(KernelKey("cpu"), REFERENCE, scalar, forward.origin, schema.input_names))
+    for place in ("cpu", "cuda"):
+        kernels.add(Kernel(KernelKey(place, floating=True), "numba", scalar, forward.origin, given))
+    likes = [forward.schema.inputs[i].name for i in forward.differentiable_inputs()]
+    declared = (*forward.traits.nondifferentiable, *constants)
+    # It is given the same shapes, so that the next one sums too.
+    usual = broadcast if reduces and scalar.broadcasts else GradientInfer(likes, reduces_gradients=reduces)
+    return OpDef(
+        schema=schema,
+        infer=scalar.infer_rule() or usual,
+        traits=Traits(nondifferentiable=tuple(name for name in schema.input_names if name in declared)),
+        origin=forward.origin,
+        kernels=kernels,
+        doc=f"The gradient of {forward.name}, derived from its expression.",
+        gradient_of=forward.name,
+        function=forward.function,
+    )

@@ -1,0 +1,87 @@
+"""Formulas: expressions as text for people, in infix notation, with what occurs more than once under a name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from opsdk.expr.node import Node, topological
+from opsdk.expr.trace import Expression
+
+# How an operation is written, and how tightly it binds.
+_INFIX = {
+    "or": ("|", 1), "and": ("&", 2), "lt": ("<", 4), "le": ("<=", 4), "gt": (">", 4), "ge": (">=", 4), "eq": ("==", 4),
+    "ne": ("!=", 4), "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("/", 6),
+}  # fmt: skip
+_PREFIX = {"not": ("~", 7), "neg": ("-", 7)}
+_POWER, _ATOM = 8, 9
+_TIGHTER_LEFT = {"sub", "div", "lt", "le", "gt", "ge", "eq", "ne"}  # a - (b - c) keeps its brackets
+
+
+def formulas(expression: Expression, names: Sequence[str]) -> tuple[str, ...]:
+    """Returns one line per result, and one for each value that several of them share.
+
+    Args:
+        expression: what is computed.
+        names: of its results.
+
+    Example:
+        >>> from opsdk.expr.trace import trace
+        >>> formulas(trace(lambda x, y: (x + y) * x / 2, ["x", "y"], [], "f"), ["z"])
+        ('z = (x + y) * x / 2',)
+    """
+    named = _shared(expression.wanted, {*expression.inputs, *expression.attrs, *names})
+    lines = [
+        f"{name} = nothing" if node is None else f"{name} = {_text(node, named, 0)}"
+        for name, node in zip(names, expression.outputs, strict=True)
+    ]
+    return (*lines, *(f"{name} = {_text(node, named, 0, is_own=True)}" for node, name in named.items()))
+
+
+def _shared(roots: Sequence[Node], taken: set[str]) -> dict[Node, str]:
+    """Returns names for what is used more than once and is more than a word."""
+    order = topological(roots)
+    uses = Counter(arg for node in order for arg in node.args)
+    several = [node for node in order if uses[node] > 1 and not node.is_leaf and not _is_short(node)]
+    free = (name for name in (f"t{i}" for i in range(len(several) + len(taken))) if name not in taken)
+    return dict(zip(several, free, strict=False))
+
+
+def _is_short(node: Node) -> bool:
+    return len(node.args) == 1 and node.args[0].is_leaf
+
+
+def _text(node: Node, named: dict[Node, str], around: int, *, is_own: bool = False) -> str:
+    """Returns the text of a node, in brackets where what stands around it binds more tightly."""
+    if node in named and not is_own:
+        return named[node]
+    text, binds = _written(node, named)
+    return f"({text})" if binds < around else text
+
+
+def _written(node: Node, named: dict[Node, str]) -> tuple[str, int]:
+    op, args = node.op, node.args
+    if op == "constant":
+        return _number(node.payload), _PREFIX["neg"][1] if str(node.payload).startswith("-") else _ATOM
+    if node.is_leaf:
+        return str(node.payload or op), _ATOM
+    if op in _INFIX:
+        sign, binds = _INFIX[op]
+        right = binds + 1 if op in _TIGHTER_LEFT else binds
+        left = binds + 1 if op in _TIGHTER_LEFT and binds == _INFIX["lt"][1] else binds
+        return f"{_text(args[0], named, left)} {sign} {_text(args[1], named, right)}", binds
+    if op in _PREFIX:
+        sign, binds = _PREFIX[op]
+        return f"{sign}{_text(args[0], named, binds)}", binds
+    if op == "pow":
+        return f"{_text(args[0], named, _ATOM)}**{_text(args[1], named, _ATOM)}", _POWER
+    if op == "square":
+        return f"{_text(args[0], named, _ATOM)}**2", _POWER
+    if op == "reciprocal":
+        return f"1 / {_text(args[0], named, _INFIX['div'][1] + 1)}", _INFIX["div"][1]
+    return f"{op}({', '.join(_text(arg, named, 0) for arg in args)})", _ATOM
+
+
+def _number(value: float | bool) -> str:
+    short = str(value) if isinstance(value, bool) else f"{value:.6g}"
+    return short if isinstance(value, bool) or float(short) == value else repr(value)

@@ -1,0 +1,126 @@
+"""Row operations: what an expression over one row has beside elementwise ones: reductions, the position, the length.
+
+A value of a row expression is an *element* (one number per position) or *row* (one number per row). Reductions turn the
+first into the second; the second takes part in arithmetic with the first as a number does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opsdk.core.errors import AttributeValueError
+from opsdk.expr.node import FLOAT, Node, topological
+from opsdk.expr.primitive import Meaning, Primitive
+from opsdk.expr.symbol import Symbol, as_node
+
+# Roles of inputs and results: of the full shape (…, n); one number per position, (n,); one per row, (…, 1) or (…).
+FULL, COLUMN, ROW, FLAT = "full", "column", "row", "flat"
+
+REDUCTIONS = ("row_sum", "row_max", "row_min", "row_mean", "row_logsumexp", "row_take")
+
+
+# Any: an array module and its arrays; rows are the last axis, and every result keeps it with size 1.
+def _extreme(xp: Any, reduce: Any, a: Any, of_nothing: float) -> Any:
+    # CuPy's max and min have no `initial`
+    return reduce(a, axis=-1, keepdims=True) if a.shape[-1] else xp.sum(a, axis=-1, keepdims=True) + of_nothing
+
+
+def _logsumexp(xp: Any, a: Any) -> Any:
+    top = _extreme(xp, xp.max, a, -xp.inf)
+    shift = xp.where(xp.abs(top) == xp.inf, xp.zeros_like(top), top)
+    return shift + xp.log(xp.sum(xp.exp(a - shift), axis=-1, keepdims=True))
+
+
+def _mean(xp: Any, a: Any) -> Any:
+    return xp.sum(a, axis=-1, keepdims=True) / (a.shape[-1] or xp.nan)
+
+
+def _take(xp: Any, a: Any, index: Any) -> Any:
+    check_positions(index, a.shape[-1])
+    return xp.take_along_axis(a, index.astype(xp.int64), axis=-1)
+
+
+def check_positions(index: Any, size: int) -> None:
+    """Checks that positions lie inside a row.
+
+    Raises:
+        AttributeValueError: one does not; it is named.
+    """
+    outside = (index < 0) | (index >= size)
+    if outside.any():
+        raise AttributeValueError(f"row_take: position expected in [0, {size}), got {int(index[outside].ravel()[0])}")
+
+
+_MEANINGS: dict[str, Meaning] = {
+    "row_sum": lambda xp, a: xp.sum(a, axis=-1, keepdims=True),
+    "row_max": lambda xp, a: _extreme(xp, xp.max, a, -xp.inf),
+    "row_min": lambda xp, a: _extreme(xp, xp.min, a, xp.inf),
+    "row_mean": _mean,
+    "row_logsumexp": _logsumexp,
+    "row_take": _take,
+}
+ROW_PRIMITIVES = {
+    name: Primitive(name, 2 if name == "row_take" else 1, meaning, (FLOAT, FLOAT)[: 2 if name == "row_take" else 1])
+    for name, meaning in _MEANINGS.items()
+}
+INDEX, SIZE = Node("row_index"), Node("row_size")  # the position in the row; the number of elements of a row
+
+
+def _applied(name: str, *values: Any) -> Symbol:  # Any: what a user's expression holds
+    return Symbol(Node(name, tuple(as_node(value, f"vmath.{name}") for value in values), None, FLOAT))
+
+
+def row_sum(x: Any) -> Symbol:
+    """Returns Σ x over the row."""
+    return _applied("row_sum", x)
+
+
+def row_mean(x: Any) -> Symbol:
+    """Returns the mean of x over the row; nan for a row of nothing."""
+    return _applied("row_mean", x)
+
+
+def row_max(x: Any) -> Symbol:
+    """Returns the greatest x of the row, -inf for a row of nothing; its derivative is shared among ties."""
+    return _applied("row_max", x)
+
+
+def row_min(x: Any) -> Symbol:
+    """Returns the least x of the row, inf for a row of nothing; its derivative is shared among ties."""
+    return _applied("row_min", x)
+
+
+def row_logsumexp(x: Any) -> Symbol:
+    """Returns log Σ exp x over the row, without overflow."""
+    return _applied("row_logsumexp", x)
+
+
+def row_take(x: Any, index: Any) -> Symbol:
+    """Returns the element of x at a position: a whole number per row, `0 ≤ index < row_size`, not differentiable."""
+    return _applied("row_take", x, index)
+
+
+def row_index() -> Symbol:
+    """Returns the position in the row, from 0."""
+    return Symbol(INDEX)
+
+
+def row_size() -> Symbol:
+    """Returns the number of elements of a row."""
+    return Symbol(SIZE)
+
+
+def elements(roots: Sequence[Node], roles: Mapping[str, str]) -> set[Node]:
+    """Returns the nodes below the roots that have one value per position."""
+    found: set[Node] = set()
+    for node in topological(roots):
+        if node.op == "input":
+            is_element = roles[node.payload] in (FULL, COLUMN)
+        elif node.op in REDUCTIONS:
+            is_element = False
+        else:
+            is_element = node is INDEX or any(arg in found for arg in node.args)
+        if is_element:
+            found.add(node)
+    return found

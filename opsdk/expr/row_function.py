@@ -1,0 +1,148 @@
+"""RowFunction: what a row op computes on one row, as an expression for each kind of call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError
+from opsdk.define.opdef import Source
+from opsdk.expr.evaluate import evaluate
+from opsdk.expr.node import Node
+from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.row import COLUMN, FULL, ROW, ROW_PRIMITIVES
+from opsdk.expr.row_derivative import reverse_rows
+from opsdk.expr.row_infer import AXIS, RowInfer
+from opsdk.expr.row_plan import lowered
+from opsdk.expr.scalar import ScalarFunction, Static, computed_in, static_of
+from opsdk.expr.trace import Expression
+
+_MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
+
+
+class RowFunction(ScalarFunction):
+    """A function of rows: arrays of one shape, numbers per position, and numbers per row.
+
+    Args:
+        name, inputs, attrs, make: as of `ScalarFunction`; `axis` is not among the attributes that the expression sees.
+        roles: of the inputs: `full`, of shape (…, n); `column`, (n,); `row`, (…, 1); `flat`, (…).
+        results: of the outputs, likewise; a `column` result is summed over all rows.
+        subject: the op, as messages name it.
+    """
+
+    broadcasts = False
+
+    hands_on = False  # what enters a row may be shorter than what leaves it
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        attrs: Sequence[str],
+        make: Callable[[Static], Expression],
+        roles: Sequence[str],
+        results: Sequence[str],
+        subject: str,
+    ) -> None:
+        super().__init__(name, inputs, attrs, make)
+        self.subject = subject
+        self._roots: dict[tuple[Node, ...], tuple[Node, ...]] = {}  # as they are evaluated
+        self.roles = tuple(roles)
+        self.results = tuple(results)
+
+    def reverse(
+        self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
+    ) -> list[Node]:
+        """Returns the gradient expressions of Σ output · cotangent with respect to inputs."""
+        roles = dict(zip(self.inputs, self.roles, strict=True))
+        for cotangent, position in zip(cotangents, positions, strict=True):
+            roles[cotangent.payload] = self.results[position]
+        return reverse_rows(outputs, cotangents, wrt, roles)
+
+    def gradient(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        attrs: Sequence[str],
+        make: Callable[[Static], Expression],
+        sources: Sequence[Source],
+        wrt: Sequence[int],
+    ) -> RowFunction:
+        """Returns the function of the gradient op."""
+        roles = [(self.roles if source.kind == "input" else self.results)[source.position] for source in sources]
+        return RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject)
+
+    def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
+        """Returns what a gradient op reads: always something of the full shape, which tells how long a row is."""
+        roles = [(self.roles if source.kind == "input" else self.results)[source.position] for source in sources]
+        if FULL in roles:
+            return tuple(sources)
+        return (Source("input", self.roles.index(FULL)), *sources)
+
+    def infer_rule(self) -> RowInfer:
+        """Returns the rule of a gradient op: numbers per row may come in either shape."""
+        return RowInfer(self.roles, self.results, self.inputs, ())
+
+    def dtype(self, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+        """Returns the dtype of the results, which numbers per row have no part in."""
+        promoted = np.result_type(*[d for d, role in zip(dtypes, self.roles, strict=True) if role in (FULL, COLUMN)])
+        return np.dtype("float64") if promoted.kind in "biu" else promoted
+
+    # Any: arrays and attribute values.
+    def __call__(self, *arrays: Any, **attrs: Any) -> Any:
+        """Evaluates with NumPy, step by step in the dtype of the arrays: the reference of a row op.
+
+        float16 and bfloat16 are how numbers are stored; they are computed with in float32.
+        """
+        axis = attrs.pop(AXIS, -1)
+        expression = self.expression(static_of(attrs))
+        pairs = list(zip(arrays, self.roles, strict=True))
+        ndim = next(array.ndim for array, role in pairs if role == FULL)
+        along = [rows_last(array, role, ndim, axis) for array, role in pairs]
+        shape = next(array.shape for array, role in zip(along, self.roles, strict=True) if role == FULL)
+        dtype = self.dtype([array.dtype for array in arrays])
+        wide = computed_in(dtype)
+        along = [
+            array if array.dtype.kind in "iu" and role == ROW else array.astype(wide)
+            for array, role in zip(along, self.roles, strict=True)
+        ]
+        values: dict[str, Any] = {**dict(zip(self.inputs, along, strict=True)), **attrs}
+        values |= {"row_index": np.arange(shape[-1], like=arrays[0]), "row_size": float(shape[-1])}
+        with np.errstate(all="ignore"):  # inf and nan are values of the function, not accidents
+            computed = iter(self._evaluated(expression, values, wide))
+        made = tuple(
+            None if node is None else _shaped(np.asarray(next(computed), like=arrays[0]), role, shape, dtype, axis)
+            for node, role in zip(expression.outputs, self.results, strict=True)
+        )
+        return made[0] if len(made) == 1 else made
+
+    def _evaluated(self, expression: Expression, values: dict[str, Any], dtype: np.dtype[Any]) -> list[Any]:
+        roots = self._roots.get(expression.wanted)
+        if roots is None:
+            roots = self._roots[expression.wanted] = tuple(lowered(expression.wanted))
+        try:
+            return evaluate(roots, values, np, dtype, _MEANINGS)
+        except AttributeValueError as error:
+            raise AttributeValueError(f"{self.subject}, {error}") from None
+
+
+def rows_last(array: Any, role: str, ndim: int, axis: int) -> Any:
+    """Returns an array of a role as it stands beside full arrays whose rows lie along their last axis."""
+    if role == COLUMN:
+        return array
+    if array.ndim < ndim:
+        return array[..., np.newaxis]
+    return array if axis in (-1, ndim - 1) else np.moveaxis(array, axis, -1)  # which takes longer than all the rest
+
+
+def _shaped(value: np.ndarray, role: str, shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> np.ndarray:
+    if role == COLUMN:
+        whole = np.broadcast_to(value, shape)
+        return whole.sum(axis=tuple(range(len(shape) - 1)), dtype=computed_in(dtype)).astype(dtype)
+    array = value.astype(dtype, copy=False)
+    if role == FULL:
+        return np.moveaxis(np.broadcast_to(array, shape), -1, axis).copy()
+    row = np.broadcast_to(array, (*shape[:-1], 1)).copy()
+    return np.moveaxis(row, -1, axis) if role == ROW else row[..., 0].copy()

@@ -1,0 +1,182 @@
+"""The decorator `rowwise`: an op from one function of a row, differentiated and compiled by opsdk."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from opsdk.core.errors import DefinitionError, TraceError
+from opsdk.core.origin import origin_of
+from opsdk.define.decorators import Domain
+from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
+from opsdk.define.kernel import Kernel, KernelKey
+from opsdk.define.op import Op
+from opsdk.define.opdef import Traits
+from opsdk.define.parse import parse_schema
+from opsdk.define.schema import OpSchema
+from opsdk.define.signature import schema_of
+from opsdk.expr.derive import derive_gradient
+from opsdk.expr.elementwise import check_plain, static_defaults
+from opsdk.expr.node import topological
+from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row_infer import AXIS, RowInfer
+from opsdk.expr.scalar import Static
+from opsdk.expr.trace import Expression, trace
+
+
+@overload
+def rowwise(definition: Callable[..., Any]) -> Op: ...
+
+
+@overload
+def rowwise(
+    definition: str | None = None,
+    *,
+    per_column: Sequence[str] = ...,
+    per_row: Sequence[str] = ...,
+    integer: Sequence[str] = ...,
+    keepdim: bool = ...,
+    nondifferentiable: Sequence[str] = ...,
+    domain: Domain | None = ...,
+    name: str | None = ...,
+    namespace: str | None = ...,
+    lazy: bool = ...,
+    replace: bool = ...,
+) -> Callable[[Callable[..., Any]], Op]: ...
+
+
+# Any: a function of rows has any signature; the schema is read from it or given as text.
+def rowwise(
+    definition: Callable[..., Any] | str | None = None,
+    *,
+    per_column: Sequence[str] = (),
+    per_row: Sequence[str] = (),
+    integer: Sequence[str] = (),
+    keepdim: bool = False,
+    nondifferentiable: Sequence[str] = (),
+    domain: Domain | None = None,
+    name: str | None = None,
+    namespace: str | None = None,
+    lazy: bool = False,
+    replace: bool = False,
+) -> Op | Callable[[Callable[..., Any]], Op]:
+    """Defines an op from a function of one row: it runs on every row of its inputs, and all gradients are derived.
+
+    Beside what `opsdk.elementwise` allows, the function may use `vmath.row_sum`, `row_mean`, `row_max`, `row_min`,
+    `row_logsumexp`, `row_take`, `row_index` and `row_size`. Rows lie along the last axis; an op with an attribute
+    `axis: int = -1` lets its callers choose, and the function does not see it.
+
+    Args:
+        definition: the function, or the schema as text; as in `opsdk.op`.
+        per_column: inputs of shape (n,), one number per position of a row, such as a weight.
+        per_row: inputs of shape (…, 1), one number per row; where not differentiable, (…) is taken too. All other
+            inputs have one shape, (…, n).
+        integer: inputs of whole numbers, which carry no gradient.
+        keepdim: whether a result that is one number per row has shape (…, 1), rather than (…).
+        nondifferentiable: names of inputs and outputs that carry no gradient.
+        domain: per input name the least and the greatest value it may hold; None for no bound.
+        name: the op's name, where it is not the function's.
+        namespace: the op's namespace, where it is not the defining package.
+        lazy: the gradient is derived when it is first asked for, and not where the op is defined.
+        replace: takes the name even if another definition holds it.
+
+    Returns:
+        The op. Float tensors run compiled code, which reads memory once or twice; rows that are not contiguous are
+        copied first. The NumPy reference serves other dtypes.
+
+    Raises:
+        TraceError: the function tests, converts or indexes a symbol, or returns no expression.
+        DefinitionError: a declared input does not exist, or there is no full input.
+
+    Example:
+        >>> import numpy as np
+        >>> from opsdk import vmath
+        >>> @rowwise(namespace="doc")
+        ... def center(x):
+        ...     return x - vmath.row_mean(x)
+        >>> center(np.array([[1.0, 2.0, 6.0]]))
+        array([[-2., -1.,  3.]])
+    """
+    text = definition if isinstance(definition, str) else None
+
+    def register(function: Callable[..., Any]) -> Op:
+        space = namespace or namespace_of(function)
+        if text is None:
+            schema = schema_of(function, space, name or name_for(function))
+        else:
+            schema = parse_schema(text, space)
+            check_forward(_seen(schema), function)
+        roles = _roles(schema, per_column, per_row, integer)
+        rows = _row_function(schema, function, roles, keepdim)
+        fixed = tuple(dict.fromkeys((*nondifferentiable, *integer)))
+        sample = static_defaults(_seen(schema))
+        names = (*schema.input_names, *schema.attr_names)
+        origin = origin_of(function)
+        return define_op(
+            schema,
+            function,
+            Traits(fixed, True, False, False, dict(domain or {})),
+            RowInfer(roles, rows.results, fixed, tuple(integer)),
+            reference=rows,
+            rows=[
+                Kernel(KernelKey(place, floating=True), "numba", rows, origin, names) for place in ("cpu", "cuda")
+            ],
+            derive=lambda opdef: derive_gradient(opdef, rows, sample),
+            lazy=lazy,
+            replace=replace,
+        )
+
+    return register(definition) if callable(definition) else register
+
+
+def _seen(schema: OpSchema) -> OpSchema:
+    """Returns the schema without the axis, which the function does not see."""
+    attrs = tuple(decl for decl in schema.attrs if decl.name != AXIS)
+    positional = tuple(name for name in schema.positional if name != AXIS)
+    return OpSchema(
+        schema.namespace, schema.name, schema.inputs, attrs, schema.outputs, schema.version, positional=positional
+    )
+
+
+def _roles(
+    schema: OpSchema, per_column: Sequence[str], per_row: Sequence[str], integer: Sequence[str]
+) -> tuple[str, ...]:
+    check_plain(schema)
+    for declared in (*per_column, *per_row, *integer):
+        if declared not in schema.input_names:
+            raise DefinitionError(
+                f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs are "
+                f"{', '.join(schema.input_names)}"
+            )
+    roles = tuple(COLUMN if n in per_column else ROW if n in per_row else FULL for n in schema.input_names)
+    if FULL not in roles:
+        raise DefinitionError(
+            f"op {schema.qualified_name!r}: expected an input of the full shape, got all of them declared otherwise"
+        )
+    return roles
+
+
+def _row_function(
+    schema: OpSchema, function: Callable[..., Any], roles: Sequence[str], keepdim: bool
+) -> RowFunction:
+    subject = f"op {schema.qualified_name!r}"
+    own = _seen(schema)
+
+    def make(static: Static) -> Expression:
+        fixed = dict(static)
+        symbols = [attr for attr in own.attr_names if attr not in fixed]
+        bound = functools.partial(function, **fixed) if fixed else function
+        return trace(bound, own.input_names, symbols, subject, outputs=len(own.outputs))
+
+    expression = make(static_defaults(own))
+    per_element = elements(expression.wanted, dict(zip(own.input_names, roles, strict=True)))
+    for node in topological(expression.wanted):
+        if node.op == "row_take" and node.args[1] in per_element:
+            raise TraceError(
+                f"{subject}: row_take expected a position that is one number per row, got {node.args[1]!r}, one per "
+                'element; declare the input with per_row=("…",)'
+            )
+    results = [FULL if node in per_element else ROW if keepdim else FLAT for node in expression.wanted]
+    return RowFunction(own.name, own.input_names, own.attr_names, make, roles, results, subject)

@@ -1,0 +1,108 @@
+"""Formulas: text that says what is computed, and says it right."""
+
+import math
+
+import numpy as np
+import pytest
+
+from opsdk import vmath
+from opsdk.expr.derivative import reverse
+from opsdk.expr.formula import formulas
+from opsdk.expr.node import Node
+from opsdk.expr.trace import Expression, trace
+
+
+def text(function, inputs="xyz", attrs=(), outputs=1):
+    names = ["r", "s"][:outputs]
+    return formulas(trace(function, list(inputs), attrs, "op 'f'", outputs), names)
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [
+        (lambda x, y, z: x + y * z, "r = x + y * z"),
+        (lambda x, y, z: (x + y) * z, "r = (x + y) * z"),
+        (lambda x, y, z: x - (y - z), "r = x - (y - z)"),
+        (lambda x, y, z: x - y - z, "r = x - y - z"),
+        (lambda x, y, z: x / (y / z), "r = x / (y / z)"),
+        (lambda x, y, z: x / y * z, "r = x / y * z"),
+        (lambda x, y, z: x / (y * z), "r = x / (y * z)"),
+        (lambda x, y, z: -(x + y) * z, "r = -(x + y) * z"),
+        (lambda x, y, z: -x * y, "r = -x * y"),
+        (lambda x, y, z: x**y, "r = x**y"),
+        (lambda x, y, z: (x + y) ** -z, "r = (x + y)**(-z)"),
+        (lambda x, y, z: (x**y) ** z, "r = (x**y)**z"),
+        (lambda x, y, z: vmath.square(x + y), "r = (x + y)**2"),
+        (lambda x, y, z: vmath.reciprocal(x * y), "r = 1 / (x * y)"),
+        (lambda x, y, z: vmath.exp(x + y), "r = exp(x + y)"),
+        (lambda x, y, z: 2 * x + 0.5, "r = 2 * x + 0.5"),
+        (lambda x, y, z: x * -3.0, "r = x * -3"),
+        (lambda x, y, z: x ** (-0.5), "r = x**(-0.5)"),
+        (lambda x, y, z: x + math.pi, "r = x + 3.141592653589793"),
+        (lambda x, y, z: vmath.minimum(x, math.inf), "r = minimum(x, inf)"),
+        (lambda x, y, z: vmath.where((x > y) & ~(y >= z), x, y), "r = where(x > y & ~(y >= z), x, y)"),
+        (lambda x, y, z: x, "r = x"),
+        (lambda x, y, z: 7.0, "r = 7"),
+    ],
+)
+def test_brackets_stand_where_they_are_needed(function, line):
+    assert text(function) == (line,)
+
+
+def test_what_occurs_more_than_once_gets_a_name():
+    def f(x, y):
+        shared = vmath.tanh(x + y)
+        return shared * shared + y
+
+    assert text(f, "xy") == ("r = t0 * t0 + y", "t0 = tanh(x + y)")
+
+
+def test_names_of_shared_values_are_free():
+    def f(t0, y):
+        shared = t0 + y
+        return shared * vmath.exp(shared)
+
+    assert text(f, ["t0", "y"]) == ("r = t1 * exp(t1)", "t1 = t0 + y")
+
+
+def test_several_results_have_a_line_each_and_one_that_is_not_wanted_says_so():
+    assert text(lambda x, y, z: (x + y, z), outputs=2) == ("r = x + y", "s = z")
+    x = Node("input", (), "x")
+    assert formulas(Expression(("x",), (), (None, x)), ["dx", "dy"]) == ("dx = nothing", "dy = x")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: vmath.tanh(x * y) / (1 + x * x) - y**3,
+        lambda x, y: vmath.sigmoid(x) * (x - (y - 2 * x)) / (x / (y + 3)),
+        lambda x, y: vmath.where(x > y, -vmath.exp(-x), vmath.log1p(y * y) ** 0.5),
+    ],
+)
+def test_the_formula_of_a_derivative_has_its_value(function):
+    expression = trace(function, ["x", "y"], [], "op 'f'")
+    inputs = [Node("input", (), "x"), Node("input", (), "y")]
+    grads = reverse(expression.outputs, [Node("input", (), "d")], inputs)
+    lines = formulas(Expression(("x", "y", "d"), (), tuple(grads)), ["dx", "dy"])
+    words = {
+        "exp": np.exp, "log": np.log, "log1p": np.log1p, "tanh": np.tanh, "where": lambda c, a, b: a if c else b,
+        "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    }  # fmt: skip
+
+    def of(x, y):
+        space = {**words, "x": x, "y": y, "d": 1.0}
+        for line in lines[2:]:  # a shared value stands behind those that it is made of
+            name, _, text = line.partition(" = ")
+            space[name] = eval(text, space)
+        return [eval(line.partition(" = ")[2], space) for line in lines[:2]]
+
+    def value(x, y):
+        return float(function(x, y))
+
+    for x, y in ((0.7, 0.3), (0.2, 1.1)):
+        h = 1e-6
+        numeric = [
+            (value(x + h, y) - value(x - h, y)) / (2 * h),
+            (value(x, y + h) - value(x, y - h)) / (2 * h),
+        ]
+        np.testing.assert_allclose(of(x, y), numeric, rtol=1e-6, atol=1e-8)

@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static, vmath
+from opsdk.core.errors import AttributeValueError, DefinitionError, DTypeError, ShapeError, TraceError
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.rowwise import RowInfer, rowwise
+
+
+@pytest.fixture(autouse=True)
+def _scoped():
+    with opsdk.REGISTRY.scoped():
+        yield
+
+
+def norm(**options):
+    @rowwise(namespace="t", **options)
+    def norm(x):
+        return vmath.sqrt(vmath.row_sum(x * x))
+
+    return norm
+
+
+def test_a_number_per_row_drops_the_last_axis_or_keeps_it():
+    x = np.array([[3.0, 4.0], [0.0, 2.0]])
+    assert norm()(x).tolist() == [5.0, 2.0]
+    assert norm(keepdim=True, name="kept")(x).tolist() == [[5.0], [2.0]]
+
+
+def test_the_gradient_of_a_number_per_row_has_the_shape_of_its_input():
+    x = opsdk.to_tensor(np.array([[3.0, 4.0], [0.0, 2.0]]), stop_gradient=False)
+    norm()(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0.6, 0.8], [0.0, 1.0]], rtol=1e-15)
+
+
+def test_an_attribute_named_axis_chooses_the_rows_and_is_not_seen_by_the_function(rng):
+    @rowwise("t::total(Tensor x, *, int axis=-1) -> Tensor y", keepdim=False)
+    def total(x):
+        return vmath.row_sum(x)
+
+    x = rng.normal(size=(2, 3, 4))
+    for axis in range(-3, 3):
+        np.testing.assert_allclose(total(x, axis=axis), x.sum(axis), rtol=1e-12)
+        tensor = opsdk.to_tensor(x, stop_gradient=False)
+        (total(tensor, axis=axis) * 3.0).sum().backward()
+        np.testing.assert_array_equal(tensor.grad.numpy(), np.full(x.shape, 3.0))
+
+
+def test_a_weight_per_position_has_a_gradient_summed_over_rows(rng):
+    @rowwise(namespace="t", per_column=("w",))
+    def weighted(x, w):
+        return x * w
+
+    x, w = rng.normal(size=(4, 3, 5)), rng.normal(size=5)
+    tensors = [opsdk.to_tensor(a, stop_gradient=False) for a in (x, w)]
+    weighted(*tensors).sum().backward()
+    np.testing.assert_allclose(tensors[1].grad.numpy(), x.sum((0, 1)), rtol=1e-12)
+    np.testing.assert_allclose(tensors[0].grad.numpy(), np.broadcast_to(w, x.shape), rtol=1e-15)
+
+
+def test_second_derivatives_follow_from_the_expression(rng):
+    @rowwise(namespace="t")
+    def log_sum(x):
+        return vmath.row_logsumexp(x)
+
+    x = rng.normal(size=(2, 3))
+    tensor = opsdk.to_tensor(x, stop_gradient=False)
+    (first,) = opsdk.grad(log_sum(tensor).sum(), [tensor], create_graph=True)
+    p = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    v = rng.normal(size=(2, 3))
+    (second,) = opsdk.grad((first * opsdk.to_tensor(v)).sum(), [tensor])
+    np.testing.assert_allclose(first.numpy(), p, rtol=1e-12)
+    np.testing.assert_allclose(second.numpy(), p * (v - (p * v).sum(-1, keepdims=True)), rtol=1e-10)
+
+
+def test_a_program_gives_the_same_bits_as_the_tape(rng):
+    x = rng.normal(size=(5, 7)).astype(np.float32)
+    tensor = opsdk.to_tensor(x, stop_gradient=False)
+    out = opsdk.softmax(tensor)
+    (out * out).sum().backward()
+    main = static.Program()
+    with static.program_guard(main, static.Program()):
+        data = static.data("x", [None, 7], "float32")
+        data.stop_gradient = False
+        y = opsdk.softmax(data)
+        (grad,) = static.gradients(opsdk.sum(y * y), data)
+    got = static.Executor().run(main, feed={"x": x}, fetch_list=[y, grad])
+    np.testing.assert_array_equal(got[0], out.numpy())
+    np.testing.assert_array_equal(got[1], tensor.grad.numpy())
+
+
+def test_the_infer_rule_knows_sizes_that_only_a_run_decides():
+    rule = norm().opdef.infer
+    assert isinstance(rule, RowInfer)
+    (spec,) = rule(norm().opdef.schema, [opsdk.TensorSpec((None, 3), "float32")], {})
+    assert spec == opsdk.TensorSpec((None,), "float32")
+
+
+def test_whole_numbers_give_floats():
+    assert norm()(np.array([[3, 4]])).tolist() == [5.0]
+
+
+def test_a_row_function_must_have_a_full_input():
+    with pytest.raises(DefinitionError, match="expected an input of the full shape, got all of them declared other"):
+        rowwise(namespace="t", per_column=("w",))(_one_weight)
+
+
+def _one_weight(w):
+    return w * 2.0
+
+
+def test_a_declared_input_must_exist():
+    with pytest.raises(DefinitionError, match="op 't::_one_weight': 'v' was declared, but its inputs are w"):
+        rowwise(namespace="t", per_row=("v",))(_one_weight)
+
+
+def test_a_branch_on_a_symbol_is_refused_where_the_op_is_defined():
+    with pytest.raises(TraceError, match=r"op 't::branch', line \d+: 'if'.*vmath.where"):
+
+        @rowwise(namespace="t")
+        def branch(x):
+            return x if vmath.row_sum(x) > 0 else -x
+
+
+def test_labels_must_be_whole_numbers_and_one_per_row():
+    @rowwise(namespace="t", per_row=("label",), integer=("label",))
+    def pick(x, label):
+        return vmath.row_take(x, label)
+
+    x = np.arange(6.0).reshape(2, 3)
+    assert pick(x, np.array([2, 0])).tolist() == [2, 3]
+    assert pick(x, np.array([[2], [0]])).tolist() == [2, 3]
+    with pytest.raises(DTypeError, match="op 't::pick': label expected an integer dtype, got float64"):
+        pick(x, np.array([2.0, 0.0]))
+    with pytest.raises(ShapeError, match=r"input 'label' expected shape \(2, 1\) beside x \(2, 3\), got \(3,\)"):
+        pick(x, np.array([2, 0, 1]))
+    with pytest.raises(AttributeValueError, match=r"op 't::pick', row_take: position expected in \[0, 3\), got 3"):
+        pick(x, np.array([2, 3]))
+
+
+def test_an_input_without_axes_is_refused():
+    with pytest.raises(ShapeError, match=r"op 't::norm': input 'x' expected at least one axis, got shape \(\)"):
+        norm()(np.array(1.0))
+
+
+def test_the_reference_is_the_same_function_in_numpy(rng):
+    reference = norm().opdef.kernels.reference().source
+    assert isinstance(reference, RowFunction)
+    x = rng.normal(size=(3, 4))
+    np.testing.assert_allclose(reference(x), np.sqrt((x**2).sum(-1)), rtol=1e-15)
+
+
+def test_a_row_op_and_its_gradients_have_rows_on_both_machines():
+    op = norm()
+    for opdef in (op.opdef, op.grad.opdef, op.grad.grad.opdef):
+        assert [str(row) for row in opdef.kernels][1:] == ["numba (cpu, floating)", "numba (cuda, floating)"]
+
+
+def test_a_position_must_be_one_number_per_row():
+    with pytest.raises(TraceError, match="row_take expected a position that is one number per row, got at, one per"):
+        rowwise(namespace="t")(_taken)
+
+
+def _taken(x, at):
+    return vmath.row_take(x, at)

@@ -1,0 +1,126 @@
+"""The reference of an elementwise op: NumPy, step by step, in one dtype."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from opsdk.expr.scalar import ScalarFunction, static_of
+from opsdk.expr.symbol import apply
+from opsdk.expr.trace import trace
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+FLOATS = [np.dtype("float16"), BFLOAT16, np.dtype("float32"), np.dtype("float64")]
+
+
+def scalar(function, inputs=("x",), attrs=(), outputs=1, *, keeps_integers=False):
+    def make(static):
+        fixed = dict(static)
+        symbols = [name for name in attrs if name not in fixed]
+        return trace(lambda *args, **given: function(*args, **given, **fixed), inputs, symbols, "op 'f'", outputs)
+
+    return ScalarFunction("f", inputs, attrs, make, lambda: keeps_integers)
+
+
+def test_attributes_that_are_no_numbers_decide_the_expression():
+    attrs = {"a": 1.5, "n": 2, "flag": True, "mode": "fast", "low": None, "mask": (True, False)}
+    assert static_of(attrs) == (("flag", True), ("mode", "fast"), ("low", None), ("mask", (True, False)))
+
+
+def test_each_combination_of_static_attributes_is_read_once():
+    seen = []
+
+    def f(x, *, flag):
+        seen.append(flag)
+        return x if flag else -x
+
+    read = scalar(f, attrs=["flag"])
+    x = np.array([1.0, 2.0])
+    values = [read(x, flag=flag).tolist() for flag in (True, False, True)]
+    assert (values, seen) == ([[1.0, 2.0], [-1.0, -2.0], [1.0, 2.0]], [True, False])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, *, a: apply("where", x > 0, 1.0, 0.0) * x, [0.0, 0.0, 2.0]),
+        (lambda x, *, a: apply("where", x > 0, a, 0.0), [0.0, 0.0, 4.0]),
+        (lambda x, *, a: (a * 0.5) * x, [-4.0, 0.0, 4.0]),
+        (lambda x, *, a: x + apply("exp", a - 4.0) / 2.0, [-1.5, 0.5, 2.5]),
+        (lambda x, *, a: apply("where", a > 1.0, x, -x), [-2.0, 0.0, 2.0]),
+        (lambda x, *, a: a, [4.0, 4.0, 4.0]),
+        (lambda x, *, a: 3.0, [3.0, 3.0, 3.0]),
+    ],
+)
+def test_the_dtype_of_the_arrays_stays_whatever_numbers_stand_beside(dtype, function, expected):
+    value = scalar(function, attrs=["a"])(np.array([-2.0, 0.0, 2.0], dtype), a=4.0)
+    assert (value.dtype, value.astype(float).tolist()) == (dtype, expected)
+
+
+def test_numbers_are_computed_with_in_the_dtype_of_the_arrays():
+    value = scalar(lambda x, *, a: x * (a + 1e-9 - a), attrs=["a"])(np.ones(1, np.float32), a=1.0)
+    assert value.tolist() == [0.0]  # 1 + 1e-9 is 1 in float32, as it is in the compiled row
+
+
+def test_complex_arrays_stay_complex_of_their_size():
+    value = scalar(lambda x, *, a: x * (a * 2.0), attrs=["a"])(np.array([1 + 2j], np.complex64), a=0.5)
+    assert (value.dtype, value.tolist()) == (np.dtype("complex64"), [1 + 2j])
+
+
+def test_mixed_dtypes_are_computed_in_their_common_one():
+    x, y = np.array([0.1], np.float32), np.array([1e-12])
+    value = scalar(lambda x, y: x * x + y, ["x", "y"])(x, y)
+    assert (value.dtype, value[0]) == (np.float64, np.float64(x[0]) ** 2 + 1e-12)
+
+
+def test_whole_numbers_beside_floats_do_not_overflow():
+    x, y = np.array([2**31 - 1], np.int32), np.array([0.0], np.float32)
+    assert scalar(lambda x, y: x * x + y, ["x", "y"])(x, y).tolist() == [float((2**31 - 1) ** 2)]
+
+
+def test_truth_values_beside_floats_are_numbers():
+    flag, y = np.array([True, False]), np.array([0.5, 0.5], np.float32)
+    value = scalar(lambda f, y: f + f + y, ["f", "y"])(flag, y)
+    assert (value.dtype, value.tolist()) == (np.float32, [2.5, 0.5])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "int64", "bool"])
+def test_whole_numbers_become_float64_where_the_function_needs_it(dtype):
+    value = scalar(lambda x: apply("exp", x) * 0.5)(np.array([0, 1], dtype))
+    assert (value.dtype, value.tolist()) == (np.float64, [0.5, np.exp(1.0) * 0.5])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "int64"])
+def test_whole_numbers_stay_where_the_function_keeps_them(dtype):
+    value = scalar(lambda x: apply("where", x > 1, 2 * x, 0.0) + 1, keeps_integers=True)(np.array([1, 3], dtype))
+    assert (value.dtype, value.tolist()) == (np.dtype(dtype), [1, 7])
+
+
+def test_another_byte_order_is_read_right_and_gives_the_machines_own():
+    value = scalar(lambda x: x * 2.0)(np.array([1.5, -3.0], ">f4"))
+    assert (value.dtype.isnative, value.tolist()) == (True, [3.0, -6.0])
+
+
+@pytest.mark.parametrize("function", [lambda x, y: x, lambda x, y: 1.0 * y, lambda x, y: apply("maximum", x, x)])
+def test_a_result_is_a_new_array_of_the_full_shape(function):
+    x, y = np.ones((3, 1)), np.ones(2)
+    value = scalar(function, ["x", "y"])(x, y)
+    assert (value.shape, value.flags.writeable, value.flags.c_contiguous) == ((3, 2), True, True)
+    assert not np.shares_memory(value, x)
+    assert not np.shares_memory(value, y)
+
+
+def test_two_results_that_are_one_expression_are_two_arrays():
+    first, second = scalar(lambda x: (x * x, x * x), outputs=2)(np.array([3.0]))
+    assert (first.tolist(), second.tolist(), np.shares_memory(first, second)) == ([9.0], [9.0], False)
+
+
+def test_zero_dimensional_and_empty_arrays_keep_their_shape():
+    f = scalar(lambda x, y: x - y, ["x", "y"])
+    assert f(np.array(3.0), np.array(1.0)).shape == ()
+    assert f(np.zeros((0, 3)), np.zeros(3)).shape == (0, 3)
+
+
+def test_infinity_and_nan_are_values_and_no_warnings():
+    value = scalar(lambda x: 1.0 / x + apply("log", x))(np.array([0.0, -1.0]))
+    assert np.isnan(value).all()

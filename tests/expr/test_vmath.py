@@ -1,0 +1,114 @@
+"""The functions of vmath on symbols, arrays and numbers."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+from opsdk import vmath
+from opsdk.core.errors import TraceError
+from opsdk.expr.node import Node, constant
+from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.symbol import Symbol
+
+PRIMITIVE_OF = {"logical_and": "and", "logical_or": "or", "logical_not": "not"}
+OPERATORS = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne"}
+FUNCTIONS = [
+    name
+    for name in vmath.__all__
+    if inspect.isfunction(getattr(vmath, name)) and not name.startswith("row_") and name != "clip"
+]
+
+
+def symbols(name):
+    """One symbol per operand of a primitive: inputs, and comparisons of inputs where conditions are meant."""
+    inputs = [Symbol(Node("input", (), letter)) for letter in "abc"]
+    kinds = PRIMITIVES[name].takes
+    return [x if kind == "float" else x > 0.0 for x, kind in zip(inputs, kinds, strict=False)]
+
+
+def test_every_primitive_that_is_no_operator_has_a_function():
+    assert {PRIMITIVE_OF.get(name, name) for name in FUNCTIONS} == set(PRIMITIVES) - OPERATORS
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_on_symbols_a_function_builds_its_primitive(name):
+    operands = symbols(PRIMITIVE_OF.get(name, name))
+    built = getattr(vmath, name)(*operands)
+    assert built.node.op == PRIMITIVE_OF.get(name, name)
+    assert built.node.args == tuple(operand.node for operand in operands)
+
+
+def test_numbers_beside_symbols_are_constants():
+    x = Symbol(Node("input", (), "x"))
+    assert vmath.maximum(x, 0).node.args == (x.node, constant(0.0))
+    assert vmath.maximum(0, x).node.args == (constant(0.0), x.node)
+
+
+def test_what_is_no_number_is_refused_beside_a_symbol():
+    with pytest.raises(TraceError, match=r"vmath\.maximum: expected a symbol or a number, got ndarray"):
+        vmath.maximum(Symbol(Node("input", (), "x")), np.ones(3))
+
+
+def test_a_wrong_number_of_operands_is_an_error_of_the_call():
+    with pytest.raises(TypeError, match=r"exp\(\) takes 1 positional argument but 2 were given"):
+        vmath.exp(1.0, 2.0)
+    with pytest.raises(TypeError, match=r"pow\(\) missing 1 required positional argument: 'b'"):
+        vmath.pow(2.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_are_computed_as_numpy_does_and_keep_their_dtype(dtype):
+    x = np.array([0.25, 0.5, 0.75], dtype)
+    for name in ("exp", "log", "sin", "arctan", "sqrt", "cbrt", "floor", "tanh"):
+        computed = getattr(vmath, name)(x)
+        assert computed.dtype == dtype
+        np.testing.assert_array_equal(computed, getattr(np, name)(x))
+
+
+def test_integers_give_float64():
+    assert vmath.exp(np.array([0, 1])).dtype == np.float64
+    assert vmath.exp(1) == np.exp(1.0)
+
+
+def test_arrays_broadcast():
+    assert vmath.hypot(np.full((2, 1), 3.0), np.full(3, 4.0)).tolist() == [[5.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: vmath.log(0), -math.inf),
+        (lambda: vmath.log(-1.0), math.nan),
+        (lambda: vmath.reciprocal(0), math.inf),
+        (lambda: vmath.reciprocal(-0.0), -math.inf),
+        (lambda: vmath.exp(1000.0), math.inf),
+        (lambda: vmath.sqrt(np.array([-1.0]))[0], math.nan),
+        (lambda: vmath.fmod(1.0, 0.0), math.nan),
+    ],
+)
+def test_outside_its_domain_a_function_gives_what_numpy_gives_without_a_warning(call, expected):
+    np.testing.assert_array_equal(call(), expected)
+
+
+@pytest.mark.parametrize(("x", "expected"), [(-2.0, -1.0), (0.5, 0.5), (2.0, 1.0), (math.nan, math.nan)])
+def test_clip_holds_a_number_between_two_bounds(x, expected):
+    np.testing.assert_array_equal(vmath.clip(x, -1.0, 1.0), expected)
+
+
+def test_clip_of_a_symbol_is_a_maximum_of_a_minimum():
+    x = Symbol(Node("input", (), "x"))
+    assert vmath.clip(x, -1.0, 1.0).node == vmath.maximum(vmath.minimum(x, 1.0), -1.0).node
+
+
+def test_choices_and_tests_work_on_conditions():
+    x = np.array([-1.0, math.nan, math.inf])
+    assert vmath.where(vmath.isfinite(x), x, 0.0).tolist() == [-1.0, 0.0, 0.0]
+    assert vmath.logical_or(vmath.isnan(x), vmath.isinf(x)).tolist() == [False, True, True]
+    assert vmath.logical_and(vmath.logical_not(vmath.isnan(x)), x > 0).tolist() == [False, False, True]
+
+
+def test_constants_are_the_mathematical_ones():
+    assert (vmath.pi, vmath.e, vmath.inf) == (math.pi, math.e, math.inf)
+    assert math.isnan(vmath.nan)
