@@ -1,0 +1,52 @@
+"""Tables of elementary functions: by dtype and name of a primitive, what a kernel calls."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import DTypeError
+from opsdk.core.lazy import optional, slow
+
+_tables: dict[str, dict[str, Any]] = {}
+_lock = threading.Lock()
+
+
+def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
+    """Returns, by name of a primitive, a Numba dispatcher that is inlined where it is called.
+
+    Args:
+        dtype: float32 or float64. The functions take scalars of exactly that type, and booleans as conditions.
+
+    Raises:
+        DTypeError: there are no functions of that dtype.
+        MissingDependencyError: Numba is not installed.
+
+    The bodies call nothing, allocate nothing and raise nothing; a loop over any of them vectorises, but for `fmod` of
+    float64. Numba is imported by the first call; each function is compiled when it is first used.
+    """
+    name = np.dtype(dtype).name
+    with _lock:
+        if not _tables:
+            _tables.update(_built())
+    if name not in _tables:
+        raise DTypeError(f"vmath: expected float32 or float64, got {name}; compute in float32 and round the result")
+    return dict(_tables[name])
+
+
+def _built() -> dict[str, dict[str, Any]]:
+    optional("numba", extra="numba", subject="vmath in kernels")
+    families = {
+        family: slow(f"opsdk.backends.vmath.{family}")
+        for family in ("exponential", "logarithm", "trigonometric", "error", "power", "rounding")
+    }
+    tables: dict[str, dict[str, Any]] = {}
+    for name, own in (("float32", "SINGLE"), ("float64", "DOUBLE")):
+        table: dict[str, Any] = {}
+        for family in families.values():
+            table.update(getattr(family, "FUNCTIONS", {}))
+            table.update(getattr(family, own, {}))
+        tables[name] = table
+    return tables
