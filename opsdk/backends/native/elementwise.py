@@ -1,0 +1,185 @@
+"""Elementwise launches: from a scalar function to compiled code, one kernel per combination of dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends.arena import empty
+from opsdk.backends.language import Launch
+from opsdk.backends.native.code import Code, KernelText, Numbers
+from opsdk.backends.native.elementwise_source import kernel_source
+from opsdk.backends.native.geometry import Geometry, geometry_of
+from opsdk.backends.native.runtime import PROTOTYPE, ffi, piece_of, run_shared, strided_address
+from opsdk.core.errors import ShapeError
+from opsdk.define.opdef import OpDef
+from opsdk.expr.count import cost
+from opsdk.expr.scalar import ScalarFunction, Static, static_of
+
+# Work below this is done by the caller alone: waking the pool costs 1 to 8 µs, and has to pay.
+SHARED_FROM = 12_000  # nanoseconds
+NS_PER_COST, NS_PER_TENSOR = 0.05, 0.1  # of one element of float32, one thread
+_LEAST_PIECE = 4096
+
+Key = tuple[Any, ...]  # Any: dtypes and the values of static attributes
+
+
+class ElementwiseCode(Code):
+    """A kernel for one combination of dtypes and static attributes.
+
+    Attributes:
+        dtype: of the results.
+        outputs: per result whether it is wanted.
+        numbers: the attributes as it takes them.
+        shared_from: the size from which all threads work on it.
+    """
+
+    def __init__(self, scalar: ScalarFunction, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
+        expression = scalar.expression(static)
+        self.dtype = np.result_type(*dtypes)
+        self.outputs = tuple(node is not None for node in expression.outputs)
+        inputs = [dtype.name for dtype in dtypes]
+        results = [self.dtype.name] * len(expression.wanted)
+        text = KernelText(
+            name=f"{scalar.name}_{'_'.join(inputs)}",
+            source=kernel_source(expression, inputs, results).text,
+            pointers=(*inputs, *results),
+            attrs=expression.attrs,
+            compute="float64" if self.dtype == np.float64 else "float32",
+        )
+        super().__init__(text)
+        self.numbers = Numbers(expression.attrs)
+        per_element = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
+        self.shared_from = int(SHARED_FROM / per_element)
+
+
+class Elementwise:
+    """Everything about the compiled rows of one scalar function: its kernels, by kind of call."""
+
+    def __init__(self, opdef: OpDef, scalar: ScalarFunction) -> None:
+        self.opdef = opdef
+        self.scalar = scalar
+        self._codes: dict[Key, ElementwiseCode] = {}
+        self._geometries: dict[Key, tuple[tuple[int, ...], Geometry]] = {}
+
+        kinds = {decl.name: decl.type for decl in opdef.schema.attrs}
+        self._may_be_static = any(kinds.get(name) not in ("float", "int") for name in scalar.attrs)
+
+    def code(self, arrays: Sequence[ndarray], static: Static) -> ElementwiseCode:
+        """Returns the kernel for actual inputs."""
+        dtypes = [array.dtype for array in arrays]
+        key = (static, *dtypes)
+        found = self._codes.get(key)
+        if found is None:
+            found = self._codes[key] = ElementwiseCode(self.scalar, static, dtypes)
+        return found
+
+    # Any: attribute values.
+    def launch(self, *arrays: ndarray, **attrs: Any) -> Any:
+        """Computes the results: an array, or a tuple with None where a result is not wanted."""
+        code = self.code(arrays, static_of(attrs) if self._may_be_static else ())
+        first = arrays[0]
+        shape = first.shape
+        for array in arrays:
+            flags = array.flags
+            if array.shape != shape or not flags.c_contiguous or not flags.aligned:
+                return self._launch_strided(code, arrays, attrs)
+        tools = ffi()
+        view = tools.from_buffer
+        size = first.size
+        made = [empty(shape, code.dtype) for wanted in code.outputs if wanted]
+        pointers = tools.new(code.kind, [view(array) for array in (*arrays, *made)])
+        numbers = code.numbers.of(attrs) if code.text.attrs else tools.NULL
+        if size < code.shared_from:
+            code.call(pointers, tools.NULL, numbers, 0, size)
+        else:
+            run_shared(code.address, pointers, tools.NULL, numbers, size, piece_of(size, _LEAST_PIECE))
+        return made[0] if len(code.outputs) == 1 else spread(code.outputs, made)
+
+    def _launch_strided(self, code: ElementwiseCode, arrays: Sequence[ndarray], attrs: dict[str, Any]) -> Any:
+        arrays = [array if array.flags.aligned else array.copy() for array in arrays]
+        key = (code.address, *[(array.shape, array.strides) for array in arrays])
+        known = self._geometries.get(key)
+        if known is None:
+            if len(self._geometries) > 256:
+                self._geometries.clear()
+            known = self._geometries[key] = self._layout(code, arrays)
+        shape, geometry = known
+        made = [empty(shape, code.dtype) for wanted in code.outputs if wanted]
+        tools = ffi()
+        pointers = tools.new(code.kind, [_address(tools, array) for array in (*arrays, *made)])
+        numbers = code.numbers.of(attrs) if code.text.attrs else tools.NULL
+        size = geometry.size
+        if size < code.shared_from:
+            if size:
+                strided_call()(pointers, geometry.sizes, numbers, 0, size)
+        else:
+            run_shared(
+                strided_address(), pointers, geometry.sizes, numbers, size, piece_of(size, _LEAST_PIECE)
+            )
+        return made[0] if len(code.outputs) == 1 else spread(code.outputs, made)
+
+    def _layout(self, code: ElementwiseCode, arrays: Sequence[ndarray]) -> tuple[tuple[int, ...], Geometry]:
+        """Returns the shape of the results, and the walk over inputs and results.
+
+        Raises:
+            ShapeError: the inputs do not broadcast.
+        """
+        try:
+            shape = np.broadcast_shapes(*[array.shape for array in arrays])
+        except ValueError as error:
+            shapes = " and ".join(str(array.shape) for array in arrays)
+            raise ShapeError(f"{self.opdef.subject}: expected shapes that broadcast, got {shapes}") from error
+        made = [empty(shape, code.dtype) for wanted in code.outputs if wanted]
+        return shape, geometry_of(code.address, shape, [*arrays, *made], len(arrays))
+
+
+@cache
+def strided_call() -> Any:
+    """Returns the entry that walks strided operands, callable with cffi arrays (Any: cffi has no types)."""
+    return ffi().cast(PROTOTYPE, strided_address())
+
+
+def _address(tools: Any, array: ndarray) -> Any:
+    """Returns where an array begins, for cffi (Any: it has no types)."""
+    if array.flags.c_contiguous:
+        return tools.from_buffer(array)
+    return tools.cast("void *", array.__array_interface__["data"][0])
+
+
+def spread(outputs: Sequence[bool], made: Sequence[ndarray]) -> tuple[ndarray | None, ...]:
+    """Returns the results with None where one is not wanted."""
+    ready = iter(made)
+    return tuple(next(ready) if wanted else None for wanted in outputs)
+
+
+def launch_of(opdef: OpDef, scalar: ScalarFunction) -> Launch:
+    """Returns the launch of a compiled elementwise row."""
+    general = Elementwise(opdef, scalar)
+    is_plain = len(scalar.inputs) == 1 and not scalar.attrs and len(opdef.schema.outputs) == 1
+    return _unary(general) if is_plain else general.launch
+
+
+def _unary(general: Elementwise) -> Launch:
+    """Returns the launch of a function of one input alone, without what such a call does not need."""
+    codes: dict[np.dtype[Any], ElementwiseCode] = {}
+    launch = general.launch
+
+    def short(array: ndarray) -> Any:  # Any: what a launch returns
+        code = codes.get(array.dtype)
+        size = array.size
+        if code is None or size >= code.shared_from or not array.flags.aligned or not array.flags.c_contiguous:
+            codes[array.dtype] = general.code([array], ())
+            return launch(array)
+        tools = ffi()
+        made = empty(array.shape, code.dtype)
+        pointers = tools.new(code.kind)
+        pointers[0], pointers[1] = tools.from_buffer(array), tools.from_buffer(made)
+        code.call(pointers, tools.NULL, tools.NULL, 0, size)
+        return made
+
+    return short

@@ -1,0 +1,152 @@
+"""The loop of an elementwise kernel, as Python source for Numba.
+
+A short body is one loop, which LLVM turns into vector code. A long one is cut into stages, each a short loop over a
+tile that stays in the first cache: one loop over many functions runs out of registers, and LLVM makes it scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opsdk.expr.count import cost
+from opsdk.expr.node import BOOL, Node
+from opsdk.expr.numba_source import python_lines
+from opsdk.expr.simplify import quotients
+from opsdk.expr.statements import Statement
+from opsdk.expr.trace import Expression
+
+TILE = 1024  # elements of one stage; eight buffers of float32 fill 32 KiB
+STAGE_COST = 26  # in the units of `cost`: two or three functions such as exp
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """Source text and what it needs.
+
+    Args:
+        text: defines `kernel(start, stop, sizes, *pointers, *attributes)`.
+        buffers: how many tile buffers it takes from `buffer()`.
+    """
+
+    text: str
+    buffers: int
+
+
+def kernel_source(expression: Expression, dtypes: Sequence[str], outputs: Sequence[str]) -> KernelSource:
+    """Returns the source of a contiguous kernel.
+
+    Args:
+        expression: what to compute.
+        dtypes: names of the inputs' dtypes.
+        outputs: names of the dtypes of the results that are wanted.
+    """
+    names = {Node("input", (), name): f"x{i}" for i, name in enumerate(expression.inputs)}
+    names |= {Node("attr", (), name): f"a{i}" for i, name in enumerate(expression.attrs)}
+    # Which results are wanted must not change a bit of those that are, so several results are left as they stand.
+    roots = quotients(expression.wanted) if len(expression.outputs) == 1 else expression.wanted
+    made, results = python_lines(roots, names)
+    loads = {f"x{i}": load_text(f"p{i}", dtype) for i, dtype in enumerate(dtypes)}
+    stores = [
+        store_text(f"p{len(dtypes) + i}", dtype, result)
+        for i, (dtype, result) in enumerate(zip(outputs, results, strict=True))
+    ]
+    pointers = [f"p{i}" for i in range(len(dtypes) + len(outputs))]
+    raw = [f"s{i}" for i in range(len(expression.attrs))]
+    head = [f"def kernel({', '.join(('start', 'stop', 'sizes', *pointers, *raw))}):"]
+    head += [f"    a{i} = real(s{i})" for i in range(len(raw))]
+    stages = cut(made)
+    if len(stages) < 2:
+        used = _used([statement.text for statement in made] + results, loads)
+        body = [f"        {name} = {loads[name].format(i='i')}" for name in used]
+        body += [f"        {statement.name} = {statement.text}" for statement in made]
+        body += [f"        {store.format(i='i')}" for store in stores]
+        lines = [*head, "    for i in range(start, stop):", *body, "    return int32(0)", ""]
+        return KernelSource("\n".join(lines), 0)
+    return _tiled(head, stages, loads, stores, results)
+
+
+def load_text(pointer: str, dtype: str) -> str:
+    """Returns how an element is read, with `{i}` for its index."""
+    if dtype in ("float16", "bfloat16"):
+        return f"real(from_{dtype}({pointer}[{{i}}]))"
+    return f"real({pointer}[{{i}}])"
+
+
+def store_text(pointer: str, dtype: str, value: str) -> str:
+    """Returns how a result is written, with `{i}` for its index."""
+    if dtype in ("float16", "bfloat16"):
+        return f"{pointer}[{{i}}] = to_{dtype}({value})"
+    return f"{pointer}[{{i}}] = {value}"
+
+
+def cut(made: Sequence[Statement]) -> list[list[Statement]]:
+    """Returns the statements in stages, none of which costs more than `STAGE_COST` unless it is one statement."""
+    stages: list[list[Statement]] = [[]]
+    spent = 0
+    for statement in made:
+        weight = cost([statement.node], statement.node.args)
+        if stages[-1] and spent + weight > STAGE_COST:
+            stages.append([])
+            spent = 0
+        stages[-1].append(statement)
+        spent += weight
+    return stages
+
+
+def _tiled(
+    head: Sequence[str],
+    stages: Sequence[Sequence[Statement]],
+    loads: dict[str, str],
+    stores: Sequence[str],
+    results: Sequence[str],
+) -> KernelSource:
+    home = {statement.name: i for i, stage in enumerate(stages) for statement in stage}
+    is_bool = {statement.name: statement.node.kind == BOOL for stage in stages for statement in stage}
+    last = len(stages) - 1
+    final = dict.fromkeys(home, 0)  # the last stage that reads a value
+    for i, stage in enumerate(stages):
+        for statement in stage:
+            for name in _used([statement.text], home):
+                final[name] = max(final[name], i)
+    for name in _used(list(results), home):
+        final[name] = last
+    slots: dict[str, int] = {}
+    free: list[int] = []
+    count = 0
+    body: list[str] = []
+    for i, stage in enumerate(stages):
+        own = {statement.name for statement in stage}
+        texts = [statement.text for statement in stage] + (list(results) if i == last else [])
+        body.append("        for j in range(size):")
+        body += [f"            {name} = {loads[name].format(i='base + j')}" for name in _used(texts, loads)]
+        for name in _used(texts, home):
+            if name not in own:
+                body.append(f"            {name} = b{slots[name]}[j]{' != real(0)' if is_bool[name] else ''}")
+        body += [f"            {statement.name} = {statement.text}" for statement in stage]
+        free += [slots.pop(name) for name in list(slots) if final[name] == i]
+        for statement in stage:
+            if final[statement.name] > i:
+                if not free:
+                    free.append(count)
+                    count += 1
+                slots[statement.name] = free.pop()
+                value = f"real(1) if {statement.name} else real(0)" if is_bool[statement.name] else statement.name
+                body.append(f"            b{slots[statement.name]}[j] = {value}")
+        if i == last:
+            body += [f"            {store.format(i='base + j')}" for store in stores]
+    lines = [
+        *head,
+        *[f"    b{i} = buffer()" for i in range(count)],
+        f"    for base in range(start, stop, {TILE}):",
+        f"        size = min(stop - base, {TILE})",
+        *body,
+        "    return int32(0)",
+        "",
+    ]
+    return KernelSource("\n".join(lines), count)
+
+
+def _used(texts: Sequence[str], names: Sequence[str] | dict[str, str] | dict[str, int]) -> list[str]:
+    words = {word for text in texts for word in "".join(c if c.isalnum() else " " for c in text).split()}
+    return [name for name in names if name in words]

@@ -1,0 +1,70 @@
+"""The loops of a row kernel, as Python source for Numba: row after row, each of which stays in the first cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from opsdk.backends.native.elementwise_source import load_text, store_text
+from opsdk.backends.row_writer import RowWriter, indented
+from opsdk.expr.row import COLUMN
+from opsdk.expr.trace import Expression
+
+# Statuses of a row kernel.
+OUTSIDE, NO_MEMORY = 2, 3
+
+
+def row_source(
+    expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str], dtype: str
+) -> str:
+    """Returns source that defines `kernel(start, stop, sizes, *pointers, *numbers)`, where start and stop count rows.
+
+    Args:
+        expression: what to compute.
+        roles: of the inputs.
+        results: roles of the results that are wanted.
+        dtypes: names of the inputs' dtypes.
+        dtype: name of the results' dtype.
+
+    `sizes` holds the length of a row, and how many rows share one line of a `column` result.
+    """
+    return _Writer(expression, roles, results, dtypes, dtype).text()
+
+
+class _Writer(RowWriter):
+    steps: ClassVar[Mapping[str, str]] = {"row_sum": "radd", "row_max": "rmax", "row_min": "rmin"}
+
+    def __init__(
+        self, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str], dtype: str
+    ) -> None:
+        super().__init__(expression, roles, results, dtypes)
+        self._dtype = dtype
+
+    def load(self, pointer: str, dtype: str, index: str) -> str:
+        return load_text(pointer, dtype).format(i=index)
+
+    def store(self, pointer: str, index: str, value: str) -> str:
+        return store_text(pointer, self._dtype, value).format(i=index)
+
+    def refused(self) -> list[str]:
+        return [*self._release(), f"return int32({OUTSIDE})"]
+
+    def text(self) -> str:
+        pointers = [f"p{i}" for i in range(self.inputs + len(self.results))]
+        raw = [f"s{i}" for i in range(len(self.expression.attrs))]
+        lines = ["n = sizes[0]", "size = real(n)", *self.attributes(), *self._allocate()]
+        lines.append("for r in range(start, stop):")
+        lines += indented(["row = r * n", *(["line = (r // sizes[1]) * n"] if COLUMN in self.results else [])])
+        lines += [*indented(self.row()), *self._release(), "return int32(0)"]
+        head = f"def kernel({', '.join(('start', 'stop', 'sizes', *pointers, *raw))}):"
+        return "\n".join([head, *indented(lines), ""])
+
+    def _allocate(self) -> list[str]:
+        if not self.kept:
+            return []
+        tests = " or ".join(f"address_of({buffer}) == 0" for buffer in self.kept.values())
+        lines = [f"{buffer} = scratch(n)" for buffer in self.kept.values()]
+        return [*lines, f"if {tests}:", *indented([*self._release(), f"return int32({NO_MEMORY})"])]
+
+    def _release(self) -> list[str]:
+        return [f"release({buffer})" for buffer in self.kept.values()]

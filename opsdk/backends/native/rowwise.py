@@ -1,0 +1,133 @@
+"""Row launches: from a row function to compiled code; rows are shared among threads, whose number changes no bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends.arena import empty
+from opsdk.backends.language import Launch
+from opsdk.backends.native.code import Code, KernelText, Numbers
+from opsdk.backends.native.elementwise import NS_PER_COST, NS_PER_TENSOR, SHARED_FROM, spread
+from opsdk.backends.native.row_source import NO_MEMORY, OUTSIDE, row_source
+from opsdk.backends.native.runtime import ffi, run_shared
+from opsdk.backends.row_layout import laid_out, result_shape, turned_back
+from opsdk.core.errors import AttributeValueError, OpsdkError
+from opsdk.define.opdef import OpDef
+from opsdk.expr.count import cost
+from opsdk.expr.row import COLUMN
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row_infer import AXIS
+from opsdk.expr.scalar import Static, static_of
+
+_LINES = 64  # of a column result: each sums some of the rows, always the same ones, and the lines are summed at the end
+
+Key = tuple[Any, ...]  # Any: dtypes and the values of static attributes
+
+
+class RowCode(Code):
+    """A row kernel for one combination of dtypes and static attributes.
+
+    Attributes:
+        dtype: of the results.
+        outputs: per result whether it is wanted.
+        results: roles of those that are.
+        numbers: the attributes as it takes them.
+        ns: a rough time for one element.
+    """
+
+    def __init__(self, rows: RowFunction, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
+        expression = rows.expression(static)
+        self.dtype = rows.dtype(dtypes)
+        self.outputs = tuple(node is not None for node in expression.outputs)
+        self.results = tuple(role for role, wanted in zip(rows.results, self.outputs, strict=True) if wanted)
+        inputs = [dtype.name for dtype in dtypes]
+        compute = "float64" if self.dtype == np.float64 else "float32"
+        results = [compute if role == COLUMN else self.dtype.name for role in self.results]
+        text = KernelText(
+            name=f"{rows.name}_{'_'.join(inputs)}",
+            source=row_source(expression, rows.roles, self.results, inputs, self.dtype.name),
+            pointers=(*inputs, *results),
+            attrs=expression.attrs,
+            compute=compute,
+        )
+        super().__init__(text)
+        self.compute = np.dtype(compute)
+        self.numbers = Numbers(expression.attrs)
+        self.ns = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
+
+
+class Rowwise:
+    """Everything about the compiled rows of one row function: its kernels, by kind of call."""
+
+    def __init__(self, opdef: OpDef, rows: RowFunction) -> None:
+        self.opdef = opdef
+        self.rows = rows
+        self._codes: dict[Key, RowCode] = {}
+
+    def code(self, arrays: Sequence[ndarray], static: Static) -> RowCode:
+        """Returns the kernel for actual inputs."""
+        key = (static, *[array.dtype for array in arrays])
+        found = self._codes.get(key)
+        if found is None:
+            found = self._codes[key] = RowCode(self.rows, static, [array.dtype for array in arrays])
+        return found
+
+    # Any: attribute values.
+    def launch(self, *arrays: ndarray, **attrs: Any) -> Any:
+        """Computes the results: an array, or a tuple with None where a result is not wanted.
+
+        Raises:
+            ShapeError: the shapes are not those of the inputs' roles.
+            AttributeValueError: `row_take` was given a position outside of the row.
+        """
+        given, shape, at = laid_out(self.opdef, self.rows, arrays, attrs, np.ascontiguousarray)
+        own = {name: value for name, value in attrs.items() if name != AXIS}
+        code = self.code(arrays, static_of(own) if own else ())
+        length = shape[-1]
+        rows = math.prod(shape[:-1])
+        per_line = -(-rows // _LINES) or 1
+        made = [self._result(code, role, shape, rows) for role in code.results]
+        tools = ffi()
+        pointers = tools.new(code.kind, [tools.from_buffer(array) for array in (*given, *made)])
+        sizes = tools.new("int64_t[]", [length, per_line])
+        numbers = code.numbers.of(own)
+        if rows * length * code.ns < SHARED_FROM or rows == 1:
+            status = code.call(pointers, sizes, numbers, 0, rows)
+        else:
+            status = run_shared(code.address, pointers, sizes, numbers, rows, per_line)
+        if status:
+            self._raise(status, length, arrays, attrs)
+        results = zip(made, code.results, strict=True)
+        finished = [_finished(array, role, code, shape, at) for array, role in results]
+        return finished[0] if len(code.outputs) == 1 else spread(code.outputs, finished)
+
+    def _result(self, code: RowCode, role: str, shape: tuple[int, ...], rows: int) -> ndarray:
+        if role == COLUMN:
+            return np.zeros((min(_LINES, max(rows, 1)), shape[-1]), code.compute)
+        return empty(result_shape(role, shape), code.dtype)
+
+    def _raise(self, status: int, length: int, arrays: Sequence[ndarray], attrs: dict[str, Any]) -> None:
+        if status == OUTSIDE:
+            self.rows(*arrays, **attrs)  # the reference meets the same position, and names it
+            raise AttributeValueError(f"{self.opdef.subject}: row_take expected a position in [0, {length})")
+        if status == NO_MEMORY:
+            raise MemoryError(f"{self.opdef.subject}: no memory for rows of {length} elements")
+        raise OpsdkError(f"{self.opdef.subject}: kernel expected status 0, got {status}")
+
+
+def _finished(array: ndarray, role: str, code: RowCode, shape: tuple[int, ...], axis: int) -> ndarray:
+    """Returns a result in the shape that its caller knows: lines summed, rows back along their axis."""
+    if role == COLUMN:
+        return array.sum(axis=0, dtype=code.compute).astype(code.dtype, copy=False)
+    made: ndarray = turned_back(array, shape, axis, np.ascontiguousarray)
+    return made
+
+
+def launch_of(opdef: OpDef, rows: RowFunction) -> Launch:
+    """Returns the launch of a compiled row op."""
+    return Rowwise(opdef, rows).launch

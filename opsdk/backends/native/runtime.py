@@ -1,0 +1,181 @@
+"""The native runtime: the thread pool and the strided walk, started on first use, and how a kernel entry is called.
+
+Kernels run without the GIL. Small work is done by the caller alone; larger work is shared with the pool's threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from opsdk.backends.cache import cached_bytes
+from opsdk.backends.native.loader import host_key, load
+from opsdk.backends.native.versions import sources_key
+from opsdk.core.flags import FLAGS, on_change
+from opsdk.core.lazy import optional, slow
+
+_PIECES = 4  # per thread
+_WHOLE = 64  # elements; no vector loop takes more at a time
+_HAS_THREADS = os.name == "posix"  # elsewhere the caller works alone
+_SYMBOLS = ("opsdk_strided", *(("opsdk_pool_worker", "opsdk_pool_run") if _HAS_THREADS else ()))
+_BYTES, _MUTEX, _WORK, _DONE = 640, 448, 512, 576  # the control block, as pool_source lays it out
+
+# The call of a kernel entry; see the package's docstring.
+PROTOTYPE = "int32_t(*)(void **, const int64_t *, const double *, int64_t, int64_t)"
+
+
+@cache
+def ffi() -> Any:  # Any: cffi has no types
+    """Returns the cffi object through which entries are called."""
+    return optional("cffi", extra="c", subject="native kernel").FFI()
+
+
+@cache
+def _addresses() -> dict[str, int]:
+    data = cached_bytes("native", f"runtime {sources_key()} {host_key()}", ".o", _compile)
+    return load(data, _SYMBOLS)
+
+
+def _compile() -> bytes:
+    optional("numba", extra="numba", subject="native kernel")
+    compiler = slow("opsdk.backends.native.compiler")
+    exports = slow("opsdk.backends.native.strided_source").exports()
+    if _HAS_THREADS:
+        exports += slow("opsdk.backends.native.pool_source").exports()
+    data: bytes = compiler.compile_object("opsdk_runtime", exports)[0]
+    return data
+
+
+@cache
+def strided_address() -> int:
+    """Returns the address of the entry that walks strided operands."""
+    return _addresses()["opsdk_strided"]
+
+
+class _Pool:
+    """Threads that share the work of one job at a time; made new in a forked child, which has only one thread."""
+
+    def __init__(self, workers: int) -> None:
+        self.control = 0
+        self.workers = 0
+        if workers == 0 or not _HAS_THREADS:
+            return
+        library = ctypes.CDLL(None)
+        library.calloc.restype = ctypes.c_void_p
+        # Never freed: the threads read it until the process is gone, longer than any object of Python's lives.
+        address = library.calloc(ctypes.c_size_t(_BYTES + 64), ctypes.c_size_t(1))
+        self.control = address + -address % 64
+        parts = (("pthread_mutex_init", _MUTEX), ("pthread_cond_init", _WORK), ("pthread_cond_init", _DONE))
+        for name, offset in parts:
+            getattr(library, name)(ctypes.c_void_p(self.control + offset), None)
+        worker = ctypes.c_void_p(_addresses()["opsdk_pool_worker"])
+        with _signals_blocked():
+            for _ in range(workers):
+                handle = ctypes.c_void_p()
+                create = library.pthread_create
+                if create(ctypes.byref(handle), None, worker, ctypes.c_void_p(self.control)) != 0:
+                    break  # the system gives no more threads; those that there are do
+                self.workers += 1
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Blocks signals in the threads made meanwhile: they are for Python's own, one of which may wait for them."""
+    signal = slow("signal")
+    faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_pool: _Pool | None = None
+_pools: dict[int, _Pool] = {}  # by number of threads besides the caller; one that is not in use sleeps
+_pool_lock = threading.Lock()
+
+
+def thread_count() -> int:
+    """Returns how many threads share the work of a large kernel: the flag `threads`, or what this process may use."""
+    if FLAGS.threads > 0:
+        return FLAGS.threads
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _running() -> _Pool:
+    global _pool
+    found = _pool  # read once: another thread may change the number of threads meanwhile
+    if found is None:
+        with _pool_lock:
+            workers = thread_count() - 1
+            found = _pools.get(workers)
+            if found is None:
+                found = _pools[workers] = _Pool(workers)
+            _pool = found
+    return found
+
+
+def _forget() -> None:
+    """Drops the pools of the parent, whose threads a child does not have. The next job makes a new one."""
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+@on_change
+def _resize() -> None:
+    global _pool
+    with _pool_lock:
+        _pool = None
+
+
+@cache
+def _pool_run() -> Any:  # Any: a cffi function
+    kind = "int32_t(*)(int64_t, int64_t, int64_t, void **, const int64_t *, const double *, int64_t, int64_t)"
+    return ffi().cast(kind, _addresses()["opsdk_pool_run"])
+
+
+def run_shared(entry: int, pointers: Any, sizes: Any, attrs: Any, total: int, grain: int) -> int:
+    """Runs a kernel entry over `0 ≤ i < total` with all threads, in pieces of `grain`; returns the status.
+
+    Args:
+        entry: the entry's address.
+        pointers: a cffi array, as the entry takes it; so are the next two (Any: cffi has no types).
+        sizes: numbers that the entry reads.
+        attrs: the values of attributes.
+        total: the end of the range.
+        grain: the size of a piece; which thread does which piece is not determined, and must not matter.
+    """
+    pool = None if total <= grain else _running()
+    status: int
+    if pool is None or pool.workers == 0:
+        status = _entry_at(entry)(pointers, sizes, attrs, 0, total)
+    else:
+        status = _pool_run()(pool.control, pool.workers, entry, pointers, sizes, attrs, total, grain)
+    return status
+
+
+@cache
+def _entry_at(address: int) -> Any:  # Any: a cffi function
+    return ffi().cast(PROTOTYPE, address)
+
+
+def piece_of(total: int, least: int) -> int:
+    """Returns how much of a large range a thread takes at a time: a few pieces each, so that none waits for another.
+
+    Pieces are whole vectors, so that which elements are left over for the scalar end of a loop does not depend on the
+    number of threads.
+    """
+    piece = max(least, -(-total // (thread_count() * _PIECES)))
+    return -(-piece // _WHOLE) * _WHOLE

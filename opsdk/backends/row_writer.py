@@ -1,0 +1,236 @@
+"""RowWriter: a row expression as Python text for Numba, whichever machine the rows run on.
+
+What differs between machines is in the methods that a subclass overrides: how a row is walked, how an element is read
+and written, what becomes of partial reductions, who writes what there is one of per row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import ClassVar
+
+from opsdk.expr.node import Node, topological
+from opsdk.expr.numba_source import call_text, constant_text
+from opsdk.expr.row import COLUMN, FULL, INDEX, SIZE, elements
+from opsdk.expr.row_plan import CHEAP, Loop, levels_of, loops_of, lowered
+from opsdk.expr.statements import INFIX
+from opsdk.expr.trace import Expression
+
+_START = {"row_sum": "real(0)", "row_max": "real(-inf)", "row_min": "real(inf)"}
+
+
+def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    """Returns lines that many levels further in."""
+    return [f"{'    ' * depth}{line}" for line in lines]
+
+
+class RowWriter(ABC):
+    """The text of one row expression.
+
+    In it, `r` is the row, `row` where its elements begin, `n` their number and `size` that as a number of the
+    computation; `j` is the position. Pointers are `p0…`, inputs before results, and raw attributes `s0…`.
+
+    Args:
+        expression: what to compute.
+        roles: of the inputs.
+        results: roles of the results that are wanted.
+        dtypes: names of the inputs' dtypes.
+
+    Attributes:
+        over: how the positions of a row are walked.
+        steps: per reduction the function that takes in one more number.
+        cheap: what costs no more is computed again in a later loop, rather than kept from an earlier one.
+    """
+
+    over = "for j in range(n):"
+    steps: ClassVar[Mapping[str, str]] = {}
+    cheap: float = CHEAP
+
+    def __init__(
+        self, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str]
+    ) -> None:
+        self.expression = expression
+        self.results = tuple(results)
+        self.inputs = len(expression.inputs)
+        self._roots = lowered(expression.wanted)
+        self._roles = dict(zip(expression.inputs, roles, strict=True))
+        self._dtypes = dict(zip(expression.inputs, dtypes, strict=True))
+        self._pointer = {name: f"p{i}" for i, name in enumerate(expression.inputs)}
+        self._elements = elements(self._roots, self._roles)
+        self._level = levels_of(self._roots)
+        self._names: dict[Node, str] = {}
+        self._serial = count()
+        self._position = "j"
+        self._loops = loops_of(self._roots, self._roles, self.cheap)
+        self.kept = {node: f"k{i}" for i, node in enumerate(node for loop in self._loops for node in loop.keeps)}
+
+    # -- what differs between machines ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def load(self, pointer: str, dtype: str, index: str) -> str:
+        """Returns how an element is read, as a number of the computation."""
+
+    @abstractmethod
+    def store(self, pointer: str, index: str, value: str) -> str:
+        """Returns how a result is written."""
+
+    @abstractmethod
+    def refused(self) -> list[str]:
+        """Returns what is done where a position lies outside of the row."""
+
+    def joined(self, reductions: Mapping[str, str]) -> list[str]:
+        """Returns what makes reductions, given by name with their steps, of what was reduced where."""
+        return []
+
+    def once(self, lines: Sequence[str]) -> list[str]:
+        """Returns lines as they are done once in a row."""
+        return list(lines)
+
+    # -- what is the same ----------------------------------------------------------------------------------------------
+
+    def attributes(self) -> list[str]:
+        """Returns the attributes as numbers of the computation."""
+        lines = []
+        for i, name in enumerate(self.expression.attrs):
+            lines.append(f"a{i} = real(s{i})")
+            self._names[Node("attr", (), name)] = f"a{i}"
+        return lines
+
+    def row(self) -> list[str]:
+        """Returns all that is done for one row."""
+        lines = self._row_inputs()
+        for at, loop in enumerate(self._loops):
+            lines += self._loop(at, loop)
+        numbers = [
+            self.store(f"p{self.inputs + i}", "r", self._ref(node))
+            for i, (node, role) in enumerate(zip(self._roots, self.results, strict=True))
+            if role not in (FULL, COLUMN)
+        ]
+        return lines + (self.once(numbers) if numbers else [])
+
+    def _fresh(self, prefix: str) -> str:
+        return f"{prefix}{next(self._serial)}"
+
+    def _row_inputs(self) -> list[str]:
+        lines = []
+        for node in topological(self._roots):
+            if node.op == "input" and node not in self._elements:
+                load = self.load(self._pointer[node.payload], self._dtypes[node.payload], "r")
+                self._names[node] = self._fresh("v")
+                lines.append(f"{self._names[node]} = {load}")
+        return lines
+
+    def _loop(self, at: int, loop: Loop) -> list[str]:
+        lines = []
+        for node in loop.before:
+            lines += self._taken(node) if node.op == "row_take" else [self._assign(node)]
+        inside = self._inside(at, loop)
+        for node in loop.reductions:
+            self._names[node] = self._fresh("t")
+            lines.append(f"{self._names[node]} = {_START[node.op]}")
+        steps = [
+            f"{self._names[node]} = {self.steps[node.op]}({self._names[node]}, {self._ref(node.args[0])})"
+            for node in loop.reductions
+        ]
+        if inside or steps:
+            lines += [self.over, *indented([*inside, *steps])]
+        if loop.reductions:
+            lines += self.joined({self._names[node]: self.steps[node.op] for node in loop.reductions})
+        return lines
+
+    def _inside(self, at: int, loop: Loop) -> list[str]:
+        """Returns the loop's body but for its reductions: loads, values, stores."""
+        lines = []
+        for node in loop.reads:
+            self._names[node] = self._fresh("t")
+            lines.append(f"{self._names[node]} = {self.kept[node]}[j]")
+        stored = [i for i, node in enumerate(self._roots) if self._is_stored(i) and self._level[node] == at]
+        used = [node.args[0] for node in loop.reductions] + [self._roots[i] for i in stored]
+        lines = [*self._loads([*loop.body, *used], "row + j", "j"), *lines]
+        for node in loop.body:
+            lines.append(self._assign(node))
+        lines += [f"{self.kept[node]}[j] = {self._ref(node)}" for node in loop.keeps]
+        for i in stored:
+            lines.append(self._stored(i))
+        return lines
+
+    def _is_stored(self, position: int) -> bool:
+        return self.results[position] in (FULL, COLUMN)
+
+    def _stored(self, position: int) -> str:
+        pointer = f"p{self.inputs + position}"
+        value = self._ref(self._roots[position])
+        if self.results[position] == COLUMN:
+            return f"{pointer}[line + j] = {pointer}[line + j] + {value}"
+        return self.store(pointer, "row + j", value)
+
+    def _loads(self, nodes: Sequence[Node], full: str, column: str) -> list[str]:
+        """Returns the reading of the inputs that nodes use directly."""
+        lines = []
+        operands = dict.fromkeys([*(arg for node in nodes for arg in node.args), *nodes])
+        for node in operands:
+            if node.op == "input" and node in self._elements:
+                index = full if self._roles[node.payload] == FULL else column
+                self._names.setdefault(node, self._fresh("x"))
+                load = self.load(self._pointer[node.payload], self._dtypes[node.payload], index)
+                lines.append(f"{self._names[node]} = {load}")
+        return lines
+
+    def _assign(self, node: Node) -> str:
+        text = self._text(node)
+        self._names[node] = self._names.get(node) or self._fresh("t")
+        return f"{self._names[node]} = {text}"
+
+    def _text(self, node: Node) -> str:
+        whole = self._whole_comparison(node)
+        if whole:
+            return whole
+        operands = [self._ref(arg) for arg in node.args]
+        infix = INFIX.get(node.op)
+        return f"{operands[0]} {infix} {operands[1]}" if infix else call_text(node, operands)
+
+    def _whole_comparison(self, node: Node) -> str | None:
+        """Returns `position == label` on whole numbers, which float32 has only up to 2²⁴."""
+        if node.op != "eq" or node.args[0] is not INDEX:
+            return None
+        label = self._whole(node.args[1])
+        return None if label is None else f"{self._position} == {label}"
+
+    def _whole(self, node: Node) -> str | None:
+        """Returns a number of the row as a whole number, where it is one: a label, a constant, a choice of them."""
+        if node.op == "constant" and not isinstance(node.payload, bool) and float(node.payload).is_integer():
+            return f"int64({int(node.payload)})"
+        if node.op == "input" and "int" in self._dtypes[node.payload] and node not in self._elements:
+            return f"int64({self._pointer[node.payload]}[r])"
+        if node.op != "where" or node.args[0] in self._elements:
+            return None
+        chosen = [self._whole(arg) for arg in node.args[1:]]
+        return None if None in chosen else f"({chosen[0]} if {self._ref(node.args[0])} else {chosen[1]})"
+
+    def _ref(self, node: Node) -> str:
+        if node.op == "constant":
+            return constant_text(node)
+        if node is INDEX:
+            return f"real({self._position})"
+        return "size" if node is SIZE else self._names[node]
+
+    def _taken(self, node: Node) -> list[str]:
+        """Returns the reading of one element: its expression, computed at one position."""
+        value, index = node.args
+        position = self._fresh("i")
+        source = self._whole(index) or self._ref(index)
+        lines = [f"{position} = int64({source})", f"if {position} < 0 or {position} >= n:", *indented(self.refused())]
+        below = [n for n in topological([value]) if n in self._elements and not n.is_leaf]
+        lines += self._loads([*below, value], f"row + {position}", position)
+        names = dict(self._names)
+        self._position = position
+        for inner in below:
+            self._names.pop(inner, None)
+            lines.append(self._assign(inner))
+        taken = self._fresh("t")
+        lines.append(f"{taken} = {self._ref(value)}")
+        self._position = "j"
+        self._names = {**names, node: taken}
+        return lines
