@@ -1,0 +1,162 @@
+"""The system's C compiler: which one it is, how it is called, and what it said in one sentence."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from opsdk.core.errors import CompileError
+from opsdk.core.lazy import slow
+from opsdk.core.origin import shorten
+
+_VARIABLES = ("OPSDK_CC", "CC")
+_NAMES = ("cc", "gcc", "clang")
+_INSTALL = {"linux": "apt install gcc", "darwin": "xcode-select --install", "win32": "winget install LLVM.LLVM"}
+
+LIBRARY_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+_NATIVE = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i686") else "-mcpu=native"
+
+# No -ffast-math: NaN and infinity are values, and a sum written in an order has that order. errno and trapping floating
+# point are read by nobody, and loops that must keep them are not vectorized.
+OPTIMIZE = ("-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math")
+# What C lets pass with a warning, and what then crashes: a misspelt function, a pointer in place of a number.
+STRICT = ("-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types")
+SHARED = (_NATIVE, "-fPIC", "-shared")
+MATH = ("-lm",) if os.name != "nt" else ()
+# A function that no library has is an error now, and not a dead process at its first call.
+COMPLETE = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
+
+_ERROR = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_LINK_ERROR = re.compile(r"undefined reference to .*|Undefined symbols.*|cannot find .*|library not found.*")
+_SHOWN = 20  # lines of the compiler's text in a note
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler.
+
+    Attributes:
+        command: how it is called.
+        identity: what decides that its output is another one, read without running it.
+    """
+
+    command: tuple[str, ...]
+    identity: str
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """The first error that a compiler reported, and its whole text."""
+
+    file: str
+    line: int
+    text: str
+    whole: str
+
+
+def find_compiler(subject: str) -> Compiler:
+    """Returns the compiler of `OPSDK_CC`, of `CC`, or the first of cc, gcc and clang.
+
+    Raises:
+        CompileError: there is none.
+    """
+    for variable in _VARIABLES:
+        told = os.environ.get(variable)
+        if told:
+            command = shlex.split(told)
+            path = shutil.which(command[0]) if command else None
+            if path is None:
+                raise CompileError(
+                    f"{subject}: {variable} expected a C compiler, got {told!r}, which is no program here; "
+                    f"unset it, or {_remedy()}",
+                    code="OP402",
+                )
+            return _compiler((path, *command[1:]))
+    for name in _NAMES:
+        path = shutil.which(name)
+        if path is not None:
+            return _compiler((path,))
+    raise CompileError(
+        f"{subject}: no C compiler, tried $OPSDK_CC and $CC (unset), {', '.join(_NAMES)}; {_remedy()}", code="OP402"
+    )
+
+
+def run(compiler: Compiler, arguments: Sequence[str], text: str) -> tuple[str, Complaint | None]:
+    """Runs the compiler over a text; returns its output, and its first error where it failed."""
+    subprocess = slow("subprocess")
+    done = subprocess.run(
+        [*compiler.command, "-x", "c", *arguments],
+        input=text.encode("utf-8", errors="surrogateescape"),
+        capture_output=True,
+        env={**os.environ, "LC_ALL": "C"},  # its words are read
+        check=False,
+    )
+    out, said = (stream.decode("utf-8", errors="replace") for stream in (done.stdout, done.stderr))
+    return out, _complaint(said or f"exit status {done.returncode}") if done.returncode else None
+
+
+def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:
+    """Returns the error of a source that does not compile: the compiler's first error at the author's own line."""
+    where = f"{shorten(complaint.file)}:{complaint.line}" if complaint.file else ""
+    shown = complaint.whole.strip().splitlines()
+    if len(shown) > _SHOWN:
+        shown = [*shown[:_SHOWN], f"and {len(shown) - _SHOWN} lines more"]
+    return CompileError(
+        f"{subject}: does not compile, {f'{where}: ' if where else ''}{complaint.text}",
+        at=f"{where}{_quoted(complaint)}",
+        because="\n           ".join(shown),
+        help=help,
+    )
+
+
+@cache
+def machine() -> str:
+    """Returns what code for this very processor depends on, so that machines may share a cache."""
+    words = [sys.platform, platform.machine()]
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            first = file.read(16384).partition("\n\n")[0]
+    except OSError:
+        return " ".join([*words, platform.version()])
+    kept = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ", "isa", "cpu\t")
+    return "\n".join([*words, *(line for line in first.splitlines() if line.startswith(kept))])
+
+
+def _compiler(command: tuple[str, ...]) -> Compiler:
+    marks = []
+    for word in command:
+        path = shutil.which(word)
+        if path is not None:  # `ccache gcc` are two programs
+            real = Path(path).resolve()
+            state = real.stat()
+            marks.append(f"{real} {state.st_mtime_ns} {state.st_size}")
+    return Compiler(command, "\n".join([shlex.join(command), *marks]))
+
+
+def _remedy() -> str:
+    return f"{_INSTALL.get(sys.platform, _INSTALL['linux'])}, or name one in OPSDK_CC"
+
+
+def _complaint(said: str) -> Complaint:
+    match = _ERROR.search(said)
+    if match is not None:
+        return Complaint(match["file"], int(match["line"]), match["text"].strip(), said)
+    missing = _LINK_ERROR.search(said)
+    return Complaint("", 0, missing[0] if missing else said.strip().splitlines()[-1], said)
+
+
+def _quoted(complaint: Complaint) -> str:
+    """Returns the line that a complaint is about, where it can be read."""
+    try:
+        lines = Path(complaint.file).read_text(encoding="utf-8").splitlines()
+        return f" | {lines[complaint.line - 1].strip()}"
+    except (OSError, ValueError, IndexError):
+        return ""

@@ -1,0 +1,214 @@
+"""The frame of a C call: its arguments, kept from call to call as far as they stay the same."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.arena import SMALLEST, empty
+from opsdk.backends.buffers import infer
+from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, plain
+from opsdk.backends.c_library import Library
+from opsdk.backends.c_options import COptions
+from opsdk.backends.c_signature import Signature, suffix_of
+from opsdk.core.errors import AttributeValueError, KernelNotFoundError, KernelStatusError, ShapeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl, OutputDecl
+
+LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's author said that it is meant
+
+_told: set[tuple[str, str]] = set()  # rows and inputs that the word was said about
+
+
+class Frame:
+    """The C arguments of one call at a time.
+
+    What `launch_of` reads is `quick`, where it is not None: in calls with one contiguous tensor per input, one output,
+    and numbers as attributes, all like those of the call before.
+    """
+
+    def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
+        schema, ffi = opdef.schema, library.ffi
+        self._opdef = opdef
+        self._origin = str(kernel.origin)
+        self._library = library
+        self._options = COptions(**kernel.options)
+        self._inputs = [_slot(ffi, decl) for decl in schema.inputs]
+        self._fresh = [schema.outputs[i] for i in schema.fresh_outputs]
+        self._outputs = [_slot(ffi, decl) for decl in self._fresh]
+        self._converters = [(decl.name, attribute_converter(ffi, decl)) for decl in schema.attrs]
+        self._present: list[bool] = []
+        self._specs: list[Any] = []  # (shape, dtype), or a list of them, per output
+        plainly = all(convert is None for _, convert in self._converters) and not schema.mutated_inputs
+        kinds = {decl.kind for decl in schema.inputs} | {decl.kind for decl in self._fresh}
+        self._may_be_quick = plainly and kinds == {"tensor"} and len(self._fresh) == 1
+        self.allocate: Callable[..., np.ndarray] = empty
+        self.attrs: Mapping[str, Any] = {}
+        self.function: Callable[..., Any] | Any = None  # Any: cffi's, which is called as it is
+        self.quick: tuple[Any, ...] | None = None  # Any: see `_learn`; one tuple, since attributes cost time
+
+    def run(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Calls the function; returns the outputs that it filled."""
+        keep: list[Any] = []
+        arguments: list[Any] = []
+        back: list[tuple[np.ndarray, np.ndarray]] = []
+        present = [value is not None for value in values]
+        differs = self.function is None or attrs != self.attrs or present != self._present
+        for decl, slot, value in zip(self._opdef.schema.inputs, self._inputs, values, strict=True):
+            if value is None:
+                arguments.append(self._library.ffi.NULL)
+                continue
+            ready = self._ready(decl, value, back)
+            keep.append(ready)
+            differs = slot.fill(ready) or differs
+            arguments += slot.arguments
+        if differs:
+            self._prepare(values, attrs)
+            self._present = present
+        new = self.allocate
+        made = [[new(*item) for item in spec] if spec.__class__ is list else new(*spec) for spec in self._specs]
+        for output, slot in zip(made, self._outputs, strict=True):
+            slot.fill(output)
+            arguments += slot.arguments
+        for name, convert in self._converters:
+            arguments += (attrs[name],) if convert is None else convert(attrs[name], keep)
+        self._call(arguments)
+        for array, copy in back:
+            array[...] = copy
+        if self._may_be_quick:
+            self._learn(keep)
+        if len(made) == 1:
+            return made[0]
+        return tuple(made) if made else None
+
+    def failure(self, status: int) -> KernelStatusError:
+        """Returns the error of a function that returned a status."""
+        said = self._library.message(status)
+        symbol = Signature.of(self._opdef.schema).symbol(self._suffix)
+        return KernelStatusError(
+            f"{self._opdef.subject}, c row: {symbol} returned status {status}{f', {said}' if said else ''}",
+            at=self._origin,
+            details={"status": status, "message": said},
+        )
+
+    def _call(self, arguments: list[Any]) -> None:
+        try:
+            status = self.function(*arguments)  # without the GIL
+        except OverflowError as error:
+            raise AttributeValueError(
+                f"{self._opdef.subject}, c row: expected attributes that C numbers hold, got one that they do not, "
+                f"{error}"
+            ) from error
+        if status:
+            raise self.failure(status)
+
+    def _learn(self, inputs: Sequence[np.ndarray]) -> None:
+        """Keeps what the next call is compared with, and what it needs."""
+        if not all(array.flags.num & C_ALIGNED == C_ALIGNED for array in inputs):
+            self.quick = None
+            return
+        slots = [slot.arguments[0] for slot in self._inputs]
+        seen = [(slot, array.shape, array.dtype) for slot, array in zip(slots, inputs, strict=True)]
+        output = self._outputs[0].arguments[0]
+        shape, dtype = self._specs[0]
+        make = np.empty if math.prod(shape) * dtype.itemsize < SMALLEST else empty
+        self.quick = (seen, make, shape, dtype, output, self.function, (*slots, output))
+
+    def _ready(self, decl: InputDecl, value: Any, back: list[tuple[np.ndarray, np.ndarray]]) -> Any:
+        """Returns an array as the function takes it; what it changes in a copy is written back afterwards."""
+        if value.__class__ is list:
+            return [self._ready(decl, item, back) for item in value]
+        if is_plain(value, contiguous=self._options.contiguous is not False):
+            return value
+        copy = plain(value)
+        if decl.mutated:
+            back.append((value, copy))
+        if copy.nbytes >= LARGE and self._options.contiguous is None and (self._origin, decl.name) not in _told:
+            _told.add((self._origin, decl.name))
+            sys.stderr.write(
+                f"{self._opdef.subject}, c row: copies {decl.name} ({value.dtype}{value.shape}), which is not "
+                "contiguous; contiguous=True says that this is meant, contiguous=False hands it over as it lies\n"
+            )
+        return copy
+
+    def _prepare(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Decides what follows from shapes, dtypes and attributes: the outputs and the function."""
+        inferred = infer(self._opdef, values, attrs)
+        specs = [inferred[i] for i in self._opdef.schema.fresh_outputs]
+        self._specs = [
+            [self._closed(f"{decl.name}[{i}]", item) for i, item in enumerate(spec)]
+            if isinstance(spec, list)
+            else self._closed(decl.name, spec)
+            for decl, spec in zip(self._fresh, specs, strict=True)
+        ]
+        dtype = self._dtype_of(values)
+        function = function_for(self._opdef, self._library, dtype)
+        self._suffix = suffix_of(dtype)
+        self.attrs = dict(attrs)
+        self.function = function
+
+    def _closed(self, name: str, spec: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        if isinstance(spec, TensorSpec) and None not in spec.shape:
+            return tuple(dim or 0 for dim in spec.shape), spec.dtype
+        raise ShapeError(
+            f"{self._opdef.subject}, output {name!r}: expected a shape known before the C function runs, since it "
+            f"fills a buffer, got {spec}; give the op an infer rule that tells it",
+            at=self._origin,
+        )
+
+    def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
+        """Returns the dtype that chooses the function: the first input's, with which others of its kind agree.
+
+        Raises:
+            KernelNotFoundError: an input has another dtype than the function can expect.
+        """
+        wanted = dict(self._options.dtypes)
+        first: tuple[str, np.dtype[Any]] | None = None
+        for decl, value in zip(self._opdef.schema.inputs, values, strict=True):
+            for item in value if isinstance(value, list) else [value]:
+                if item is None:
+                    continue
+                told, name = wanted.get(decl.name), item.dtype.name
+                if told is not None and name != told:
+                    raise KernelNotFoundError(
+                        f"{self._opdef.subject}, c row: input {decl.name!r} expected {told}, got {name}; cast it"
+                    )
+                first = first or (decl.name, item.dtype)
+                if told is None and item.dtype.kind == first[1].kind and name != first[1].name:
+                    raise KernelNotFoundError(
+                        f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "
+                        f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"
+                    )
+        if first is not None:
+            return first[1]
+        specs = [spec[0] if isinstance(spec, list) else spec for spec in self._specs if spec]
+        return specs[0][1] if specs else np.dtype("float32")
+
+
+def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """Returns the function of a library for a dtype.
+
+    Raises:
+        KernelNotFoundError: the source has none; the message names those that it has.
+    """
+    function = library.functions.get(suffix_of(dtype))
+    if function is None:
+        signature = Signature.of(opdef.schema)
+        there = ", ".join(signature.symbol(suffix) for suffix in library.functions)
+        symbol = signature.symbol(suffix_of(dtype))
+        raise KernelNotFoundError(
+            f"{opdef.subject}, c row: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
+            "the inputs",
+            help=f"{signature.prototype(symbol)} {{ ... }}",
+        )
+    return function
+
+
+def _slot(ffi: Any, decl: InputDecl | OutputDecl) -> Any:
+    return ListSlot(ffi) if decl.kind == "list" else TensorSlot(ffi)

@@ -1,0 +1,198 @@
+"""A C row on its way to a library: all that decides what the library is, its checks, and the compilation."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from opsdk.backends.c_compiler import (
+    COMPLETE,
+    MATH,
+    OPTIMIZE,
+    SHARED,
+    STRICT,
+    Compiler,
+    Complaint,
+    failure,
+    find_compiler,
+    machine,
+    run,
+)
+from opsdk.backends.c_options import COptions
+from opsdk.backends.c_scan import Definition, definitions, names_defined
+from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
+from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read
+from opsdk.core.errors import BindingError, OpsdkError
+from opsdk.core.lazy import optional, slow
+from opsdk.core.origin import shorten
+from opsdk.core.suggest import alternatives
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+
+OPENMP = "void omp_set_num_threads(int count)"
+CHECKS = "opsdk: expected declarations"  # the file that a conflict with the schema is reported in
+_CONFLICT = re.compile(r"conflicting types for '(\w+)'")
+_PREVIOUS = re.compile(r"^(.+?):(\d+):\d+: note: previous (?:definition|declaration)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A C row and its source as it is now."""
+
+    opdef: OpDef
+    kernel: Kernel
+    options: COptions
+    source: CSource
+    signature: Signature
+
+    @classmethod
+    def of(cls, opdef: OpDef, kernel: Kernel) -> Job:
+        """Returns the job of a row."""
+        options = COptions(**kernel.options)
+        return cls(opdef, kernel, options, read(opdef, kernel), Signature.of(opdef.schema))
+
+    @property
+    def subject(self) -> str:
+        """Who is built, for messages."""
+        return f"{self.opdef.subject}, c row"
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        """The compiler that is used."""
+        return find_compiler(self.subject)
+
+    @cached_property
+    def content(self) -> str:
+        """All the text that is compiled, and the schema's part in it."""
+        headers = headers_of(self.source, self.options.include_dirs)
+        return "\0".join([opsdk_header(), self.source.text, headers, *self.options.define, *self.signature.parameters])
+
+    @cached_property
+    def key(self) -> str:
+        """Everything that decides what the library is."""
+        return "\0".join(
+            [self.signature.name, self.content, *self.arguments, *self._last, self.compiler.identity, machine()]
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """What a module that was built ahead of time is known by; its compiler does not count."""
+        return hashlib.sha256(self.content.encode("utf-8", errors="surrogateescape")).hexdigest()
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the compiler is given before the source."""
+        options = self.options
+        quoted = ["-iquote", self.source.folder] if self.source.folder else []
+        return [
+            *(*OPTIMIZE, *STRICT, *SHARED, "-fdiagnostics-color=never", "-include", str(HEADER), f"-I{HEADER.parent}"),
+            *(*quoted, *(f"-I{folder}" for folder in options.include_dirs), *(f"-D{name}" for name in options.define)),
+            *(*(("-fopenmp",) if options.openmp else ()), *(f for f in options.flags if not f.startswith("-l"))),
+        ]
+
+    @property
+    def _last(self) -> list[str]:
+        options = self.options
+        libraries = [*(f"-l{name}" for name in options.libraries), *(f for f in options.flags if f.startswith("-l"))]
+        return [*(f"-L{folder}" for folder in options.library_dirs), *libraries, *COMPLETE, *MATH]
+
+    @cached_property
+    def functions(self) -> Mapping[str, Definition]:
+        """The functions of this op that the source defines, by name; with `opsdk_message` where it is one of them.
+
+        Raises:
+            CompileError: the source cannot be preprocessed.
+            BindingError: there is none, or one that cannot be called from outside.
+        """
+        text, complaint = run(self.compiler, [*self.arguments, "-E", "-"], self.source.unit)
+        if complaint is not None:
+            raise failure(self.subject, complaint)
+        found = definitions(text, (*self.signature.symbols, "opsdk_message"))
+        if not set(found) - {"opsdk_message"}:
+            raise self._nothing_found()
+        for name, definition in found.items():
+            if definition.static:
+                raise BindingError(
+                    f"{self.subject}: function {name} is static, expected one that can be called from outside; "
+                    "leave out the word",
+                    at=shorten(self.source.file),
+                )
+        return found
+
+    @property
+    def declarations(self) -> list[str]:
+        """The functions as the schema says that they are declared."""
+        signature = self.signature
+        return [
+            MESSAGE if name == "opsdk_message" else signature.prototype(name, definition.returns)
+            for name, definition in self.functions.items()
+        ]
+
+    @property
+    def unit(self) -> str:
+        """The source, and behind it the expected declarations, which make the compiler compare the two."""
+        checks = "".join(f"{line};\n" for line in self.declarations)
+        return f"{self.source.unit}{line_directive(1, CHECKS)}{checks}"
+
+    def interface(self) -> bytes:
+        """Returns Python code that makes the cffi interface of the library, so that a later run need not parse C."""
+        cffi = optional("cffi", extra="c", subject=self.subject)
+        lines = [*self.declarations, *([OPENMP] if self.options.uses_openmp else [])]
+        ffi = cffi.FFI()
+        ffi.cdef(TYPES + "".join(f"{line};\n" for line in lines))
+        ffi.set_source("opsdk_c_row", None, compiler_verbose=0)
+        with slow("tempfile").TemporaryDirectory(prefix="opsdk-") as folder:
+            path = Path(folder, "interface.py")
+            ffi.emit_python_code(str(path))
+            return path.read_bytes()
+
+    def build(self, path: Path) -> None:
+        """Compiles the library to a path.
+
+        Raises:
+            CompileError: the source does not compile.
+            BindingError: a function does not have the type that the schema says.
+        """
+        _, complaint = run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit)
+        if complaint is not None:
+            raise self._refusal(complaint)
+
+    def check(self) -> None:
+        """Compiles the library and throws it away.
+
+        Raises:
+            CompileError, BindingError: as `build` does.
+        """
+        with slow("tempfile").TemporaryDirectory(prefix="opsdk-") as folder:
+            self.build(Path(folder, "library"))
+
+    def _refusal(self, complaint: Complaint) -> OpsdkError:
+        """Returns the error of a source that does not compile; of one that is at odds with the schema, in its words."""
+        conflict = _CONFLICT.search(complaint.text)
+        if conflict is None or complaint.file != CHECKS:
+            return failure(self.subject, complaint)
+        definition = self.functions[conflict[1]]
+        expected = MESSAGE if conflict[1] == "opsdk_message" else self.signature.prototype(conflict[1])
+        where = _PREVIOUS.search(complaint.whole)
+        return BindingError(
+            f"{self.subject}: expected {expected}, got {definition.text}",
+            at=f"{shorten(where[1])}:{where[2]}" if where else shorten(self.source.file),
+            because=f"the schema is {self.opdef.schema}",
+            help=f"{expected} {{ ... }}",
+        )
+
+    def _nothing_found(self) -> BindingError:
+        dtype = self.kernel.key.dtype
+        expected = self.signature.prototype(self.signature.symbol("f32" if dtype is None else suffix_of(dtype)))
+        there = alternatives(self.signature.name, names_defined(self.source.text))
+        return BindingError(
+            f"{self.subject}: expected a function {expected}, got none called {self.signature.name}_f32 and the like; "
+            f"the source defines {there}",
+            at=shorten(self.source.file),
+            because=f"the schema is {self.opdef.schema}",
+            help=f"{expected} {{ ... }}",
+        )

@@ -1,0 +1,117 @@
+"""The options of a C row, checked when the row is registered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from opsdk.core.dtype import as_dtype
+from opsdk.core.errors import DefinitionError, OpsdkError
+from opsdk.core.suggest import alternatives
+
+_WORDS = ("flags", "include_dirs", "libraries", "library_dirs")
+
+
+@dataclass(frozen=True)
+class COptions:
+    """How a C source is compiled and what its functions take.
+
+    Attributes:
+        flags: passed to the compiler, after opsdk's own, so that they win.
+        openmp: whether `#pragma omp` is obeyed.
+        include_dirs, library_dirs: folders of headers and libraries; relative ones start at the registering file.
+        libraries: names to link with, without `lib` and suffix.
+        define: macros, as names, `NAME=value`, or a dict.
+        contiguous: True gives the functions C-contiguous arrays, and copies what is not; None does so too and says on
+            standard error when such a copy is large; False gives arrays as they lie, with their strides.
+        dtypes: the dtypes of inputs that do not have the first one's.
+        module: a module that was built ahead of time from the same source; it is used instead where it is there.
+    """
+
+    flags: tuple[str, ...] = ()
+    openmp: bool = False
+    include_dirs: tuple[str, ...] = ()
+    library_dirs: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()
+    contiguous: bool | None = None
+    dtypes: tuple[tuple[str, str], ...] = ()
+    module: str | None = None
+
+    @property
+    def uses_openmp(self) -> bool:
+        """Whether the library may run threads of OpenMP."""
+        return self.openmp or any(flag.startswith("-fopenmp") for flag in self.flags)
+
+
+# Any: what the caller of `kernel` wrote.
+def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple[str, ...]) -> COptions:
+    """Returns the options of a row.
+
+    Args:
+        subject: who has them, for messages.
+        given: what the caller wrote.
+        folder: where relative paths start.
+        inputs: the names of the op's inputs.
+
+    Raises:
+        DefinitionError: there is no such option, or it is of another type.
+    """
+    known = [field.name for field in fields(COptions)]
+    read: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise DefinitionError(
+                f"{subject}: option {name!r} is none of a C row's; there are {alternatives(name, known)}"
+            )
+        if name in _WORDS:
+            read[name] = _words(subject, name, value)
+        elif name == "define":
+            read[name] = _macros(subject, value)
+        elif name == "dtypes":
+            read[name] = _dtypes(subject, value, inputs)
+        elif name == "module":
+            if not isinstance(value, str) or not all(part.isidentifier() for part in value.split(".")):
+                raise DefinitionError(f"{subject}: module expected a dotted name such as 'pkg._relu', got {value!r}")
+            read[name] = value
+        elif value is not None or name != "contiguous":
+            if not isinstance(value, bool):
+                raise DefinitionError(f"{subject}: {name} expected True or False, got {value!r}")
+            read[name] = value
+    for name in ("include_dirs", "library_dirs"):
+        read[name] = tuple(os.path.normpath(os.path.join(folder, path)) for path in read.get(name, ()))  # noqa: PTH118
+    return COptions(**read)
+
+
+def _words(subject: str, name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not all(isinstance(word, (str, os.PathLike)) for word in _listed(value)):
+        raise DefinitionError(f"{subject}: {name} expected a list of texts, got {value!r}")
+    return tuple(os.fspath(word) for word in value)
+
+
+def _macros(subject: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, Mapping):
+        return tuple(name if text is None else f"{name}={text}" for name, text in value.items())
+    return _words(subject, "define", value)
+
+
+def _dtypes(subject: str, value: Any, inputs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, Mapping):
+        raise DefinitionError(f"{subject}: dtypes expected a dict from inputs to dtypes, got {value!r}")
+    for name, dtype in value.items():
+        if name not in inputs:
+            raise DefinitionError(f"{subject}: dtypes names {name!r}, which is no input; there are {', '.join(inputs)}")
+        try:
+            as_dtype(dtype)
+        except OpsdkError as error:
+            raise DefinitionError(f"{subject}: dtypes[{name!r}]: {error}") from error
+    return tuple((name, as_dtype(dtype).name) for name, dtype in value.items())
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(value)
+    except TypeError:
+        return (None,)  # no list: refused by the caller

@@ -1,0 +1,96 @@
+"""The launch of a C row, and the bare C function behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from opsdk.backends.c_arguments import C_ALIGNED
+from opsdk.backends.c_frame import Frame, function_for
+from opsdk.backends.c_library import library_of
+from opsdk.backends.c_signature import Signature, suffix_of
+from opsdk.backends.language import Launch
+from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import KernelNotFoundError
+from opsdk.define.kernel import Kernel
+from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A C function of a row.
+
+    Attributes:
+        symbol: its name.
+        address: where it is, for as long as the process lives.
+        prototype: its declaration; DLTensor is DLPack's, see opsdk.h.
+        file: the library that it is in.
+    """
+
+    symbol: str
+    address: int
+    prototype: str
+    file: str
+
+
+def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
+    """Returns the C function that an op's C row has for a dtype, compiled where it is not yet. No Python is in it.
+
+    Raises:
+        KernelNotFoundError: the op has no C row for the dtype, or the row's source no function.
+        CompileError, BindingError: the source does not compile, or not to what the schema says.
+    """
+    opdef = op.opdef if isinstance(op, Op) else op
+    wanted = as_dtype(dtype)
+    rows = [row for row in opdef.kernels if row.language == "c" and row.key.serves("cpu", wanted, (wanted,))]
+    if not rows:
+        there = ", ".join(map(str, opdef.kernels))
+        raise KernelNotFoundError(f"{opdef.subject}: no C row for {wanted.name}; there are {there}")
+    library = library_of(opdef, max(rows, key=lambda row: row.key.dtype is not None))
+    function = function_for(opdef, library, wanted)
+    signature = Signature.of(opdef.schema)
+    symbol = signature.symbol(suffix_of(wanted))
+    return CFunction(
+        symbol, library.address(symbol), signature.prototype(symbol, library.returns(function)), library.file
+    )
+
+
+def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
+    """Returns the launch of a row: it compiles the source where that is not done yet.
+
+    Raises:
+        CompileError, BindingError: the source does not compile, or not to what the schema says.
+    """
+    library = library_of(opdef, kernel)
+    point, names = library.ffi.from_buffer, opdef.schema.attr_names
+    free: list[Frame] = []  # taken and put back, so that threads, and finalizers that call ops, never share one
+
+    # Any: one entry per input, an array, a list of arrays or None; attribute values.
+    def launch(*values: Any, **attrs: Any) -> Any:
+        try:
+            frame = free.pop()
+        except IndexError:
+            frame = Frame(opdef, kernel, library)
+        quick = frame.quick
+        if quick is None or attrs != frame.attrs:
+            made = frame.run(values, attrs)
+            free.append(frame)
+            return made
+        # Contiguous arrays as before in place of others: pointers are all that changes.
+        seen, make, shape, dtype, output, function, arguments = quick
+        for value, (struct, its_shape, its_dtype) in zip(values, seen):  # noqa: B905 - plans hold calls to the schema
+            if value.shape != its_shape or value.dtype is not its_dtype or value.flags.num & C_ALIGNED != C_ALIGNED:
+                made = frame.run(values, attrs)
+                free.append(frame)
+                return made
+            struct.data = point(value)
+        made = make(shape, dtype)
+        output.data = point(made)
+        status = function(*arguments, *map(attrs.__getitem__, names))  # without the GIL
+        free.append(frame)
+        if status:
+            raise frame.failure(status)
+        return made
+
+    return launch

@@ -1,0 +1,108 @@
+"""The C source of a row: its text, the file and line it is known by, and the author's headers that it includes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdk.core.errors import CompileError
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+
+HEADER = Path(__file__).with_name("opsdk.h")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class CSource:
+    """A C text.
+
+    Attributes:
+        text: the source.
+        file: what messages call it: a path, also where the text stands in a Python file.
+        line: the line of that file on which the text starts.
+        folder: where headers in quotes are looked for.
+    """
+
+    text: str
+    file: str
+    line: int
+    folder: str
+
+    @property
+    def unit(self) -> str:
+        """The text as the compiler gets it, with each line at its own number."""
+        return f"{line_directive(self.line, self.file)}{self.text}\n"
+
+
+def is_text(source: str) -> bool:
+    """Whether the source of a row is C itself, and not the name of a file."""
+    return any(mark in source for mark in "\n{;")
+
+
+def read(opdef: OpDef, kernel: Kernel) -> CSource:
+    """Returns the source of a row as it is now.
+
+    Raises:
+        CompileError: the file is gone, or is no text.
+    """
+    given = kernel.source
+    assert isinstance(given, str), kernel
+    folder = os.path.dirname(kernel.origin.file)  # noqa: PTH120 - origins are strings
+    if is_text(given):
+        file, line = _written_at(given, kernel.origin.file) or (f"<C source of {opdef.name}>", 1)
+        return CSource(given, file, line, folder)
+    try:
+        text = Path(given).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CompileError(
+            f"{opdef.subject}, c row: expected to read {given}, got {error}", at=str(kernel.origin)
+        ) from error
+    return CSource(text, given, 1, str(Path(given).parent))
+
+
+def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
+    """Returns the text of the author's own headers that a source includes, directly or not, each with its path.
+
+    What the preprocessor might leave out is in here too; a name that a macro makes is not found.
+    """
+    found: dict[Path, str] = {}
+    waiting: list[tuple[str, Path]] = [(source.text, Path(source.folder))]
+    while waiting:
+        text, folder = waiting.pop()
+        for name in _INCLUDE.findall(text):
+            for base in (str(folder), source.folder, *include_dirs):
+                path = Path(base, name)
+                if path in found:
+                    break
+                try:
+                    found[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
+                except OSError:
+                    continue  # another folder, or a header of the system
+                waiting.append((found[path], path.parent))
+                break
+    return "".join(f"{path}\n{text}\n" for path, text in sorted(found.items()))
+
+
+def opsdk_header() -> str:
+    """Returns the text of opsdk.h."""
+    return HEADER.read_text(encoding="utf-8")
+
+
+def line_directive(line: int, file: str) -> str:
+    """Returns the directive after which the compiler takes lines to be those of another file."""
+    escaped = file.replace("\\", "\\\\").replace('"', '\\"')
+    return f'#line {line} "{escaped}"\n'
+
+
+def _written_at(text: str, file: str) -> tuple[str, int] | None:
+    """Returns the Python file and line at which a source stands, where it stands there as it is."""
+    try:
+        python = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None  # a notebook's cell, or no text
+    at = python.find(text)
+    return None if at < 0 else (file, python.count("\n", 0, at) + 1)

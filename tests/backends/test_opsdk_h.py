@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.backends.c_source import HEADER
+from tests.backends.c_rows import op
+
+
+def like(dtype):
+    return lambda x: opsdk.TensorSpec(x.shape, dtype)
+
+
+def elementwise(name, source, target, expression):
+    suffix = {"float32": "f32", "uint16": "u16"}[source]
+    kinds = {"float32": "float", "uint16": "uint16_t"}
+    text = f"""
+    void {name}_{suffix}(const DLTensor *x, DLTensor *y) {{
+      const {kinds[source]} *in = OPSDK_DATA(const {kinds[source]}, x);
+      for (int64_t i = 0; i < opsdk_size(x); ++i) OPSDK_DATA({kinds[target]}, y)[i] = {expression};
+    }}
+    """
+    return op(f"{name}(Tensor x) -> Tensor y", text, infer=like(target))
+
+
+def same_floats(got, want):
+    """Whether two arrays have the same bits, NaNs apart, which need only be NaN."""
+    nan = np.isnan(want)
+    return np.array_equal(np.isnan(got), nan) and np.array_equal(got[~nan].view("uint32"), want[~nan].view("uint32"))
+
+
+ALL16 = np.arange(65536, dtype="uint16")
+
+
+def float32s(rng):
+    """Gives float32 values of every magnitude, and those in the middle between two 16-bit ones with both neighbours."""
+    bits = rng.integers(0, 2**32, 400_000, dtype="uint32")
+    with np.errstate(all="ignore"):
+        halves = ALL16.view("float16").astype("float32")
+    middles = np.concatenate(
+        [halves.view("uint32") + step for step in (0x0FFF, 0x1000, 0x1001, 0x7FFF, 0x8000, 0x8001)]
+    )
+    edges = np.array([65504, 65519.996, 65520, 2**-24, 2**-25, 2**-14, 2.9802326e-08, 0, np.inf], "float32")
+    return np.concatenate([bits.view("float32"), middles.view("float32"), edges, -edges])
+
+
+def test_float16_is_read_as_numpy_reads_it():
+    read = elementwise("read", "uint16", "float32", "opsdk_from_f16(in[i])")
+    assert same_floats(read(ALL16), ALL16.view("float16").astype("float32"))
+
+
+def test_float16_is_written_as_numpy_writes_it(rng):
+    x = float32s(rng)
+    made = elementwise("write", "float32", "uint16", "opsdk_to_f16(in[i])")(x).view("float16")
+    with np.errstate(all="ignore"):
+        expected = x.astype("float16")
+    assert np.array_equal(np.isnan(made), np.isnan(x))
+    assert np.array_equal(made[~np.isnan(x)].view("uint16"), expected[~np.isnan(x)].view("uint16"))
+
+
+def test_bfloat16_is_read_and_written_as_ml_dtypes_does(rng):
+    bfloat16 = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    read = elementwise("read", "uint16", "float32", "opsdk_from_bf16(in[i])")
+    assert same_floats(read(ALL16), ALL16.view(bfloat16).astype("float32"))
+    x = float32s(rng)
+    x = x[~np.isnan(x)]
+    made = elementwise("write", "float32", "uint16", "opsdk_to_bf16(in[i])")(x)
+    assert np.array_equal(made, x.astype(bfloat16).view("uint16"))
+
+
+def test_a_nan_is_written_as_a_nan(rng):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    payloads = np.array([0x7F800001, 0xFF800001, 0x7FFFFFFF, 0x7FC00000, 0x7F8000FF], "uint32").view("float32")
+    for name, dtype in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):
+        made = elementwise(f"write_{name}", "float32", "uint16", f"opsdk_to_{name}(in[i])")(payloads)
+        assert np.isnan(made.view(dtype).astype("float32")).all()
+
+
+def test_same_shape_compares_all_sizes():
+    source = """
+    int32_t same_f32(const DLTensor *x, const DLTensor *w, DLTensor *y) {
+      *OPSDK_DATA(float, y) = opsdk_same_shape(x, w);
+      return 0;
+    }
+    """
+    same = op("same(Tensor x, Tensor w) -> Tensor y", source, infer=lambda x, w: opsdk.TensorSpec((), "float32"))
+    shapes = [(), (1,), (2, 3), (3, 2), (2, 3, 1), (2, 3)]
+    arrays = [np.zeros(shape, "float32") for shape in shapes]
+    assert [[bool(same(a, b)) for b in arrays] for a in arrays] == [[s == t for t in shapes] for s in shapes]
+
+
+def test_the_header_compiles_as_strict_c_and_as_cplusplus(tmp_path):
+    import shutil
+    import subprocess
+
+    for compiler, name, standard in (("cc", "a.c", "-std=c99"), ("c++", "a.cc", "-std=c++11")):
+        if shutil.which(compiler) is None:
+            pytest.skip(f"no {compiler}")
+        (tmp_path / name).write_text('#include "opsdk.h"\n')
+        command = [compiler, standard, "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
+        command += ["-Wno-unused-function", f"-I{HEADER.parent}", str(tmp_path / name)]
+        assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
