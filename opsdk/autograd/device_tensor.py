@@ -1,0 +1,96 @@
+"""DeviceTensor: a tensor whose array lives at a CUDA place.
+
+It is a class of its own so that a call finds its runtime by the type of its values, and calls on host memory never ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
+from opsdk.autograd.node import GradNode
+from opsdk.autograd.tensor import Tensor, check_unviewed
+from opsdk.backends.device import memory_of, place_of
+from opsdk.core.errors import OpsdkError, PlaceError, ShapeError
+from opsdk.core.place import Place
+from opsdk.core.traceback import trimmed
+
+
+# Any, in this file: arrays of the device, values that a tensor can be set to.
+class DeviceTensor(Tensor):
+    """A tensor in device memory; what needs its values on the host copies them there."""
+
+    _array: Any
+
+    @property
+    def place(self) -> Place:
+        """Where the array lives."""
+        return place_of(self._array)
+
+    def numpy(self) -> np.ndarray:
+        """Returns a copy of the values in host memory, outside of the graph."""
+        return memory_of(self._array).to_host(self._array)
+
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray:
+        """Returns a copy of the values for NumPy.
+
+        Raises:
+            PlaceError: no copy is allowed, and the values are not in host memory.
+        """
+        if copy is False:
+            raise PlaceError(f"tensor: expected one in host memory, got one at {self.place}; call numpy() for a copy")
+        return self.numpy().astype(self.dtype if dtype is None else dtype, copy=False)
+
+    def __repr__(self) -> str:
+        here = repr(Tensor(self.numpy(), self.stop_gradient))
+        return here.replace(f"place={Tensor.place.fget(self)}", f"place={self.place}", 1)  # type: ignore[attr-defined]
+
+    def set_value(self, value: Any) -> None:
+        """Copies values into the tensor, from wherever they are.
+
+        Raises:
+            ShapeError: the value has another shape.
+            InPlaceError: a view in the graph shares the memory, and recording is on.
+        """
+        array = value._array if isinstance(value, Tensor) else value
+        if array.__class__ is not self._array.__class__:
+            host = memory_of(array).to_host(array) if isinstance(value, Tensor) else np.asarray(array)
+            array = memory_of(self._array).from_host(host)
+        if array.shape != self._array.shape:
+            raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
+        check_unviewed(self, "set_value")
+        self._overwrite(array)
+
+    def detach(self) -> Tensor:
+        """Returns a tensor of the same memory that the tape does not follow."""
+        view = DeviceTensor(self._array, True)
+        view._version = self._version
+        return view
+
+    def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+        """Adds the gradient of this tensor to `grad` of every leaf that it depends on, as `Tensor.backward` does."""
+        try:
+            run_backward((self,), (seed_of(self, grad_tensor),), ArrayAlgebra(tensor_of), retain_graph)
+        except OpsdkError as error:
+            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
+
+    def accumulate(self, grad: Tensor) -> None:
+        """Adds a gradient to `grad`, in new memory."""
+        held = self.grad
+        self.grad = DeviceTensor(grad._array.copy() if held is None else held._array + grad._array)
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Sets `grad` to zeros, or to None."""
+        self.grad = DeviceTensor(np.zeros_like(self.grad._array)) if set_to_zero and self.grad is not None else None
+
+    clear_grad = clear_gradient
+
+
+def tensor_of(array: Any, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None) -> Tensor:
+    """Returns an array as the tensor of its place."""
+    made: Callable[..., Tensor] = Tensor if array.__class__ is ndarray else DeviceTensor
+    return made(array, stop_gradient, edge)

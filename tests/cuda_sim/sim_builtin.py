@@ -1,0 +1,72 @@
+"""The built-in ops on the simulated device: by their CUDA rows, and by their references, which run there unchanged."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import opsdk
+import opsdk.static  # noqa: F401 - registers its ops
+from opsdk.backends.simulated import SimulatedArray
+from opsdk.define.op import REGISTRY
+from opsdk.verify.calls import each, flat
+from opsdk.verify.sampling import calls_of
+
+ON_THE_HOST = {"opsdk::accuracy"}  # counts, for whoever reads them
+BUILT_IN = [op for op in REGISTRY if op.opdef.name.startswith("opsdk::") and op.opdef.name not in ON_THE_HOST]
+OPS = sorted(BUILT_IN, key=lambda op: op.opdef.name)
+MOST = 8  # calls of one op; an op's own samples come first
+
+
+def listed(made):
+    return flat(list(made) if isinstance(made, tuple) else [made])
+
+
+def runs(op, call):
+    """Returns what the host computes; None where an op refuses a call."""
+    with np.errstate(all="ignore"):
+        try:
+            return listed(op(*each(call.inputs, np.array), **call.attrs))
+        except Exception:
+            return None
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.opdef.name)
+def test_a_built_in_op_gives_on_the_device_what_it_gives_on_the_host(op):
+    for call in calls_of(op.opdef, None, 0)[:MOST]:
+        wanted = runs(op, call)
+        if wanted is None or not flat(call.inputs):
+            continue
+        made = listed(op(*each(call.inputs, lambda array: SimulatedArray(np.array(array))), **call.attrs))
+        for ours, theirs in zip(made, wanted, strict=True):
+            if theirs is None:
+                assert ours is None
+                continue
+            assert isinstance(ours, SimulatedArray)
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            rtol, atol = (1e-4, 1e-6) if theirs.dtype.itemsize <= 4 else (1e-10, 1e-12)
+            np.testing.assert_allclose(ours.get(), theirs, rtol=rtol, atol=atol)
+
+
+def test_references_call_only_what_cupy_has(monkeypatch):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    missing = set()
+    run = SimulatedArray.__array_function__
+
+    def watched(self, function, types, args, options):
+        there = getattr(cupy.linalg if "linalg" in function.__module__ else cupy, function.__name__, None)
+        try:
+            if there is None:
+                missing.add(function.__name__)
+            else:
+                inspect.signature(there).bind(*args, **options)
+        except TypeError as error:
+            missing.add(f"{function.__name__}: {error}")
+        return run(self, function, types, args, options)
+
+    monkeypatch.setattr(SimulatedArray, "__array_function__", watched)
+    for op in OPS:
+        for call in calls_of(op.opdef, None, 0)[:MOST]:
+            if flat(call.inputs) and runs(op, call) is not None:
+                op(*each(call.inputs, lambda array: SimulatedArray(np.array(array))), **call.attrs)
+    assert missing == set()
