@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+import numpy as np
 
 from opsdk.backends.buffers import allocate
 from opsdk.backends.language import Launch, register_language
-from opsdk.core.errors import CompileError
-from opsdk.core.lazy import optional
-from opsdk.core.origin import Origin, shorten
+from opsdk.backends.native.elementwise import launch_of
+from opsdk.backends.native.rowwise import launch_of as rows_launch_of
+from opsdk.backends.numba_failure import failure, is_compile_failure
+from opsdk.core.errors import BindingError, ReturnError
+from opsdk.core.lazy import optional, slow
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
-
-_CALL = re.compile(r"No implementation of function .* found for signature:\s*>>> (.+)")
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
 
 
 class NumbaCPU:
@@ -23,16 +26,21 @@ class NumbaCPU:
     reads_python = False
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that gives the kernel its arguments in its own order."""
-        numba = optional("numba", extra="numba", subject=f"{opdef.subject}, numba row")
-        function: Any = kernel.source  # Any: a Python function or a Numba dispatcher, which shares no class with it
-        if not hasattr(function, "py_func"):
-            function = numba.njit(error_model="numpy", nogil=True)(function)
-        errors = numba.core.errors
-        failures = (errors.NumbaError, errors.UnsupportedBytecodeError)  # only the compiler raises these
+        """Returns a launch that gives the kernel its arguments in its own order.
+
+        Raises:
+            BindingError: the kernel takes some of the outputs as buffers, but not all.
+            MissingDependencyError: Numba is not installed.
+        """
+        if isinstance(kernel.source, RowFunction):
+            return rows_launch_of(opdef, kernel.source)
+        if isinstance(kernel.source, ScalarFunction):
+            return launch_of(opdef, kernel.source)
+        buffers = buffers_of(opdef, kernel)
+        function = dispatcher_of(opdef, kernel)
+        function = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
         schema = opdef.schema
         inputs = schema.input_names
-        buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
         names = kernel.parameters
 
         def launch(*values: Any, **attrs: Any) -> Any:
@@ -42,50 +50,84 @@ class NumbaCPU:
                 arguments[schema.outputs[position].name] = buffer
             try:
                 returned = function(*[arguments[name] for name in names])
-            except failures as error:
-                raise _typing_failure(opdef, kernel.origin, error) from error
+            except Exception as error:
+                if is_compile_failure(error):
+                    raise failure(opdef, kernel.origin, error, arguments) from error
+                raise
             if not buffers:
                 return returned
+            if returned is not None:
+                _check_returned(opdef, kernel, made, returned)
             return made[0] if len(made) == 1 else tuple(made)
 
         # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
         if not buffers and names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs):
-            return _direct(opdef, kernel, function, failures, names[len(inputs) :])
+            return _direct(opdef, kernel, function, names[len(inputs) :])
         return launch
 
 
-def _direct(
-    opdef: OpDef, kernel: Kernel, function: Any, failures: tuple[type[BaseException], ...], attrs: tuple[str, ...]
-) -> Launch:
+# Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
+def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
+    """Returns the dispatcher of a user's row; one that the user made is taken as it is.
+
+    Raises:
+        MissingDependencyError: Numba is not installed.
+    """
+    optional("numba", extra="numba", subject=f"{opdef.subject}, numba row")
+    slow("opsdk.backends.vmath.overloads").register()
+    function: Any = kernel.source
+    return function if hasattr(function, "py_func") else slow("opsdk.backends.numba_store").compiled(function)
+
+
+def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
+    """Returns the positions of the outputs that a row fills: all that it has to make, or none.
+
+    Raises:
+        BindingError: it takes some of them and not the others.
+    """
+    schema = opdef.schema
+    outputs = {i: schema.outputs[i].name for i in schema.fresh_outputs}
+    buffers = tuple(i for i, name in outputs.items() if name in kernel.parameters)
+    if buffers and len(buffers) < len(outputs):
+        rest = ", ".join(repr(name) for i, name in outputs.items() if i not in buffers)
+        raise BindingError(
+            f"{opdef.subject}, numba row: expected a parameter for every output or for none, got none for {rest}",
+            at=str(kernel.origin),
+        )
+    return buffers
+
+
+def _check_returned(opdef: OpDef, kernel: Kernel, made: list[Any], returned: Any) -> None:
+    """Checks that what a kernel returned, though it had buffers to fill, is these buffers.
+
+    Raises:
+        ReturnError: it is something else, so that the buffers were likely not filled.
+    """
+    values = returned if isinstance(returned, tuple) else (returned,)
+    is_made = [
+        isinstance(value, np.ndarray) and value.ctypes.data == buffer.ctypes.data and value.shape == buffer.shape
+        for value, buffer in zip(values, made)  # noqa: B905 - lengths are compared below
+    ]
+    if len(values) != len(made) or not all(is_made):
+        names = ", ".join(name for name in opdef.schema.output_names if name in kernel.parameters)
+        raise ReturnError(
+            f"{opdef.subject}, numba row: expected nothing to be returned, since the kernel takes {names} to fill, got "
+            f"{', '.join(type(value).__name__ for value in values)}; fill {names}, or take it out of the parameters",
+            at=str(kernel.origin),
+        )
+
+
+def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...]) -> Launch:
     def launch(*values: Any, **given: Any) -> Any:
         try:
             return function(*values, *[given[name] for name in attrs])
-        except failures as error:
-            raise _typing_failure(opdef, kernel.origin, error) from error
+        except Exception as error:
+            if is_compile_failure(error):
+                arguments = dict(zip(opdef.schema.input_names, values, strict=True))
+                raise failure(opdef, kernel.origin, error, arguments) from error
+            raise
 
     return launch
 
 
-def _typing_failure(opdef: OpDef, origin: Origin, error: BaseException) -> CompileError:
-    """Returns the error of a kernel that Numba cannot compile: what it could not do, the whole text as the cause."""
-    text = str(error)
-    line = getattr(getattr(error, "loc", None), "line", None)
-    return CompileError(
-        f"{opdef.subject}, numba row: does not compile, {_reason(text)}",
-        at=str(origin) if line is None else f"{shorten(origin.file)}:{line}",
-        help="numba's whole text is the cause of this error (err.__cause__)",
-        code="OP411",
-    )
-
-
-def _reason(text: str) -> str:
-    """Returns what Numba says first that is no heading; for a call that it cannot type, the call with its types."""
-    call = _CALL.search(text)
-    if call is not None:
-        return f"numba has no {call[1]}"
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    shown = [line for line in lines if not line.startswith(("During:", "[", "Failed in", ">>>"))]
-    return (shown or lines or ["no reason given"])[0]
-
-
-register_language(NumbaCPU(), places=("cpu", "cuda"))  # a CUDA row is kept, and skipped without a device
+register_language(NumbaCPU())
