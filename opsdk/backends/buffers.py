@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from opsdk.backends import arena
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Inferred, Specs
@@ -32,9 +31,13 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
 
 
 def allocate(
-    opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], positions: Sequence[int]
-) -> list[np.ndarray]:
-    """Returns uninitialised arrays for the outputs at `positions`.
+    opdef: OpDef,
+    inputs: Sequence[Any],
+    attrs: Mapping[str, Any],
+    positions: Sequence[int],
+    empty: Callable[..., Any] = arena.empty,
+) -> list[Any]:
+    """Returns uninitialised arrays for the outputs at `positions`, made by `empty(shape, dtype)`.
 
     Raises:
         ShapeError: the infer rule leaves a size open, so that a buffer cannot be made before the kernel runs.
@@ -48,5 +51,5 @@ def allocate(
                 f"{opdef.subject}, output {opdef.schema.output_names[position]!r}: expected a shape known before the "
                 f"kernel runs, since the kernel fills a buffer, got {spec}; let the kernel return the array"
             )
-        buffers.append(np.empty(tuple(dim or 0 for dim in spec.shape), spec.dtype))
+        buffers.append(empty(tuple(dim or 0 for dim in spec.shape), spec.dtype))
     return buffers

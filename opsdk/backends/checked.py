@@ -33,7 +33,7 @@ def run_checked(
     if not guards:
         before = [_copies(value) for value in inputs]
         result = launch(*inputs, **attrs)
-        _compare(opdef, inputs, before, mutated)
+        compare(opdef, inputs, before, mutated)
         return result
     views = [value if i in mutated else _each(value, _read_only) for i, value in enumerate(inputs)]
     try:
@@ -45,7 +45,7 @@ def run_checked(
         trial = [value if i in mutated else _copies(value) for i, value in enumerate(inputs)]
         result = launch(*trial, **attrs)
         try:
-            _compare(opdef, trial, inputs, mutated, restore=False)
+            compare(opdef, trial, inputs, mutated, restore=False)
         except MutationError as finding:
             raise finding from error
         return _writable_again(result, trial, inputs)
@@ -92,9 +92,21 @@ def _copies(value: Any) -> Any:
     return _each(value, lambda array: array.copy(order="K"))
 
 
-def _compare(
+def compare(
     opdef: OpDef, after: Sequence[Any], before: Sequence[Any], mutated: set[int], *, restore: bool = True
 ) -> None:
+    """Holds inputs to what they were before a launch; those that changed are put back.
+
+    Args:
+        opdef: the op.
+        after: one entry per input.
+        before: copies of them from before the launch.
+        mutated: positions of the inputs that may change.
+        restore: whether to put back what changed.
+
+    Raises:
+        MutationError: an undeclared change; it names the input.
+    """
     changed = []
     for i, (now, then) in enumerate(zip(after, before, strict=True)):
         pairs = zip(now, then, strict=True) if isinstance(now, list) else [(now, then)]
@@ -102,7 +114,7 @@ def _compare(
             if array is None or i in mutated or array.tobytes() == copy.tobytes():
                 continue
             changed.append(opdef.schema.inputs[i].name)
-            if restore and array.flags.writeable:
+            if restore and getattr(array.flags, "writeable", True):  # CuPy has no read-only arrays
                 array[...] = copy
     if changed:
         names = ", ".join(repr(name) for name in changed)

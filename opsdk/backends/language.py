@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from opsdk.core.errors import KernelNotFoundError
+from opsdk.core.lazy import slow
 from opsdk.define.kernel import LANGUAGES, Kernel
 from opsdk.define.opdef import OpDef
 
@@ -25,13 +26,18 @@ class Language(Protocol):
         ...
 
 
-_LANGUAGES: dict[str, Language] = {}
+_LANGUAGES: dict[tuple[str, str], Language] = {}  # by name and kind of place
+# Languages whose modules are imported, and enter themselves, when a row of theirs is first launched.
+_DEFERRED = {("numba", "cpu"): "opsdk.backends.numba_cpu", ("numba", "cuda"): "opsdk.backends.numba_cuda"}
+for _name, _place in _DEFERRED:
+    LANGUAGES[_name] = (*LANGUAGES.get(_name, ()), _place)
 
 
 def register_language(language: Language, places: tuple[str, ...] = ("cpu",)) -> None:
-    """Makes a language known under its name, with the kinds of place that its rows run on."""
-    _LANGUAGES[language.name] = language
-    LANGUAGES[language.name] = places
+    """Makes a language known under its name, with the kinds of place that it compiles rows for."""
+    known = LANGUAGES.get(language.name, ())
+    LANGUAGES[language.name] = (*known, *(place for place in places if place not in known))
+    _LANGUAGES.update({(language.name, place): language for place in places})
 
 
 def language_of(opdef: OpDef, kernel: Kernel) -> Language:
@@ -40,10 +46,13 @@ def language_of(opdef: OpDef, kernel: Kernel) -> Language:
     Raises:
         KernelNotFoundError: nothing here reads that language.
     """
-    language = _LANGUAGES.get(kernel.language)
+    key = (kernel.language, kernel.key.place)
+    if key not in _LANGUAGES and key in _DEFERRED:
+        slow(_DEFERRED[key])
+    language = _LANGUAGES.get(key)
     if language is None:
         raise KernelNotFoundError(
             f"{opdef.subject}: row {kernel} at {kernel.origin} is written in {kernel.language!r}; "
-            f"languages here: {', '.join(sorted(_LANGUAGES))}"
+            f"languages here: {', '.join(sorted(LANGUAGES))}"
         )
     return language

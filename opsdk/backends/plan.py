@@ -15,11 +15,15 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.backends import settle
+from opsdk.backends.arena import is_leased
+from opsdk.backends.available import is_usable
 from opsdk.backends.buffers import infer
 from opsdk.backends.checked import run_checked
+from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.flags import FLAGS, on_change
+from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import Inferred
@@ -70,6 +74,7 @@ class CallPlan:
         "run",
         "single",
     )
+    place = CPU
 
     def __init__(self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         check_inputs(opdef, inputs)
@@ -114,6 +119,7 @@ class CallPlan:
     def run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs with every check: nothing mutated, nothing aliased, shapes and dtypes as declared."""
         check_inputs(self.opdef, inputs)
+        check_places(self.opdef, inputs)
         complete = complete_attrs(self.opdef, attrs)
         with _Blame(self):
             raw = run_checked(self.opdef, self.launch, inputs, complete, guards=self.reads_python)
@@ -150,8 +156,8 @@ class CallPlan:
         """Returns what a kernel of one output returned, settled; a new array of the right dtype, or a scalar, is."""
         array = np.asarray(raw) if isinstance(raw, np.generic) else raw
         dtype = self._dtypes[0]
-        is_new = array.__class__ is ndarray and array.base is None and not _is_among(array, inputs)
-        if is_new and (array.dtype is dtype or dtype is None):
+        is_new = array.__class__ is ndarray and (array.base is None or is_leased(array, inputs))
+        if is_new and (array.dtype is dtype or dtype is None) and not _is_among(array, inputs):
             return array
         return self.settled(raw, inputs)[0]
 
@@ -178,7 +184,8 @@ class CallPlan:
     def _one(
         self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
     ) -> Any:
-        is_new = value.__class__ is ndarray and value.base is None and not _is_among(value, inputs)
+        is_new = value.__class__ is ndarray and (value.base is None or is_leased(value, inputs))
+        is_new = is_new and not _is_among(value, inputs)
         if is_new and (value.dtype is dtype or dtype is None) and not _is_among(value, before):
             return value
         if value is None and self.loose:
@@ -202,7 +209,11 @@ def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
         except Exception as error:
             blame(plan, error, inputs)
             raise
-        if out.__class__ is ndarray and out.base is None and (out.dtype is dtype or dtype is None):
+        if (
+            out.__class__ is ndarray
+            and (out.base is None or is_leased(out, inputs))
+            and (out.dtype is dtype or dtype is None)
+        ):
             for value in inputs:
                 if value is out:
                     break
@@ -248,13 +259,16 @@ def blame(
         attrs: those of the call.
 
     Raises:
-        OpsdkError: the infer rule refuses the call; its sentence says more than the kernel's own exception.
+        OpsdkError: the arrays live at several places, or the infer rule refuses the call: that says more than the
+            kernel's own exception.
     """
     if isinstance(error, OpsdkError):
         return
     opdef = plan.opdef
     role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
     attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
+    if inputs is not None:
+        check_places(opdef, inputs)
     if inputs is not None and not plan.loose:
         try:
             infer(opdef, inputs, plan._attrs if attrs is None else attrs)
@@ -285,7 +299,7 @@ def make_plan(
     named = zip(opdef.schema.input_names, inputs, strict=True)
     present = [(name, value) for name, entry in named for value in _flat([entry]) if value is not None]
     name, dtype = (present[0][0], present[0][1].dtype) if present else ("", None)
-    kernel = row or opdef.kernels.select(place, dtype)
+    kernel = row or opdef.kernels.select(place, dtype, [value.dtype for _, value in present], is_usable)
     if kernel is None:
         rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
         raise KernelNotFoundError(

@@ -104,13 +104,23 @@ def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] 
         raise ReturnError(
             f"{_where(opdef)}, output {output!r}: expected a NumPy array, got {_kind(value)}", at=str(opdef.origin)
         )
+    check_dtype(opdef, output, array, dtype)
+    return array
+
+
+# Any: an array of whichever module holds the memory.
+def check_dtype(opdef: OpDef, output: str, array: Any, dtype: np.dtype[np.generic] | None) -> None:
+    """Holds an output to its declared dtype.
+
+    Raises:
+        DTypeError: it has another.
+    """
     if dtype is not None and array.dtype != dtype:
         raise DTypeError(
             f"{_where(opdef)}, output {output!r}: expected {dtype}, got {array.dtype}; "
             f"cast it with .astype, or declare the dtype with an infer rule",
             at=str(opdef.origin),
         )
-    return array
 
 
 def _kind(value: Any) -> str:
@@ -133,7 +143,7 @@ def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> Non
     """
     for position, value in zip(opdef.schema.fresh_outputs, outputs, strict=True):
         name, spec = opdef.schema.outputs[position].name, inferred[position]
-        if isinstance(spec, TensorSpec) and isinstance(value, np.ndarray):
+        if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
             _check_spec(opdef, name, value, spec)
         elif isinstance(spec, list) and isinstance(value, list):
             if len(spec) != len(value):
@@ -146,7 +156,7 @@ def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> Non
                 _check_spec(opdef, f"{name}[{i}]", item, want)
 
 
-def _check_spec(opdef: OpDef, name: str, array: np.ndarray, spec: TensorSpec) -> None:
+def _check_spec(opdef: OpDef, name: str, array: Any, spec: TensorSpec) -> None:
     if not spec.admits(array.shape):
         raise ShapeError(
             f"{_where(opdef)}, output {name!r}: expected shape {shape_text(spec.shape)} by its infer rule, "
@@ -154,22 +164,24 @@ def _check_spec(opdef: OpDef, name: str, array: np.ndarray, spec: TensorSpec) ->
             at=str(opdef.origin),
             help=f"give it a rule: @{opdef.schema.name}.infer, or infer=opsdk.infer.reduce and the like",
         )
-    as_array(opdef, name, array, spec.dtype)
+    check_dtype(opdef, name, array, spec.dtype)
 
 
-def shares(left: np.ndarray, right: np.ndarray) -> bool:
+def shares(left: Any, right: Any) -> bool:
     """Whether two arrays overlap in memory; answered exactly where that is cheap, else on the safe side."""
     if left is right:
         return True
     if not np.may_share_memory(left, right):
         return False
+    if not isinstance(left, np.ndarray):  # on a device, the exact answer costs more than a copy
+        return True
     try:
         return bool(np.shares_memory(left, right, max_work=10_000))  # type: ignore[arg-type]  # any count is right
     except (np.exceptions.TooHardError, ValueError):
         return True
 
 
-def separate(opdef: OpDef, position: int, array: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
+def separate(opdef: OpDef, position: int, array: Any, inputs: Sequence[Any]) -> Any:
     """Returns an output that shares no memory with an input, unless the schema allows it.
 
     A gradient that is a cotangent's own buffer is copied: `return dy` is right mathematics. A forward that hands out

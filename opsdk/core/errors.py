@@ -19,6 +19,12 @@ def attach_note(error: BaseException, note: str) -> None:
         error.__notes__ = [*getattr(error, "__notes__", []), note]  # type: ignore[attr-defined]
 
 
+def noted(error: BaseException, label: str) -> str:
+    """Returns what an exception's notes say under one of the fixed labels; nothing where they do not."""
+    start = f"  {label:<8} "
+    return next((note.removeprefix(start) for note in getattr(error, "__notes__", ()) if note.startswith(start)), "")
+
+
 class OpsdkError(Exception):
     """Base of all errors that opsdk raises about its own rules.
 
@@ -172,6 +178,30 @@ class KernelNotFoundError(OpsdkError, LookupError, TypeError):
     """No kernel row serves the place and dtype of a call."""
 
     default_code = "OP220"
+
+
+class PlaceError(OpsdkError, RuntimeError):
+    """A place has no device here, or the values of one call live at different places."""
+
+    default_code = "OP221"
+
+
+class LaunchError(OpsdkError, ValueError):
+    """A CUDA row asks for a launch that no device takes."""
+
+    default_code = "OP222"
+
+
+class KernelStatusError(OpsdkError, RuntimeError):
+    """A C function returned a status other than 0."""
+
+    default_code = "OP223"
+
+
+class ForkError(OpsdkError, RuntimeError):
+    """A kernel cannot run in a process that was forked."""
+
+    default_code = "OP224"
 
 
 class ProgramError(OpsdkError, ValueError):

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from opsdk.core.errors import AttributeValueError
+
+
+def _an_eighth_of_memory() -> int:
+    if not hasattr(os, "sysconf"):  # Windows
+        return 1 << 30
+    return min(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
 
 
 @dataclass
@@ -15,13 +21,23 @@ class Flags:
 
     debug: bool = False  # full validation on every call instead of the first call of each kind only
     traceback: str = "user"  # "full" keeps opsdk's own frames in tracebacks
+    # How much free memory is kept for later outputs, at most; 0 keeps none. An eighth of the machine's, or 1 GiB.
+    arena_limit_bytes: int = field(default_factory=_an_eighth_of_memory)
+    threads: int = 0  # threads that share a large kernel; 0 is as many as the process may use
 
 
 def _from_environment() -> Flags:
     flags = Flags()
     flags.debug = os.environ.get("OPSDK_DEBUG", "").lower() in {"1", "true", "on", "yes"}
     flags.traceback = os.environ.get("OPSDK_TRACEBACK", flags.traceback)
+    limit = os.environ.get("OPSDK_ARENA_LIMIT_BYTES", "")
+    flags.arena_limit_bytes = int(limit) if limit.isdigit() else flags.arena_limit_bytes
+    flags.threads = _count(os.environ.get("OPSDK_THREADS", "0"))
     return flags
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdigit() else 0  # what is no count is no wish
 
 
 FLAGS = _from_environment()
@@ -36,7 +52,7 @@ def on_change(listener: Callable[[], None]) -> Callable[[], None]:
 
 def get_flags() -> dict[str, object]:
     """Returns all flags by name."""
-    return {field.name: getattr(FLAGS, field.name) for field in fields(FLAGS)}
+    return {flag.name: getattr(FLAGS, flag.name) for flag in fields(FLAGS)}
 
 
 def set_flags(**values: object) -> None:

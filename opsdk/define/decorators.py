@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
-from opsdk.core.errors import BindingError, DefinitionError
-from opsdk.core.origin import origin_of
-from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.infer import InferRule, like
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
-from opsdk.define.op import REGISTRY, Op, as_infer, renewed
-from opsdk.define.opdef import OpDef, Traits
+from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
+from opsdk.define.infer import InferRule
+from opsdk.define.op import Op
+from opsdk.define.opdef import Traits
 from opsdk.define.parse import parse_schema
-from opsdk.define.schema import OpSchema
 from opsdk.define.signature import schema_of
 
 Domain = Mapping[str, tuple["float | None", "float | None"]]
@@ -91,12 +86,12 @@ def op(
     def register(function: Callable[..., Any]) -> Op:
         space = namespace or namespace_of(function)
         if text is None:
-            schema = schema_of(function, space, name or _name_of(function))
+            schema = schema_of(function, space, name or name_for(function))
         else:
             schema = parse_schema(text, space)
-            _check_forward(schema, function)
+            check_forward(schema, function)
         traits = Traits(tuple(nondifferentiable), deterministic, linear, surrogate, dict(domain or {}))
-        return _define(schema, function, traits, infer, composite=composite, replace=replace)
+        return define_op(schema, function, traits, infer, composite=composite, replace=replace)
 
     return register(definition) if callable(definition) else register
 
@@ -129,95 +124,3 @@ def register_op(
     if backward is not None:
         made.backward(composite=composite, replace=options.get("replace", False))(backward)
     return made
-
-
-def namespace_of(function: Callable[..., Any]) -> str:
-    """Returns the namespace of ops that a function's module defines: its top-level package.
-
-    A script gives its file's name, a notebook `main`.
-    """
-    module = getattr(function, "__module__", None) or "__main__"
-    if module == "__main__":
-        file = getattr(sys.modules.get("__main__"), "__file__", None)
-        module = file.replace("\\", "/").rpartition("/")[2].partition(".")[0] if file else "main"
-    top = module.partition(".")[0]
-    return "".join(char if char.isalnum() or char == "_" else "_" for char in top).lstrip("_0123456789") or "main"
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    found = getattr(function, "__name__", None)
-    if not found or not found.isidentifier():
-        raise DefinitionError(f"op: {function!r} has no name of its own; pass name='...'")
-    return str(found)
-
-
-def _check_forward(schema: OpSchema, function: Callable[..., Any]) -> None:
-    """Checks that a reference function takes what its schema, given as text, declares."""
-    names = parameters_of(function)
-    known = (*schema.input_names, *schema.attr_names)
-    check_names(function, names, known, f"op {schema.qualified_name!r}, forward")
-    for name in known:
-        if name not in names:
-            raise BindingError(
-                f"op {schema.qualified_name!r}, forward {name_of(function)}({', '.join(names)}): expected a parameter "
-                f"{name!r}, which the schema declares"
-            )
-
-
-def _runs_again(old: OpDef, new: OpDef) -> bool:
-    """Whether a file was executed anew: its functions see other globals, though their own text is the same."""
-    globals_of = [getattr(opdef.function, "__globals__", None) for opdef in (old, new)]
-    return globals_of[0] is not globals_of[1] and old.origin.source == new.origin.source
-
-
-def _restated(old: OpDef, new: OpDef) -> OpDef:
-    """Returns the new definition with what the old one, which computes the same, was given besides."""
-    kernels = KernelTable()
-    kernels.restore([*new.kernels, *(row for row in old.kernels if row is not old.kernels.reference())])
-    return renewed(new, grad=old.grad, samples=old.samples, kernels=kernels)
-
-
-def _define(
-    schema: OpSchema,
-    function: Callable[..., Any],
-    traits: Traits,
-    infer: Callable[..., Any] | InferRule | None,
-    *,
-    composite: bool,
-    replace: bool,
-) -> Op:
-    known = (*schema.input_names, *schema.output_names)
-    for declared in (*traits.nondifferentiable, *traits.domain):
-        if declared not in known:
-            raise DefinitionError(
-                f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs and outputs "
-                f"are {', '.join(known)}"
-            )
-    origin = origin_of(function)
-    call = reorder(function, schema.input_names)
-    kernels = KernelTable()
-    language = "composite" if composite else REFERENCE
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names))
-    opdef = OpDef(
-        schema=schema,
-        infer=like(),
-        traits=traits,
-        origin=origin,
-        kernels=kernels,
-        body=call if composite else None,
-        doc=function.__doc__,
-        function=function,
-    )
-    if infer is not None:
-        opdef = renewed(opdef, infer=as_infer(infer, opdef))
-    with REGISTRY.lock:
-        held = REGISTRY.admit(opdef, replace=replace)
-        if held is not None:
-            if replace or opdef.digest != held.opdef.digest:
-                held.opdef = opdef
-            elif _runs_again(held.opdef, opdef):
-                held.opdef = _restated(held.opdef, opdef)
-            return held
-        made = Op(opdef)
-        REGISTRY.put(opdef.name, made)
-        return made

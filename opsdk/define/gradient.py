@@ -22,10 +22,9 @@ class GradientInfer:
     Runtimes know the forward's own specs and use those; this rule serves direct calls of the gradient op.
     """
 
-    reduces_gradients = False
-
-    def __init__(self, names: Sequence[str | None]) -> None:
+    def __init__(self, names: Sequence[str | None], *, reduces_gradients: bool = False) -> None:
         self.names = tuple(names)
+        self.reduces_gradients = reduces_gradients
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per gradient."""
@@ -70,7 +69,7 @@ def make_gradient(
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
         + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),
-        outputs=_results(schema, wrt, {decl.name for decl in inputs}),
+        outputs=gradient_outputs(schema, wrt, {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
@@ -172,7 +171,7 @@ def _sources(
     return tuple(sources), tuple(inputs)
 
 
-def _results(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
+def gradient_outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
     """Names each gradient `d<input>`; where that name, or that of its own cotangent, is taken, `<input>_grad`."""
     results = []
     for position in wrt:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, BindingError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.errors import ArityError, BindingError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
@@ -91,7 +91,7 @@ class _Broadcast:
         shape: Shape = ()
         for spec in present:
             shape = broadcast_dims(shape, spec.shape, schema)
-        dtype = np.dtype(self.dtype) if self.dtype else np.result_type(*(spec.dtype for spec in present))
+        dtype = np.dtype(self.dtype) if self.dtype else common_dtype([spec.dtype for spec in present], schema)
         if self.floating and dtype.kind in "biu":
             dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
         return (TensorSpec(shape, dtype),) * len(schema.outputs)
@@ -106,6 +106,21 @@ class _Broadcast:
 
 
 broadcast = _Broadcast()
+
+
+def common_dtype(dtypes: Sequence[np.dtype[np.generic]], schema: OpSchema) -> np.dtype[np.generic]:
+    """Returns NumPy's result dtype.
+
+    Raises:
+        DTypeError: NumPy has none, as for bfloat16 beside whole numbers.
+    """
+    try:
+        return np.result_type(*dtypes)
+    except TypeError as error:
+        names = " and ".join(dtype.name for dtype in dtypes)
+        raise DTypeError(
+            f"op {schema.qualified_name!r}: expected dtypes that NumPy promotes to one, got {names}; cast an input"
+        ) from error
 
 
 def broadcast_dims(left: Shape, right: Shape, schema: OpSchema) -> Shape:

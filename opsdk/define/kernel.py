@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
@@ -19,10 +19,14 @@ LANGUAGES: dict[str, tuple[str, ...]] = {}  # the places that each language has 
 
 @dataclass(frozen=True, eq=False)
 class KernelKey:
-    """Where a row applies: a kind of place and a dtype; `dtype=None` is every dtype."""
+    """Where a row applies: a kind of place and a dtype of the first tensor.
+
+    `dtype=None` is every dtype, or with `floating` every call on real numbers of which at least one is floating.
+    """
 
     place: str
     dtype: np.dtype[np.generic] | None = None
+    floating: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KernelKey) and str(self) == str(other)  # np.dtype("float64") == None, says NumPy
@@ -31,7 +35,30 @@ class KernelKey:
         return hash(str(self))
 
     def __str__(self) -> str:
-        return f"({self.place}, {'*' if self.dtype is None else self.dtype.name})"
+        return f"({self.place}, {self.dtype.name if self.dtype is not None else 'floating' if self.floating else '*'})"
+
+    def serves(self, place: str, dtype: np.dtype[np.generic] | None, others: Sequence[np.dtype[np.generic]]) -> bool:
+        """Whether a call belongs here: its place, the dtype of its first tensor, the dtypes of all.
+
+        Only a row of every dtype, such as the reference, serves a byte order that is not the machine's own.
+        """
+        if self.place != place:
+            return False
+        if (self.floating or self.dtype is not None) and not all(other.isnative for other in others):
+            return False
+        if self.floating:
+            return all(is_real(other) for other in others) and any(is_floating(other) for other in others)
+        return self.dtype is None or (dtype is not None and self.dtype.name == dtype.name)
+
+
+def is_floating(dtype: np.dtype[np.generic]) -> bool:
+    """Whether a dtype holds real numbers with a fraction."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def is_real(dtype: np.dtype[np.generic]) -> bool:
+    """Whether a dtype holds truth values, whole numbers or real numbers."""
+    return dtype.kind in "biuf" or dtype.name == "bfloat16"
 
 
 @dataclass(frozen=True)
@@ -84,13 +111,17 @@ class KernelTable:
     def __init__(self) -> None:
         self._rows: list[Kernel] = []
         self._lock = threading.Lock()
-        self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when a row comes
+        self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when they change
 
     def add(self, kernel: Kernel) -> None:
         """Adds a row; one with the same key and language takes the place of the earlier one."""
         with self._lock:
             kept = [row for row in self._rows if (row.key, row.language) != (kernel.key, kernel.language)]
             self._rows = [*kept, kernel]
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what was planned on these rows, or with the op that has them as its gradient op."""
         for cache in list(self.plans):
             cache.clear()
 
@@ -100,16 +131,28 @@ class KernelTable:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def select(self, place: str, dtype: np.dtype[np.generic] | None) -> Kernel | None:
-        """Returns the row that serves a place and dtype, or None.
+    def select(
+        self,
+        place: str,
+        dtype: np.dtype[np.generic] | None,
+        others: Sequence[np.dtype[np.generic]] | None = None,
+        usable: Callable[[Kernel], bool] | None = None,
+    ) -> Kernel | None:
+        """Returns the row that serves a call, or None.
 
         An exact dtype comes before a wildcard, a faster language before the reference, a later row before an earlier.
+
+        Args:
+            place: the kind of place.
+            dtype: of the first tensor; None where there is none.
+            others: the dtypes of all tensors; those of the first alone unless given.
+            usable: tells of a row whether it can run here; every row unless given.
         """
-        wanted = KernelKey(place, dtype)
+        every = others if others is not None else () if dtype is None else (dtype,)
         fitting = [
             (row.key.dtype is not None, row.language not in (REFERENCE, "composite"), order, row)
             for order, row in enumerate(self._rows)
-            if row.key.place == place and (row.key.dtype is None or row.key == wanted)
+            if row.key.serves(place, dtype, every) and (usable is None or usable(row))
         ]
         return max(fitting, key=lambda entry: entry[:3])[3] if fitting else None
 
@@ -117,8 +160,7 @@ class KernelTable:
         """Makes these the rows."""
         with self._lock:
             self._rows = list(rows)
-        for cache in list(self.plans):
-            cache.clear()
+        self.forget()
 
     def reference(self) -> Kernel | None:
         """Returns the row that defines what is right: the NumPy or composite one."""

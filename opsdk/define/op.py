@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as dataclass_replace
 from inspect import cleandoc
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
@@ -18,8 +19,10 @@ from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.gradient import make_gradient
 from opsdk.define.infer import InferFunction, InferRule, like
 from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey, PlanCache
+from opsdk.define.launch import row_options
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef, Usage
+from opsdk.define.text_row import READERS, add_text_row
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +46,7 @@ class Op:
     @opdef.setter
     def opdef(self, opdef: OpDef) -> None:
         self._opdef = opdef
+        opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
         self._arity = _arity(opdef)
         self._attrs = frozenset(opdef.schema.attr_names)
         self._is_unary = self._arity == 1
@@ -134,7 +138,7 @@ class Op:
                 REGISTRY.admit(opdef, replace=replace)
                 gradient = Op(opdef)
                 REGISTRY.put(opdef.name, gradient)
-                self.opdef = renewed(old, grad=dataclass_replace(rule, op=gradient))
+                self.opdef = renewed(old, rule=dataclass_replace(rule, op=gradient))
                 return gradient
 
         return register if function is None else register(function)
@@ -146,7 +150,7 @@ class Op:
         *,
         language: str,
         dtype: DTypeLike | None = None,
-        source: str | None = None,
+        source: str | PathLike[str] | None = None,
         **options: Any,
     ) -> Callable[[F], F]:
         """Registers a kernel row; used as a decorator.
@@ -156,14 +160,18 @@ class Op:
             function: the kernel, where this is not used as a decorator.
             language: what the row is written in, such as `numba`.
             dtype: the dtype of the first tensor that the row serves; every dtype unless given.
-            source: text or a file name, for languages that are not Python.
+            source: text or a file name, for languages that are not Python; then this is a plain call.
             options: what only the language understands, such as `launch`.
 
         Raises:
-            BindingError: a parameter of the kernel names no input, output or attribute.
-            DefinitionError: there is no such language for the place, or it does not read what was given.
+            BindingError: a parameter of the kernel or of its launch names no input, output or attribute.
+            DefinitionError: there is no such language for the place, it does not read what was given, or `launch` is
+                no launch shape of this op.
         """
         _check_language(self.opdef, place, language)
+        key = KernelKey(place, None if dtype is None else as_dtype(dtype))
+        if language in READERS:
+            return add_text_row(self.opdef, key, language, source, function, options)
         if source is not None:
             raise DefinitionError(
                 f"{self.opdef.subject}: language expected one that reads Python functions, got {language!r} with source"
@@ -174,8 +182,8 @@ class Op:
             names = parameters_of(function)
             known = (*schema.input_names, *schema.output_names, *schema.attr_names)
             check_names(function, names, known, f"{self.opdef.subject}, {language} kernel")
-            key = KernelKey(place, None if dtype is None else as_dtype(dtype))
-            self.opdef.kernels.add(Kernel(key, language, function, origin_of(function), names, options))
+            held = row_options(place, options, schema, f"{self.opdef.subject}, {language} kernel")
+            self.opdef.kernels.add(Kernel(key, language, function, origin_of(function), names, held))
             return function
 
         if function is not None:
@@ -188,7 +196,7 @@ class Op:
         grad = self.opdef.grad
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
-        self.opdef = renewed(self.opdef, infer=rule, grad=grad)
+        self.opdef = renewed(self.opdef, infer=rule, rule=grad)
         return function
 
     def samples(self, function: F) -> F:
@@ -238,6 +246,20 @@ def renewed(opdef: OpDef, **changes: Any) -> OpDef:
     """Returns a new definition that differs in `changes`; it starts without call plans and without users."""
     fields = {**changes, "plans": PlanCache(), "usage": Usage()}
     return dataclass_replace(opdef, **fields)
+
+
+def deferred(make: Callable[[], GradRule | None]) -> Callable[[], GradRule | None]:
+    """Returns a function that makes a rule when it is first called, and gives that one from then on."""
+    made: list[GradRule | None] = []
+
+    def rule() -> GradRule | None:
+        if not made:
+            with REGISTRY.lock:
+                if not made:
+                    made.append(make())
+        return made[0]
+
+    return rule
 
 
 def as_infer(rule: Callable[..., Any] | InferRule, opdef: OpDef) -> InferRule:

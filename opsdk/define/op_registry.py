@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.core.origin import shorten
@@ -15,6 +15,7 @@ from opsdk.define.digest import text_of
 from opsdk.define.opdef import Handle, OpDef
 
 H = TypeVar("H", bound=Handle)
+_GRADIENT = "_grad"  # how the names of gradient ops end
 BUILTIN = "opsdk"  # the namespace of the built-in ops, the last place where a bare name is looked up
 
 
@@ -62,7 +63,7 @@ class OpRegistry(Registry[H], Generic[H]):
         return held
 
     def _find(self, name: str) -> H:
-        held = self.get(name) or (None if "::" in name else self.get(f"{BUILTIN}::{name}"))
+        held = self._named(name) or (None if "::" in name else self._named(f"{BUILTIN}::{name}"))
         if held is not None:
             return held
         fitting = [full for full in self.names() if full.rpartition("::")[2] == name]
@@ -73,6 +74,17 @@ class OpRegistry(Registry[H], Generic[H]):
         if fitting:
             raise UnknownOpError(f"op {name!r}: expected a name that fits one op, it fits {', '.join(fitting)}")
         raise UnknownOpError(f"op {name!r}: not registered; registered: {alternatives(name, self.names())}")
+
+    def _named(self, name: str) -> H | None:
+        """Returns the op of a full name; a derived gradient, which exists once it is asked for, is asked for."""
+        held = self.get(name)
+        if held is not None or not name.endswith(_GRADIENT):
+            return held
+        forward = self._named(name.removesuffix(_GRADIENT))
+        rule = None if forward is None else forward.opdef.grad
+        if rule is None or rule.op.opdef.name != name:
+            return None
+        return cast("H", rule.op)  # a rule's handle is of the registry's own kind
 
     @contextmanager
     def scoped(self) -> Iterator[None]:

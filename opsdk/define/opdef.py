@@ -43,6 +43,7 @@ class GradRule:
         materialize: whether an output that nobody used gives a cotangent of zeros (True) or None (False).
         wants_mask: whether the gradient op takes `needs_input_grad`.
         disconnected: positions of inputs whose gradient may be None.
+        passes: per gradient the output whose cotangent it is, unchanged, or None; empty where there is none.
     """
 
     op: Handle
@@ -53,6 +54,7 @@ class GradRule:
     materialize: bool = True
     wants_mask: bool = False
     disconnected: tuple[int, ...] = ()
+    passes: tuple[int | None, ...] = ()
 
     def saves(self, kind: str) -> tuple[int, ...]:
         """Returns the positions of the inputs or outputs that the backward reads."""
@@ -88,7 +90,7 @@ class OpDef:
         traits: promises.
         origin: where it was defined.
         kernels: the rows; shared by all OpDefs that differ only in gradient, infer or samples.
-        grad: how to differentiate it, or None.
+        rule: how to differentiate it, None, or a function that makes the rule when it is first asked for.
         body: for a composite op, the function of other ops that it is.
         samples: yields sample inputs.
         doc: what the author wrote about it.
@@ -102,7 +104,7 @@ class OpDef:
     traits: Traits
     origin: Origin
     kernels: KernelTable
-    grad: GradRule | None = None
+    rule: GradRule | Callable[[], GradRule | None] | None = None
     body: Callable[..., Any] | None = None
     samples: Callable[..., Any] | None = None
     doc: str | None = None
@@ -120,6 +122,11 @@ class OpDef:
     def digest(self) -> str:
         """A short hash over everything that decides what the op computes; had when asked for, since hardly any is."""
         return digest_of(str(self.schema), repr(self.traits), self.infer, self.function)
+
+    @cached_property
+    def grad(self) -> GradRule | None:
+        """How to differentiate it, or None. A derived gradient has a derivative of its own, so this ends nowhere."""
+        return self.rule() if callable(self.rule) else self.rule
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ def test_a_row_in_a_language_that_nothing_reads_is_refused_when_it_is_launched(o
     row = list(op.opdef.kernels)[-1]
     assert str(caught.value) == (
         f"op 't::f': row fortran (cpu, *) at {row.origin} is written in 'fortran'; "
-        f"languages here: {', '.join(sorted(language._LANGUAGES))}"
+        f"languages here: {', '.join(sorted(LANGUAGES))}"
     )
 
 

@@ -21,7 +21,10 @@ def test_a_flag_that_was_set_is_read_back():
 
 
 def test_an_unknown_flag_is_refused_with_the_flags_there_are():
-    with pytest.raises(AttributeValueError, match=r"^set_flags: expected one of debug, traceback, got 'debgu'"):
+    with pytest.raises(
+        AttributeValueError,
+        match=r"^set_flags: expected one of debug, traceback, arena_limit_bytes, threads, got 'debgu'",
+    ):
         set_flags(debgu=True)
 
 
@@ -50,3 +53,11 @@ def test_debug_is_read_from_the_environment(value, debug):
     environment = {"OPSDK_DEBUG": value, "OPSDK_TRACEBACK": "full", "PYTHONPATH": ":".join(sys.path)}
     out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert out.stdout.split() == [debug, "full"]
+
+
+@pytest.mark.parametrize(("value", "limit"), [("4096", "True"), ("0", "False"), ("many", "False"), ("", "False")])
+def test_the_limit_of_the_arena_is_read_from_the_environment_where_it_is_a_number(value, limit):
+    code = "from opsdk.core.flags import FLAGS; print(FLAGS.arena_limit_bytes == 4096, FLAGS.arena_limit_bytes == 0)"
+    environment = {"OPSDK_ARENA_LIMIT_BYTES": value, "PYTHONPATH": ":".join(sys.path)}
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert out.stdout.split() == [limit, str(value == "0")]

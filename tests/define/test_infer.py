@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ArityError, BindingError, ReturnError, ShapeError
+from opsdk.core.errors import ArityError, BindingError, DTypeError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import InferFunction, broadcast, first_spec, like, normalize_axes, reduce
 from opsdk.define.parse import parse_schema
@@ -87,6 +87,12 @@ def test_broadcast_with_a_dtype_gives_that():
 @pytest.mark.parametrize(("dtype", "out"), [("int64", "float64"), ("int8", "float64"), ("float32", "float32")])
 def test_broadcast_with_floating_turns_integers_into_floats_as_a_quotient_does(dtype, out):
     assert broadcast.with_floating()(TWO, [spec(2, dtype=dtype), None], {})[0].dtype == out
+
+
+def test_dtypes_that_numpy_does_not_promote_are_refused_by_broadcast():
+    half = TensorSpec((2,), "bfloat16")
+    with pytest.raises(DTypeError, match=r"^op 'ns::f': expected dtypes that NumPy promotes to one, got bfloat16 and"):
+        broadcast(TWO, [half, spec(2, dtype="int32")], {})
 
 
 def test_shapes_that_do_not_broadcast_are_refused_with_both():

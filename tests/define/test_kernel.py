@@ -45,6 +45,32 @@ def test_a_later_row_comes_before_an_earlier_one():
     assert table(row("numpy"), row("numba"), later).select("cpu", F32) is later
 
 
+def test_a_floating_row_serves_real_numbers_of_which_one_has_a_fraction():
+    fast = Kernel(KernelKey("cpu", floating=True), "numba", "a", Origin("f.py", 1))
+    rows = table(row("numpy"), fast)
+    served = [("float32",), ("float16", "int8"), ("int64", "float64"), ("bool", "float32")]
+    others = [("int64",), ("bool", "int8"), ("complex64", "float32"), ("complex128",)]
+    for names in served + others:
+        dtypes = [np.dtype(name) for name in names]
+        assert (rows.select("cpu", dtypes[0], dtypes) is fast) is (names in served), names
+
+
+def test_only_a_row_of_every_dtype_serves_the_other_byte_order():
+    swapped = F32.newbyteorder()
+    wildcard = row("numpy")
+    fast = Kernel(KernelKey("cpu", floating=True), "numba", "a", Origin("f.py", 1))
+    rows = table(wildcard, fast, row("c", F32))
+    assert rows.select("cpu", swapped, [swapped]) is wildcard
+    assert rows.select("cpu", F64, [F64, swapped]) is wildcard
+    assert rows.select("cpu", F64, [F64, F64]) is fast
+
+
+def test_a_row_that_cannot_be_used_is_passed_over():
+    reference, fast = row("numpy"), row("numba")
+    assert table(reference, fast).select("cpu", F32, usable=lambda kernel: kernel is not fast) is reference
+    assert table(fast).select("cpu", F32, usable=lambda kernel: False) is None
+
+
 def test_a_row_of_another_place_is_not_selected():
     assert table(row("numba", place="cuda")).select("cpu", F32) is None
 
