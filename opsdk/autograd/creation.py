@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.constant import as_constant
+from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
@@ -24,13 +26,19 @@ def to_tensor(
     Args:
         data: array, number, or nested lists of numbers; Python floats become float32, NumPy arrays keep their dtype.
         dtype: converts to this dtype.
-        place: host memory; nothing else is served yet.
+        place: where the copy lives: `CPUPlace()`, or `CUDAPlace(0)`; where `data` lives unless given.
         stop_gradient: False asks for gradients; the dtype must then be a float.
 
     Raises:
         DTypeError: the data is not numeric.
         AttributeValueError: a gradient is asked for an integer dtype.
+        PlaceError: there is no such device here.
+        MissingDependencyError: the place is a device, and CuPy is not installed.
     """
+    here = place_of(data._array if isinstance(data, Tensor) else data)
+    there = here if place is None else place
+    if here.kind != "cpu" or there.kind != "cpu":
+        return _moved(data, dtype, there, stop_gradient)
     if isinstance(data, Tensor):
         array = data._array
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
@@ -38,6 +46,21 @@ def to_tensor(
     else:
         array = as_constant(data, None, "to_tensor")
     made = Tensor(np.array(array, None if dtype is None else as_dtype(dtype), copy=True, order="C"), stop_gradient)
+    if not stop_gradient:
+        needs_float(made, "to_tensor")
+    return made
+
+
+def _moved(data: Any, dtype: DTypeLike | None, place: Place, stop_gradient: bool) -> Tensor:
+    """Returns a copy of `data` at a place, where it or the place is not in host memory."""
+    memory = memory_at(place, "to_tensor")
+    array = data._array if isinstance(data, Tensor) else data
+    if place_of(array) == place:
+        copied = array.copy() if dtype is None else array.astype(as_dtype(dtype), copy=True)
+    else:
+        host = data if place_of(array).kind == "cpu" else memory_of(array).to_host(array)
+        copied = memory.from_host(to_tensor(host, dtype)._array)
+    made = tensor_of(copied, stop_gradient)
     if not stop_gradient:
         needs_float(made, "to_tensor")
     return made

@@ -11,6 +11,7 @@ import numpy as np
 from opsdk.autograd.gradients import step
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.node import GradNode
+from opsdk.backends.arena import is_leased
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
@@ -42,7 +43,8 @@ class ArrayAlgebra:
 
     def add(self, left: Any, right: Any) -> Any:
         """Adds out of place: a contribution may be the buffer of somebody else."""
-        return np.asarray(left + right)  # the sum of two 0-d arrays is a scalar
+        total = left + right
+        return np.asarray(total) if isinstance(total, np.generic) else total  # the sum of two 0-d arrays is a scalar
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks on the gradient as a tensor."""
@@ -157,8 +159,9 @@ def run_backward(tensors: Sequence[Any], seeds: Sequence[Any], algebra: ArrayAlg
     for leaf, value in leaves.values():
         held = leaf.grad
         if held is not None:
-            leaf.grad = wrap(np.asarray(held._array + value))
-        elif value.base is not None or leaf is tensors[0] or len(tensors) > 1:
+            total = held._array + value
+            leaf.grad = wrap(np.asarray(total) if isinstance(total, np.generic) else total)
+        elif leaf is tensors[0] or len(tensors) > 1 or (value.base is not None and not is_leased(value, ())):
             leaf.grad = wrap(value.copy())  # a view, or the caller's own cotangent, belongs to somebody else
         else:
             leaf.grad = wrap(value)
@@ -194,12 +197,15 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
         check_root(tensor, "backward")
     array: np.ndarray = tensor._array
     if grad is None:
+        if array.__class__ is not np.ndarray:
+            return np.ones_like(array)
         ones = np.empty(array.shape, array.dtype)
         ones.fill(1)
         return ones
     value = getattr(grad, "_array", grad)
-    if not isinstance(value, np.ndarray):
-        raise DTypeError(f"backward: cotangent expected a tensor or array, got {type(grad).__name__}")
+    if not isinstance(value, array.__class__):
+        where = "" if isinstance(array, np.ndarray) else f" at {tensor.place}"
+        raise DTypeError(f"backward: cotangent expected a tensor or array{where}, got {type(grad).__name__}")
     if value.shape != array.shape:
         raise ShapeError(f"backward: cotangent expected shape {array.shape} like the tensor, got {value.shape}")
     if value.dtype != array.dtype:

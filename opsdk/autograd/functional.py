@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.engine import ArrayAlgebra, check_root, free, run, run_backward, seed_of
-from opsdk.autograd.gradients import freed, gradient_attrs, gradient_inputs, missing_backward, route, unchanged
+from opsdk.autograd.gradients import (
+    freed,
+    gradient_attrs,
+    gradient_inputs,
+    missing_backward,
+    route,
+    unchanged,
+    with_passed,
+)
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.modes import set_grad_enabled
 from opsdk.autograd.narrowed import Narrowed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends.arena import is_leased
+from opsdk.backends.device import memory_of, zeros_at
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
+from opsdk.core.place import Place
 from opsdk.core.traceback import trimming
 from opsdk.define.op import Op
 from opsdk.ops.elementwise import elementwise_add
@@ -34,12 +46,18 @@ class TensorAlgebra:
         if node.saved is None:
             raise freed(node)
         unchanged(node, node.saved)
-        inputs = gradient_inputs(node, plan.rule, saved_tensors(node), cotangents, _zeros)
-        gradient = plan.gradient
+        assert plan.call is not None
+        inputs = gradient_inputs(node, plan.rule, saved_tensors(node), cotangents, _zeros(plan.call.place))
+        gradient = plan.rule.op.opdef  # as it is now: its call is recorded now
         if gradient.grad is None and not gradient.is_composite and _followed(gradient, inputs):
             raise opaque(node)
         handle = plan.rule.op
-        made = handle(*inputs, **gradient_attrs(node, plan.rule)) if isinstance(handle, Op) else None
+        assert isinstance(handle, Op)
+        attrs = gradient_attrs(node, plan.rule)
+        if plan.rule.passes:
+            made = with_passed(node, plan.rule, cotangents, lambda given: handle(*inputs, **given), attrs)
+        else:
+            made = handle(*inputs, **attrs)
         return route(node, plan.rule, made, _sum_to)
 
     def add(self, left: Any, right: Any) -> Any:
@@ -83,17 +101,18 @@ def _in_graph(array: np.ndarray, edge: Any, counter: list[int]) -> Tensor:
     target, index = (None, 0) if edge is None else edge
     if index < 0:
         return target  # type: ignore[return-value]
-    made = Tensor(array, edge is None, edge)
+    made = tensor_of(array, edge is None, edge)
     made._version = counter
     return made
 
 
-def _zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> Tensor:
-    return Tensor(np.zeros(shape, dtype))
+def _zeros(place: Place) -> Callable[..., Tensor]:
+    make = zeros_at(place)
+    return lambda shape, dtype: tensor_of(make(shape, dtype))
 
 
 def _sum_to(value: Tensor, shape: Sequence[int]) -> Any:
-    return sum_to_like(value, Tensor(np.empty(shape, value.dtype)))
+    return sum_to_like(value, tensor_of(memory_of(value._array).empty(shape, value.dtype)))
 
 
 def _followed(gradient: Any, inputs: Sequence[Any]) -> bool:
@@ -165,7 +184,7 @@ def grad(
     for root in roots:
         check_root(root, "grad")
     keep = create_graph if retain_graph is None else retain_graph
-    algebra: Any = TensorAlgebra() if create_graph else ArrayAlgebra(Tensor)
+    algebra: Any = TensorAlgebra() if create_graph else ArrayAlgebra(tensor_of)
     seeds = [_seed(root, value, create_graph) for root, value in zip(roots, cotangents, strict=True)]
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
     narrowed = Narrowed(algebra, roots, targets, no_grad_vars or ())
@@ -181,9 +200,10 @@ def grad(
                 "one that they were computed from; pass allow_unused=True for None"
             )
         if entry is not None and not create_graph:
-            is_shared = target._edge is not None or entry.base is not None or any(entry is held for held in handed)
+            is_view = entry.base is not None and not is_leased(entry, handed)
+            is_shared = target._edge is not None or is_view or any(entry is held for held in handed)
             handed.append(entry)
-            entry = Tensor(entry.copy() if is_shared else entry)
+            entry = tensor_of(entry.copy() if is_shared else entry)
         found.append(entry)
     if not keep:
         free([node for node in visited if narrowed.leads(node)])
@@ -194,7 +214,7 @@ def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:
     array = seed_of(root, value)
     if not create_graph:
         return array
-    return value if isinstance(value, Tensor) else Tensor(array)
+    return value if isinstance(value, Tensor) else tensor_of(array)
 
 
 @trimming
@@ -213,7 +233,7 @@ def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retai
     roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
     seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
-    run_backward(roots, seeds, ArrayAlgebra(Tensor), retain_graph)
+    run_backward(roots, seeds, ArrayAlgebra(tensor_of), retain_graph)
 
 
 def _one_each(given: Any, count: int, expected: str) -> list[Any]:

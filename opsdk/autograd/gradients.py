@@ -10,9 +10,13 @@ from numpy import ndarray
 
 from opsdk.autograd.node import GradNode
 from opsdk.backends import arrays
+from opsdk.backends.arena import empty, is_leased
 from opsdk.backends.conform import check_count, conform
+from opsdk.backends.device import zeros_at
+from opsdk.backends.device_plan import run_on_device
 from opsdk.backends.plan import CallPlan, blame, keep
 from opsdk.core.errors import GradientMissingError, GraphError, OpsdkError, VersionError
+from opsdk.core.place import CPU
 from opsdk.define.opdef import MASK, GradRule
 from opsdk.ops.sum_to import sum_to
 
@@ -42,11 +46,14 @@ def step(node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
     saved = node.saved
     if saved is None:
         raise freed(node)
+    assert plan.rule is not None
+    if plan.rule.passes:
+        return _handed_on(node, plan.rule, saved, cotangents)
     lane = opdef.plans.get(plan)
     if lane is not None:
         made = lane(node, saved, cotangents[0])
     else:
-        made = _step_any(node, saved, cotangents)
+        made = _step_any(node, saved, cotangents, gradient_attrs(node, plan.rule))
     if len(node.edges) == 1 and made.__class__ is ndarray:  # an array of the right kind needs no routing
         target, index = node.edges[0]
         if index < 0:
@@ -55,20 +62,74 @@ def step(node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
                 return (made,)
         elif (made.shape, made.dtype) == target.spec(index):
             return (made,)
-    assert plan.rule is not None
     return route(node, plan.rule, made, sum_to)
 
 
-def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+def _handed_on(node: GradNode, rule: GradRule, saved: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Returns the gradients of an op for which a cotangent is a gradient as it is; only the others are computed."""
+    made = with_passed(
+        node, rule, cotangents, lambda attrs: _step_any(node, saved, cotangents, attrs), gradient_attrs(node, rule)
+    )
+    routed = route(node, rule, made, sum_to)
+    passed = {id(cotangent) for cotangent in cotangents}
+    for i, (value, edge) in enumerate(zip(routed, node.edges, strict=True)):
+        # A leaf keeps what it gets, and a hook may change it: both need memory of their own.
+        if value is not None and id(value) in passed and (edge[1] < 0 or edge[0].hooks is not None):
+            routed[i] = _copy(value)
+    return routed
+
+
+def with_passed(
+    node: GradNode,
+    rule: GradRule,
+    cotangents: Sequence[Any],
+    compute: Callable[[dict[str, Any]], Any],
+    attrs: dict[str, Any],
+) -> Any:
+    """Returns what the gradient op gives, with the cotangents themselves where they are the gradients.
+
+    Args:
+        node: the call.
+        rule: its rule.
+        cotangents: those of its outputs.
+        compute: runs the gradient op with attributes.
+        attrs: what it would be run with.
+    """
+    passed = [None if output is None else cotangents[output] for output in rule.passes]
+    wanted = needed(node)
+    missing = {i for i, value in zip(rule.wrt, passed, strict=True) if value is None and wanted[i]}
+    if not missing:
+        return passed if len(passed) > 1 else passed[0]
+    if rule.wants_mask:
+        attrs[MASK] = tuple(i in missing for i in range(len(wanted)))
+    made = compute(attrs)
+    made = made if len(passed) > 1 else (made,)
+    every = [m if p is None else p for m, p in zip(made, passed, strict=True)]
+    return every if len(every) > 1 else every[0]
+
+
+def _copy(array: Any) -> Any:
+    if array.__class__ is not ndarray:
+        return array.copy()
+    made = empty(array.shape, array.dtype)
+    np.copyto(made, array)
+    return made
+
+
+def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any], attrs: dict[str, Any]) -> Any:
     plan = node.plan
     rule, opdef = plan.rule, plan.gradient
     assert rule is not None
     assert opdef is not None
     values = unchanged(node, saved)
+    assert plan.call is not None
+    place = plan.call.place
+    if place is not CPU:
+        inputs = gradient_inputs(node, rule, values, cotangents, zeros_at(place))
+        return run_on_device(opdef, inputs, attrs, place)
     inputs = gradient_inputs(node, rule, values, cotangents, np.zeros)
-    attrs = gradient_attrs(node, rule)
     made = arrays.run(opdef, inputs, attrs)
-    if plan.bare and plan.saves_output and len(inputs) == 2:
+    if plan.bare and (plan.saves_output or plan.saves_input) and len(inputs) == 2:
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
         if call.is_short:
             keep(opdef, plan, _lane(call, plan.takes))
@@ -76,7 +137,7 @@ def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any]) -
 
 
 def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any], Any]:
-    """Returns the backward of an op of which only the output is saved, in one function."""
+    """Returns the backward of an op of which one value is saved, in one function."""
     launch, settled = call.launch, call.settled
 
     def lane(node: GradNode, saved: Sequence[Any], cotangent: Any) -> Any:
@@ -89,7 +150,12 @@ def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any]
         except Exception as error:
             blame(call, error)
             raise
-        if made.__class__ is not ndarray or made.base is not None or made is cotangent or made is value:
+        if (
+            made.__class__ is not ndarray
+            or (made.base is not None and not is_leased(made, inputs))
+            or made is cotangent
+            or made is value
+        ):
             return settled(made, inputs)[0]
         return made
 

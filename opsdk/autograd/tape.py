@@ -12,6 +12,7 @@ from opsdk.autograd.modes import OFF, is_grad_enabled
 from opsdk.autograd.node import GradNode, next_sequence
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor, check_in_place
+from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import infer
 from opsdk.backends.constant import as_constant
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
@@ -20,6 +21,7 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError
 from opsdk.core.flags import FLAGS
 from opsdk.core.origin import caller
+from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs, cut_off
 from opsdk.define.frontend import register_frontend
@@ -33,8 +35,8 @@ class Tape:
     name = "dynamic tensors"
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value is a tensor."""
-        return isinstance(value, Tensor)
+        """Whether a value is a tensor in host memory."""
+        return isinstance(value, Tensor) and value.place is CPU
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs a call and, where a gradient may be asked for, records it."""
@@ -44,15 +46,15 @@ class Tape:
             kind = (not OFF or is_grad_enabled(), *[array.dtype for array in arrays], *stops)
         except AttributeError:  # a constant, None or a list among the inputs
             inputs = lift(opdef, inputs)
-            arrays = [_arrays(value) for value in inputs]
-            kind = (is_grad_enabled(), *map(_kind, inputs))
+            arrays = [arrays_of(value) for value in inputs]
+            kind = (is_grad_enabled(), *map(kind_of, inputs))
         if attrs:
             kind = (*kind, attrs_key(attrs))
         plan = opdef.plans.get(kind)
         if plan is None:
             return _first_call(opdef, kind, inputs, arrays, attrs)
         if not plan.plain or plan.call is None:
-            return _launch(plan, plan.call and plan.call.run, inputs, arrays, attrs)
+            return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs)
         out = Tensor(plan.call.run(arrays, attrs))
         if plan.record:
             _record(plan, inputs, attrs, (out,))
@@ -62,10 +64,10 @@ class Tape:
 def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arrays: list[Any], attrs: Any) -> Any:
     """Runs a call of a new kind with every check, and keeps its plan when it succeeded."""
     check_inputs(opdef, inputs)
-    record = is_grad_enabled() and _wants_gradient(opdef, inputs)
+    record = is_grad_enabled() and is_wanted(opdef, inputs)
     call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs)
     plan = TapePlan(opdef, call, record)
-    result = _launch(plan, call and call.run_checked, inputs, arrays, attrs)
+    result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
     if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:
         carries = call.dtype is not None and is_differentiable(call.dtype)
@@ -103,7 +105,12 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
         except Exception as error:
             blame(call, error, (array,))
             raise
-        if made.__class__ is not ndarray or made.dtype is not dtype or made.base is not None or made is array:
+        if (
+            made.__class__ is not ndarray
+            or made.dtype is not dtype
+            or (made.base is not None and not is_leased(made, (array,)))
+            or made is array
+        ):
             made = one(made, (array,))
         if plain:
             return Tensor(made)
@@ -127,7 +134,8 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
     return lane
 
 
-def _wants_gradient(opdef: OpDef, inputs: Sequence[Any]) -> bool:
+def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
+    """Whether a gradient can be asked for of any input."""
     wanted = (inputs[i] for i in opdef.differentiable_inputs())
     tensors = (t for value in wanted for t in (value if isinstance(value, list) else (value,)) if t is not None)
     return any(not t.stop_gradient and is_differentiable(t._array.dtype) for t in tensors)
@@ -151,20 +159,38 @@ def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _arrays(value: Any) -> Any:
+def arrays_of(value: Any) -> Any:
+    """Returns the array of a tensor, or the list of those of several."""
     if isinstance(value, list):
         return [tensor._array for tensor in value]
     return None if value is None else value._array
 
 
-def _kind(value: Any) -> Any:
+def kind_of(value: Any) -> Any:
+    """Returns what a plan's key holds of a tensor."""
     if isinstance(value, list):
-        return tuple(_kind(item) for item in value)
+        return tuple(kind_of(item) for item in value)
     return None if value is None else (value._array.dtype, value.stop_gradient)
 
 
-def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Runs any kind of call: several outputs, lists, in-place, aliases, composites."""
+def launch(
+    plan: TapePlan,
+    run: Any,
+    inputs: Sequence[Any],
+    arrays: Sequence[Any],
+    attrs: Mapping[str, Any],
+    wrap: Callable[[Any], Tensor] = Tensor,
+) -> Any:
+    """Runs any kind of call, and records it: several outputs, lists, in-place, aliases, composites.
+
+    Args:
+        plan: the kind of call.
+        run: launches its kernel; None for a composite, which is recorded through the ops that it is made of.
+        inputs: tensors, lists of them, None.
+        arrays: their arrays.
+        attrs: those given.
+        wrap: makes a tensor of an array.
+    """
     opdef = plan.opdef
     if run is None:
         assert opdef.body is not None
@@ -189,9 +215,9 @@ def _launch(plan: TapePlan, run: Any, inputs: Sequence[Any], arrays: Sequence[An
         if value is None:  # a gradient that nobody wants, or that was declared disconnected
             outputs.append(None)
         elif decl.kind == "list":
-            outputs.append([Tensor(array) for array in value])
+            outputs.append([wrap(array) for array in value])
         else:
-            out = Tensor(value)
+            out = wrap(value)
             for source in schema.aliased_sources(position):
                 out._version = inputs[source]._version  # one memory, one counter
                 if plan.record and len(out._version) == 1:
@@ -223,7 +249,7 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
     for is_input, position in plan.saves:
         value = inputs[position] if is_input else outputs[position]
         box = None if value is None else value._version if value.__class__ is not list else _Boxes(value)
-        saved += (_arrays(value), box, 0 if box is None else box[0])
+        saved += (arrays_of(value), box, 0 if box is None else box[0])
     node = GradNode(plan, edges, saved)
     node.attrs = attrs
     node.outputs = [
@@ -246,7 +272,7 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
 
 def _absent_spec(plan: TapePlan, position: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Returns shape and dtype of an output that was not made, so that zeros can enter the backward in its place."""
-    spec = infer(plan.opdef, [_arrays(value) for value in inputs], complete_attrs(plan.opdef, attrs))[position]
+    spec = infer(plan.opdef, [arrays_of(value) for value in inputs], complete_attrs(plan.opdef, attrs))[position]
     return (spec.shape, spec.dtype) if isinstance(spec, TensorSpec) else ((), np.dtype("float32"))
 
 

@@ -44,7 +44,10 @@ class TapePlan:
         self.rule = rule
         self.call = call
         self.record = record
-        self.gradient = None if rule is None else rule.op.opdef
+        self.gradient = None
+        if rule is not None:
+            self.gradient = rule.op.opdef
+            self.gradient.kernels.plans.add(opdef.plans)  # forgotten when the gradient op is told more
         sources = () if rule is None or not record else rule.sources
         self.saves = tuple((s.kind == "input", s.position) for s in sources if s.kind != "cotangent")
         self.stops = tuple(not record or decl.name in opdef.traits.nondifferentiable for decl in schema.outputs)

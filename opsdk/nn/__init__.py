@@ -1,7 +1,21 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
 from opsdk.nn import functional, init, initializer
-from opsdk.nn.activation import LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
+from opsdk.nn.activation import (
+    ELU,
+    GELU,
+    Hardswish,
+    LeakyReLU,
+    LogSoftmax,
+    Mish,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    Silu,
+    Softmax,
+    Softplus,
+    Tanh,
+)
 from opsdk.nn.flatten import Flatten
 from opsdk.nn.layer import Layer, Module
 from opsdk.nn.layer_dict import LayerDict, ModuleDict, ParameterDict
@@ -14,13 +28,18 @@ from opsdk.ops.initializer import ParamAttr
 
 __all__ = [
     "CrossEntropyLoss",
+    "ELU",
     "Flatten",
+    "GELU",
+    "Hardswish",
     "Layer",
     "LayerDict",
     "LayerList",
+    "LeakyReLU",
     "Linear",
     "LogSoftmax",
     "MSELoss",
+    "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
@@ -29,9 +48,12 @@ __all__ = [
     "ParameterDict",
     "ParameterList",
     "ReLU",
+    "ReLU6",
     "Sequential",
     "Sigmoid",
+    "Silu",
     "Softmax",
+    "Softplus",
     "Tanh",
     "functional",
     "init",

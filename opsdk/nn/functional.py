@@ -6,6 +6,7 @@ from typing import Any
 
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.ops import loss as _loss
+from opsdk.ops import nonlinear
 from opsdk.ops.compare import equal, not_equal
 from opsdk.ops.functions import (
     add,
@@ -29,23 +30,55 @@ from opsdk.ops.functions import (
     transpose,
     unsqueeze,
 )
+from opsdk.ops.nonlinear import hardswish, mish, relu6, silu
 from opsdk.ops.one_hot import one_hot as _one_hot
 
 __all__ = [
     "cross_entropy",
+    "elu",
+    "gelu",
+    "hardswish",
+    "leaky_relu",
     "linear",
     "log_softmax",
+    "mish",
     "mse_loss",
     "one_hot",
     "relu",
+    "relu6",
     "sigmoid",
+    "silu",
     "softmax",
+    "softplus",
     "square_error_cost",
+    "swish",
     "tanh",
 ]
 
+swish = silu
+
 
 # Any, in this file: tensors, variables or arrays, and the same out.
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """Returns x · Φ(x), with the normal distribution Φ, or with "tanh" its usual approximation. Differentiable."""
+    return nonlinear.gelu(x, approximate=approximate)
+
+
+def softplus(x: Any, beta: float = 1.0) -> Any:
+    """Returns log(1 + exp(beta x)) / beta, exact for every x. Differentiable."""
+    return nonlinear.softplus(x, beta=beta)
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
+    """Returns x where x > 0, else negative_slope · x. Differentiable; negative_slope at the kink."""
+    return nonlinear.leaky_relu(x, negative_slope=negative_slope)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    """Returns x where x > 0, else alpha · (eˣ - 1). Differentiable; alpha at 0."""
+    return nonlinear.elu(x, alpha=alpha)
+
+
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """Returns x · weight + bias.
 
@@ -144,7 +177,7 @@ def cross_entropy(
 def _rows(x: Any, label: Any, weight: Any, ignore_index: int, use_softmax: bool) -> tuple[Any, Any]:
     """Returns the loss of each row, and how much each counts."""
     if use_softmax:
-        _, rows = _loss.softmax_with_cross_entropy(x, label, ignore_index=ignore_index)
+        rows = _loss.cross_entropy_with_logits(x, label, ignore_index=ignore_index)
     else:
         rows = _loss.cross_entropy(x, label, ignore_index=ignore_index)
     used = not_equal(label, ignore_index)

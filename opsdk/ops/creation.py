@@ -57,7 +57,7 @@ def gaussian_random(*, shape: Sequence[int], mean: float, std: float, seed: int,
 @op("opsdk::fill_any_like(Tensor x, *, float value=0.0) -> Tensor out", nondifferentiable=("x", "out"))
 def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
     """An array of one value, of the shape and dtype of x."""
-    return np.full(x.shape, value, x.dtype)
+    return np.full_like(x, value, order="C")
 
 
 @fill_constant.samples

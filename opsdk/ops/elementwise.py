@@ -7,131 +7,78 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.define.decorators import op
-from opsdk.define.infer import broadcast
+from opsdk.define.infer import broadcast, like
 from opsdk.define.sample import Sample
-from opsdk.ops.compare import equal
-from opsdk.ops.exponential import log
-from opsdk.ops.joining import where
+from opsdk.expr import vmath
+from opsdk.expr.elementwise import elementwise
 
-# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
-Mask = tuple[bool, ...]
+# Any, in the expressions of built-in ops: a symbol, while the expression is read.
 
 
-@op("opsdk::elementwise_add(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
-def elementwise_add(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+@elementwise("opsdk::elementwise_add(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)
+def elementwise_add(x: Any, y: Any) -> Any:
     """x + y."""
-    return np.add(x, y)
+    return x + y
 
 
-@elementwise_add.backward(composite=True)
-def elementwise_add_grad(dout: Any, needs_input_grad: Mask) -> Any:
-    """The cotangent, for both."""
-    return dout if needs_input_grad[0] else None, dout if needs_input_grad[1] else None
-
-
-@op("opsdk::elementwise_sub(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
-def elementwise_sub(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+@elementwise("opsdk::elementwise_sub(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)
+def elementwise_sub(x: Any, y: Any) -> Any:
     """x - y."""
-    return np.subtract(x, y)
+    return x - y
 
 
-@elementwise_sub.backward(composite=True)
-def elementwise_sub_grad(dout: Any, needs_input_grad: Mask) -> Any:
-    """The cotangent, and minus it."""
-    return dout if needs_input_grad[0] else None, -dout if needs_input_grad[1] else None
-
-
-@op("opsdk::elementwise_mul(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
-def elementwise_mul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+@elementwise("opsdk::elementwise_mul(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)
+def elementwise_mul(x: Any, y: Any) -> Any:
     """x · y."""
-    return np.multiply(x, y)
+    return x * y
 
 
-@elementwise_mul.backward(composite=True)
-def elementwise_mul_grad(x: Any, y: Any, dout: Any, needs_input_grad: Mask) -> Any:
-    """dout · y and dout · x."""
-    return dout * y if needs_input_grad[0] else None, dout * x if needs_input_grad[1] else None
-
-
-@op("opsdk::elementwise_div(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating())
-def elementwise_div(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+@elementwise("opsdk::elementwise_div(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
+def elementwise_div(x: Any, y: Any) -> Any:
     """x / y; division by zero gives inf or nan, without a warning."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.divide(x, y)
+    return x / y
 
 
-@elementwise_div.backward(composite=True)
-def elementwise_div_grad(x: Any, y: Any, dout: Any, needs_input_grad: Mask) -> Any:
-    """dout / y and -dout · x / y²."""
-    dx = elementwise_div(dout, y)
-    return dx if needs_input_grad[0] else None, -(dx * elementwise_div(x, y)) if needs_input_grad[1] else None
-
-
-@op("opsdk::elementwise_pow(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
-def elementwise_pow(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x to the power y; a negative base with a fractional exponent gives nan, without a warning."""
+def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.power(x, y)
+        return np.power(x, y)  # whole numbers too, which have powers of their own
 
 
-@op("opsdk::scale(Tensor x, *, float scale=1.0, float bias=0.0) -> Tensor out")
-def scale(x: np.ndarray, *, scale: float = 1.0, bias: float = 0.0) -> np.ndarray:
-    """scale · x + bias, with plain numbers."""
+@elementwise("opsdk::elementwise_pow(Tensor x, Tensor y) -> Tensor out", infer=broadcast, reference=_power, lazy=True)
+def elementwise_pow(x: Any, y: Any) -> Any:
+    """x to the power y; a negative base with a fractional exponent gives nan, without a warning.
+
+    The derivative in the base is 0 at 0⁰, that in the exponent is 0 where the power is.
+    """
+    return x**y
+
+
+def _scaled(x: np.ndarray, scale: float, bias: float) -> np.ndarray:
     out = np.multiply(x, x.dtype.type(scale))
     return np.add(out, x.dtype.type(bias), dtype=x.dtype) if bias else out
 
 
-_scale = scale
+@elementwise(
+    "opsdk::scale(Tensor x, *, float scale=1.0, float bias=0.0) -> Tensor out",
+    infer=like(),
+    reference=_scaled,
+    lazy=True,
+)
+def scale(x: Any, *, scale: Any, bias: Any) -> Any:
+    """scale · x + bias, with plain numbers; integers stay integers."""
+    return x * scale + vmath.where(bias == 0.0, -0.0, bias)  # + -0.0 changes nothing, + 0.0 would lose the sign of -0
 
 
-@scale.backward(composite=True)
-def scale_grad(dout: Any, scale: float) -> Any:
-    """scale · dout."""
-    return _scale(dout, scale=scale)
+@elementwise("opsdk::elementwise_max(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)
+def elementwise_max(x: Any, y: Any) -> Any:
+    """The greater of x and y; nan where either is. x gets the gradient where they tie."""
+    return vmath.maximum(x, y)
 
 
-@op("opsdk::elementwise_max(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
-def elementwise_max(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The greater of x and y; nan where either is."""
-    return np.maximum(x, y)
-
-
-@elementwise_max.backward(composite=True)
-def elementwise_max_grad(x: Any, y: Any, dout: Any) -> Any:
-    """The cotangent where each is the greater; x gets it where they tie."""
-    return dout * (x >= y), dout * (x < y)
-
-
-@op("opsdk::elementwise_min(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
-def elementwise_min(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The lesser of x and y; nan where either is."""
-    return np.minimum(x, y)
-
-
-@elementwise_min.backward(composite=True)
-def elementwise_min_grad(x: Any, y: Any, dout: Any) -> Any:
-    """The cotangent where each is the lesser; x gets it where they tie."""
-    return dout * (x <= y), dout * (x > y)
-
-
-@elementwise_pow.backward(composite=True)
-def elementwise_pow_grad(x: Any, y: Any, out: Any, dout: Any, needs_input_grad: Mask) -> Any:
-    """dout · y · x^(y-1) and dout · x^y · log x.
-
-    At 0⁰ in the first and where the power is 0 in the second, 0 · inf would be nan; both are 0 there.
-    """
-    dx = dy = None
-    if needs_input_grad[0]:
-        lowered = where(equal(x, 0.0), where(equal(y, 0.0), _one_like(y), y - 1.0), y - 1.0)
-        dx = dout * (y * elementwise_pow(x, lowered))
-    if needs_input_grad[1]:
-        dy = dout * out * log(where(equal(out, 0.0), _one_like(x), x))
-    return dx, dy
-
-
-def _one_like(x: Any) -> Any:
-    return scale(x, scale=0.0, bias=1.0)
+@elementwise("opsdk::elementwise_min(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)
+def elementwise_min(x: Any, y: Any) -> Any:
+    """The lesser of x and y; nan where either is. x gets the gradient where they tie."""
+    return vmath.minimum(x, y)
 
 
 @scale.samples

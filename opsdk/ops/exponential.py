@@ -1,37 +1,37 @@
-"""exp and log, on which other ops' gradients are built."""
+"""exp, log and their relatives that stay exact near 0."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from opsdk.define.infer import broadcast, like
+from opsdk.expr import vmath
+from opsdk.expr.elementwise import elementwise
 
-from opsdk.define.decorators import op
-
-# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
+# Any, in the expressions of built-in ops: a symbol, while the expression is read.
 
 
-@op("opsdk::exp(Tensor x) -> Tensor out")
-def exp(x: np.ndarray) -> np.ndarray:
+@elementwise("opsdk::exp(Tensor x) -> Tensor out", infer=like(), lazy=True)
+def exp(x: Any) -> Any:
     """e to the power x; overflow gives inf, without a warning."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.exp(x)
+    return vmath.exp(x)
 
 
-@exp.backward(composite=True)
-def exp_grad(out: Any, dout: Any) -> Any:
-    """dout · exp(x)."""
-    return dout * out
-
-
-@op("opsdk::log(Tensor x) -> Tensor out", domain={"x": (0.0, None)})
-def log(x: np.ndarray) -> np.ndarray:
+@elementwise("opsdk::log(Tensor x) -> Tensor out", infer=like(), domain={"x": (0.0, None)}, lazy=True)
+def log(x: Any) -> Any:
     """Natural logarithm; -inf at 0 and nan below, without a warning."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(x)
+    return vmath.log(x)
 
 
-@log.backward(composite=True)
-def log_grad(x: Any, dout: Any) -> Any:
-    """dout / x."""
-    return dout / x
+@elementwise("opsdk::expm1(Tensor x) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
+def expm1(x: Any) -> Any:
+    """eˣ - 1, exact near 0 too; overflow gives inf, without a warning."""
+    return vmath.expm1(x)
+
+
+@elementwise(
+    "opsdk::log1p(Tensor x) -> Tensor out", infer=broadcast.with_floating(), domain={"x": (-1.0, None)}, lazy=True
+)
+def log1p(x: Any) -> Any:
+    """log(1 + x), exact near 0 too; -inf at -1 and nan below, without a warning."""
+    return vmath.log1p(x)

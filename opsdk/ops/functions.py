@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.ops import activation, compare, elementwise, exponential, joining, reduction, shape
+from opsdk.ops import (
+    activation,
+    compare,
+    elementary,
+    elementwise,
+    exponential,
+    joining,
+    normalization,
+    reduction,
+    shape,
+)
 from opsdk.ops import matmul as _matmul
 from opsdk.ops.methods import as_axes
 
@@ -21,6 +31,14 @@ minimum = elementwise.elementwise_min
 equal = compare.equal
 exp = exponential.exp
 log = exponential.log
+expm1 = exponential.expm1
+log1p = exponential.log1p
+sin = elementary.sin
+cos = elementary.cos
+tan = elementary.tan
+erf = elementary.erf
+rsqrt = elementary.rsqrt
+reciprocal = elementary.reciprocal
 sqrt = activation.sqrt
 square = activation.square
 abs = activation.abs
@@ -34,12 +52,12 @@ where = joining.where
 
 def softmax(x: Any, axis: int = -1) -> Any:
     """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
-    return activation.softmax(x, axis=axis)
+    return normalization.softmax(x, axis=axis)
 
 
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """Returns the logarithm of softmax. Differentiable."""
-    return activation.log_softmax(x, axis=axis)
+    return normalization.log_softmax(x, axis=axis)
 
 
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:

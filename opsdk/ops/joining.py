@@ -43,7 +43,7 @@ def _concat(x: list[TensorSpec], axis: int) -> TensorSpec:
 @concat.backward
 def concat_grad(x: Sequence[np.ndarray], dout: np.ndarray, axis: int) -> list[np.ndarray]:
     """The pieces of the cotangent, each in the dtype of what it is the gradient of."""
-    ends = np.cumsum([part.shape[axis] for part in x])[:-1]
+    ends = np.cumsum([part.shape[axis] for part in x])[:-1].tolist()
     return [piece.astype(part.dtype) for piece, part in zip(np.split(dout, ends, axis=axis), x, strict=True)]
 
 

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import DTypeError, ShapeError
+from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
+from opsdk.expr import vmath
+from opsdk.expr.rowwise import rowwise
 
-# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
-
-
-def _classes(label: np.ndarray, rows: int, classes: int, ignore_index: int, subject: str) -> np.ndarray:
-    """Returns labels as a vector, checked: one integer class in [0, classes) per row, or `ignore_index`."""
-    flat = label.reshape(-1)
-    if label.dtype.kind not in "iu":
-        raise DTypeError(f"{subject}: label expected an integer dtype, got {label.dtype}")
-    if flat.size != rows:
-        raise ShapeError(f"{subject}: label expected one class per row, {rows} of them, got shape {label.shape}")
-    used = flat[flat != ignore_index]
-    if used.size and (used.min() < 0 or used.max() >= classes):
-        wrong = used[(used < 0) | (used >= classes)][0]
-        raise ShapeError(f"{subject}: label expected in [0, {classes}) or ignore_index={ignore_index}, got {wrong}")
-    return flat
+# Any, in this file: symbols, while an expression is read.
 
 
-@op(
+def _picked(x: Any, label: Any, ignore_index: Any) -> tuple[Any, Any]:
+    """Returns whether a row counts, and its element at the label; a row that does not count gives its first one."""
+    counts = label != ignore_index
+    return counts, vmath.row_take(x, vmath.where(counts, label, 0.0))
+
+
+@rowwise(
     "opsdk::softmax_with_cross_entropy(Tensor logits, Tensor label, *, int ignore_index=-100) "
     "-> (Tensor softmax, Tensor loss)",
-    nondifferentiable=("label", "softmax"),
+    per_row=("label",),
+    integer=("label",),
+    nondifferentiable=("softmax",),
+    keepdim=True,
+    lazy=True,
 )
-def softmax_with_cross_entropy(
-    logits: np.ndarray, label: np.ndarray, *, ignore_index: int = -100
-) -> tuple[np.ndarray, np.ndarray]:
-    """-log softmax(logits)[label] per row, and the softmax that the backward needs.
+def softmax_with_cross_entropy(logits: Any, label: Any, *, ignore_index: Any) -> tuple[Any, Any]:
+    """-log softmax(logits)[label] per row, and the softmax; who wants the loss alone takes `cross_entropy_with_logits`.
 
     Args:
         logits: float array of shape (..., classes).
@@ -45,36 +42,33 @@ def softmax_with_cross_entropy(
 
     The loss has shape (..., 1); it is 0 in the rows that do not count.
     """
-    classes = logits.shape[-1]
-    shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
-    weights = np.exp(shifted)
-    total = weights.sum(axis=-1, keepdims=True)
-    flat = _classes(label, total.size, classes, ignore_index, "op 'opsdk::softmax_with_cross_entropy'")
-    used = flat != ignore_index
-    picked = shifted.reshape(-1, classes)[np.arange(flat.size), np.where(used, flat, 0)]
-    loss = np.where(used, np.log(total.reshape(-1)) - picked, logits.dtype.type(0)).astype(logits.dtype)
-    return weights / total, loss.reshape(total.shape).copy()
+    total = vmath.row_logsumexp(logits)
+    counts, picked = _picked(logits, label, ignore_index)
+    return vmath.exp(logits - total), vmath.where(counts, total - picked, 0.0)
 
 
-@softmax_with_cross_entropy.infer
-def _softmax_with_cross_entropy(logits: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
-    return logits, TensorSpec((*logits.shape[:-1], 1), logits.dtype)
+@rowwise(
+    "opsdk::cross_entropy_with_logits(Tensor logits, Tensor label, *, int ignore_index=-100) -> Tensor loss",
+    per_row=("label",),
+    integer=("label",),
+    keepdim=True,
+    lazy=True,
+)
+def cross_entropy_with_logits(logits: Any, label: Any, *, ignore_index: Any) -> Any:
+    """-log softmax(logits)[label] per row.
+
+    Args:
+        logits: float array of shape (..., classes).
+        label: integer classes in [0, classes), of shape (...) or (..., 1).
+        ignore_index: label of the rows that do not count: their loss and gradient are 0.
+
+    The loss has shape (..., 1). Differentiable in the logits, to any order.
+    """
+    counts, picked = _picked(logits, label, ignore_index)
+    return vmath.where(counts, vmath.row_logsumexp(logits) - picked, 0.0)
 
 
-@softmax_with_cross_entropy.backward
-def softmax_with_cross_entropy_grad(
-    label: np.ndarray, softmax: np.ndarray, dloss: np.ndarray, ignore_index: int
-) -> np.ndarray:
-    """(softmax - onehot(label)) · dloss; zero for ignored rows."""
-    classes = softmax.shape[-1]
-    flat = label.reshape(-1)
-    used = flat != ignore_index
-    grad = softmax.reshape(-1, classes).copy()
-    grad[np.arange(flat.size), np.where(used, flat, 0)] -= 1
-    grad *= np.where(used, dloss.reshape(-1), 0).astype(dloss.dtype)[:, None]
-    return grad.reshape(softmax.shape).copy()
-
-
+@cross_entropy_with_logits.samples
 @softmax_with_cross_entropy.samples
 def _logits(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(4, 3)), np.array([[0], [2], [1], [2]]), reason="labels as a column")
@@ -86,39 +80,20 @@ def _logits(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.zeros((0, 3)), np.zeros((0, 1), np.int64), reason="no rows")
 
 
-@op(
-    "opsdk::cross_entropy(Tensor x, Tensor label, *, int ignore_index=-100) -> Tensor out", nondifferentiable=("label",)
+@rowwise(
+    "opsdk::cross_entropy(Tensor x, Tensor label, *, int ignore_index=-100) -> Tensor out",
+    per_row=("label",),
+    integer=("label",),
+    keepdim=True,
+    lazy=True,
 )
-def cross_entropy(x: np.ndarray, label: np.ndarray, *, ignore_index: int = -100) -> np.ndarray:
+def cross_entropy(x: Any, label: Any, *, ignore_index: Any) -> Any:
     """-log x[label] per row, for probabilities x of shape (..., classes); shape (..., 1).
 
     Probability 0 gives inf, without a warning; rows whose label is `ignore_index` give 0.
     """
-    classes = x.shape[-1]
-    flat = _classes(label, x.size // max(classes, 1), classes, ignore_index, "op 'opsdk::cross_entropy'")
-    used = flat != ignore_index
-    picked = x.reshape(-1, classes)[np.arange(flat.size), np.where(used, flat, 0)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.where(used, -np.log(picked), x.dtype.type(0)).astype(x.dtype)
-    return loss.reshape(*x.shape[:-1], 1).copy()
-
-
-@cross_entropy.infer
-def _cross_entropy(x: TensorSpec) -> TensorSpec:
-    return TensorSpec((*x.shape[:-1], 1), x.dtype)
-
-
-@cross_entropy.backward
-def cross_entropy_grad(x: np.ndarray, label: np.ndarray, dout: np.ndarray, ignore_index: int) -> np.ndarray:
-    """-dout / x at the label, zero elsewhere."""
-    classes = x.shape[-1]
-    flat = label.reshape(-1)
-    rows = np.arange(flat.size)[flat != ignore_index]
-    columns = flat[flat != ignore_index]
-    grad = np.zeros((flat.size, classes), x.dtype)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        grad[rows, columns] = -dout.reshape(-1)[rows] / x.reshape(-1, classes)[rows, columns]
-    return grad.reshape(x.shape).copy()
+    counts, picked = _picked(x, label, ignore_index)
+    return vmath.where(counts, -vmath.log(picked), 0.0)
 
 
 @cross_entropy.samples

@@ -14,7 +14,7 @@ import numpy as np
 
 from opsdk.core.errors import NotRecordedError
 from opsdk.core.traceback import trimmed
-from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul
+from opsdk.ops import activation, compare, elementary, elementwise, exponential, joining, matmul
 
 
 class Obstacle(NamedTuple):
@@ -177,6 +177,12 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.matmul: matmul.matmul,
     np.exp: exponential.exp,
     np.log: exponential.log,
+    np.expm1: exponential.expm1,
+    np.log1p: exponential.log1p,
+    np.sin: elementary.sin,
+    np.cos: elementary.cos,
+    np.tan: elementary.tan,
+    np.reciprocal: elementary.reciprocal,
     np.sqrt: activation.sqrt,
     np.square: activation.square,
     np.absolute: activation.abs,

@@ -17,7 +17,7 @@ def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
     """1 where the last axis equals the class, else 0; float32, of shape (*x.shape, num_classes)."""
     if x.size and (x.min() < 0 or x.max() >= num_classes):
         raise ShapeError(f"op 'opsdk::one_hot': x expected in [0, {num_classes}), got {x.min()} to {x.max()}")
-    return np.equal(x[..., None], np.arange(num_classes)).astype(np.float32)
+    return np.equal(x[..., None], np.arange(num_classes, like=x)).astype(np.float32)
 
 
 @one_hot.infer

@@ -145,7 +145,7 @@ def argmax(x: np.ndarray, *, axis: int = -1, keepdim: bool = False) -> np.ndarra
     (at,) = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
     if not x.shape[at]:
         raise ShapeError(f"op 'opsdk::argmax': expected at least one element along axis {axis}, got shape {x.shape}")
-    return np.asarray(np.argmax(x, axis=at, keepdims=keepdim), dtype=np.int64)
+    return np.asarray(np.argmax(x, axis=at, keepdims=keepdim), dtype=np.int64, like=x)
 
 
 @argmax.infer

@@ -87,7 +87,7 @@ def sum(x: Sequence[np.ndarray]) -> np.ndarray:
     total = x[0].copy()
     for array in x[1:]:
         total = np.add(total, array)
-    return np.asarray(total)
+    return np.asarray(total, like=x[0])
 
 
 @sum.backward(composite=True)

@@ -156,7 +156,7 @@ def _made(schema: OpSchema, source: Function, infer: Any, gradient_of: str | Non
 
 
 def _with_rule(opdef: OpDef, rule: GradRule) -> OpDef:
-    return OpDef(opdef.schema, opdef.infer, opdef.traits, opdef.origin, opdef.kernels, grad=rule)
+    return OpDef(opdef.schema, opdef.infer, opdef.traits, opdef.origin, opdef.kernels, rule=rule)
 
 
 def _rule(

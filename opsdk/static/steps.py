@@ -12,7 +12,7 @@ from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
 from opsdk.core.spec import TensorSpec, shape_text
-from opsdk.define.opdef import GradRule, OpDef
+from opsdk.define.opdef import MASK, GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
@@ -90,6 +90,8 @@ class SharedMemory:
             for position, names in enumerate(operator.outputs.values()):
                 sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
                 self._join([name for name in (*names, *sources) if name] if sources else [])
+            for pair in passed(operator).values():
+                self._join(pair)
 
     def _join(self, names: Sequence[str]) -> None:
         joined = {name for known in names for name in self._group.get(known, {known})}
@@ -105,6 +107,20 @@ class SharedMemory:
         return not self._changed.isdisjoint(self._group.get(name, ()))
 
 
+def passed(operator: Operator) -> dict[int, tuple[str, str]]:
+    """Returns, by position of a gradient that is the cotangent itself, the names of the two."""
+    rule = operator.forward.grad if operator.forward is not None else None
+    if rule is None or not rule.passes:
+        return {}
+    inputs, outputs = list(operator.inputs.values()), list(operator.outputs.values())
+    arriving = {s.position: names[0] for s, names in zip(rule.sources, inputs, strict=True) if s.kind == "cotangent"}
+    return {
+        i: (outputs[i][0], arriving[output])
+        for i, output in enumerate(rule.passes)
+        if output is not None and outputs[i][0]
+    }
+
+
 class Step:
     """One operator, bound to slots.
 
@@ -112,7 +128,7 @@ class Step:
     they like each time.
     """
 
-    __slots__ = ("attrs", "copied", "inputs", "is_checked", "like", "opdef", "operator", "outputs", "plans")
+    __slots__ = ("attrs", "copied", "inputs", "is_checked", "like", "opdef", "operator", "outputs", "passed", "plans")
 
     def __init__(
         self,
@@ -143,6 +159,11 @@ class Step:
         ]
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
+        self.passed = {position: slots[cotangent] for position, (_, cotangent) in passed(operator).items()}
+        if self.passed and MASK in self.attrs:
+            assert operator.forward is not None and operator.forward.grad is not None
+            done = {operator.forward.grad.wrt[position] for position in self.passed}
+            self.attrs = {**self.attrs, MASK: tuple(f and i not in done for i, f in enumerate(self.attrs[MASK]))}
 
     def reseed(self, seed: int) -> None:
         """Gives an op that draws random numbers another seed than the one it was appended with."""
@@ -156,8 +177,7 @@ class Step:
             for slot in self.inputs
         ]
         try:
-            made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, self.attrs)
-            results = (made,) if len(self.outputs) == 1 else made
+            results = self._results(inputs, values)
             if self.operator.forward is not None:
                 results = self._conformed(results, values)
         except Exception as error:
@@ -172,6 +192,17 @@ class Step:
                 values[slot] = value
         for i in self.copied:
             values[i] = values[i].copy()
+
+    def _results(self, inputs: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
+        """Returns what the operator gives, one entry per output; a gradient that is a cotangent is not computed."""
+        if self.passed and all(slot is None or i in self.passed for i, slot in enumerate(self.outputs)):
+            made: Any = [None] * len(self.outputs)
+        else:
+            made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, self.attrs)
+            made = (made,) if len(self.outputs) == 1 else made
+        if not self.passed:
+            return made  # type: ignore[no-any-return]  # any sequence
+        return [values[self.passed[i]] if i in self.passed else value for i, value in enumerate(made)]
 
     def _checked(self, inputs: Sequence[Any]) -> Any:
         key = arrays.array_key(inputs, self.attrs)

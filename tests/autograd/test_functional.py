@@ -349,3 +349,50 @@ def test_saved_outputs_of_a_list_carry_gradients():
     (dx,) = opsdk.grad(powers(x)[1], x, create_graph=True)
     assert dx.tolist() == [12.0]
     assert opsdk.grad(dx, x)[0].tolist() == [12.0]
+
+
+# -- a gradient op that is told more after it was used ----------------------------------------------------------------
+
+
+@pytest.fixture
+def square():
+    with opsdk.REGISTRY.scoped():
+        made = opsdk.op(lambda x: x * x, name="square", namespace="t")
+        made.backward(lambda x, dy: 2 * x * dy)
+        yield made
+
+
+def used(op, **options):
+    x = opsdk.to_tensor(np.array([3.0]), stop_gradient=False)
+    return x, opsdk.grad(op(x).sum(), x, **options)[0]
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["used", "asked for a second derivative"])
+def test_a_backward_of_a_gradient_op_is_seen_by_calls_of_a_kind_that_came_before_it(square, asked):
+    x, first = used(square)
+    assert first.tolist() == [6.0]
+    graph = square(x)
+    if asked:
+        with pytest.raises(DerivativeOrderError, match="op 't::square_grad': a derivative of it was asked for"):
+            used(square, create_graph=True)
+    square.grad.backward(lambda x, dy, ddx: (2 * dy * ddx, 2 * x * ddx))
+    later, first = used(square, create_graph=True)
+    assert opsdk.grad(first.sum(), later)[0].tolist() == [2.0]
+    (first,) = opsdk.grad(graph.sum(), x, create_graph=True)  # the gradient op is called now, and recorded now
+    assert opsdk.grad(first.sum(), x)[0].tolist() == [2.0]
+
+
+def test_calls_of_a_kind_that_came_before_record_the_gradient_op_as_it_is_now(square):
+    x, _ = used(square)
+    square.grad.infer(lambda x, dy: x)
+    assert square(x)._edge[0].plan.gradient is square.grad.opdef
+
+
+def test_what_a_gradient_op_is_told_reaches_no_other_ops_plans(square):
+    with opsdk.REGISTRY.scoped():
+        other = opsdk.op(lambda x: x + x, name="other", namespace="t")
+        other.backward(lambda dy: 2 * dy)
+        used(other)
+        used(square)
+        square.grad.infer(lambda x, dy: x)
+        assert (len(other.opdef.plans), len(square.opdef.plans)) == (1, 0)

@@ -279,3 +279,60 @@ def test_what_is_not_saved_may_be_changed():
         y.fill_(0.0)
     loss.backward()
     assert x.grad.tolist() == [3.0]
+
+
+# -- a cotangent that is a gradient as it is --------------------------------------------------------------------------
+
+
+def test_the_gradients_of_a_sum_are_the_cotangent_in_memory_of_their_own():
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    seed = opsdk.to_tensor(np.array([5.0, 6.0]))
+    ((x + y) * 2.0).backward(seed)
+    assert (x.grad.tolist(), y.grad.tolist()) == ([10.0, 12.0], [10.0, 12.0])
+    arrays = [x.grad._array, y.grad._array, seed._array]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+
+
+def test_the_gradient_op_of_a_sum_is_not_run():
+    x, b = leaf(np.ones((2, 3))), leaf(np.ones(3))
+    gradient = opsdk.find_op("elementwise_add_grad").opdef
+    gradient.plans.clear()
+    (x * 2.0 + b).sum().backward()
+    assert b.grad.tolist() == [2.0, 2.0, 2.0]
+    assert x.grad.tolist() == [[2.0] * 3] * 2
+    assert not gradient.plans
+
+
+def test_a_hook_that_changes_one_of_two_gradients_in_place_leaves_the_other():
+    x = leaf([1.0, 2.0])
+    u, v = x * 2.0, x * 3.0
+
+    def spoil(grad):
+        grad._array[...] = 100.0
+
+    u.register_hook(spoil)
+    du_x, dv = opsdk.grad((u + v).sum(), [x, v], retain_graph=True)
+    assert dv.tolist() == [1.0, 1.0]
+    assert du_x.tolist() == [203.0, 203.0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"), [("x", [[1.0, 1.0]]), ("y", [[-1.0, -1.0]]), ("xy", [[1.0, 1.0], [-1.0, -1.0]])]
+)
+def test_of_a_difference_only_what_is_wanted_and_is_not_the_cotangent_is_computed(wanted, expected):
+    both = {"x": leaf([1.0, 2.0]), "y": leaf([3.0, 5.0])}
+    for name in both:
+        both[name].stop_gradient = name not in wanted
+    z = both["x"] - both["y"]
+    assert [g.tolist() for g in opsdk.grad(z.sum(), [both[name] for name in wanted])] == expected
+
+
+def test_gradients_that_are_cotangents_are_differentiated_again():
+    x, y = leaf([2.0, 3.0]), leaf([5.0, 7.0])
+    z = ((x + y) * (x - y) * x).sum()  # x³ - x y²
+    dx, dy = opsdk.grad(z, [x, y], create_graph=True)
+    assert dx.tolist() == [3 * 4.0 - 25.0, 3 * 9.0 - 49.0]
+    assert dy.tolist() == [-2 * 2.0 * 5.0, -2 * 3.0 * 7.0]
+    dxx, dxy = opsdk.grad(dx.sum(), [x, y], create_graph=True)
+    assert (dxx.tolist(), dxy.tolist()) == ([12.0, 18.0], [-10.0, -14.0])
+    assert opsdk.grad(dxy.sum(), y)[0].tolist() == [-2.0, -2.0]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ShapeError
+from opsdk import static
 from opsdk.ops import activation
 
 EDGE = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
@@ -61,45 +61,6 @@ def test_the_dtype_stays(op, dtype):
     assert op(np.array([0.5], dtype)).dtype == dtype
 
 
-def test_softmax_of_equal_numbers_is_uniform():
-    np.testing.assert_allclose(activation.softmax(np.zeros((2, 4))), 0.25, rtol=0)
-
-
-def test_softmax_does_not_change_when_a_number_is_added():
-    x = np.array([[1.0, 2.0, 4.0]])
-    np.testing.assert_allclose(activation.softmax(x + 1000), activation.softmax(x), rtol=1e-12)
-    np.testing.assert_allclose(activation.softmax(x), np.exp(x) / np.exp(x).sum(), rtol=1e-15)
-
-
-def test_softmax_sums_to_one_along_its_axis(rng):
-    np.testing.assert_allclose(activation.softmax(rng.normal(size=(3, 4, 2)), axis=1).sum(axis=1), 1, rtol=1e-15)
-
-
-def test_log_softmax_is_the_logarithm_also_where_softmax_is_zero(rng):
-    x = rng.normal(size=(3, 4))
-    np.testing.assert_allclose(activation.log_softmax(x), np.log(activation.softmax(x)), rtol=1e-12)
-    np.testing.assert_array_equal(activation.log_softmax(np.array([0.0, -2000.0])), [0, -2000])
-
-
-@pytest.mark.parametrize("op", [activation.softmax, activation.log_softmax])
-def test_nothing_along_the_axis_gives_nothing(op):
-    assert op(np.zeros((3, 0))).shape == (3, 0)
-    assert op(np.zeros((0, 3))).shape == (0, 3)
-
-
-@pytest.mark.parametrize("op", [activation.softmax, activation.log_softmax])
-def test_a_row_of_minus_infinity_is_nan_without_a_warning(op):
-    assert np.isnan(op(np.full((1, 3), -np.inf))).all()
-
-
-@pytest.mark.parametrize("op", [activation.softmax, activation.log_softmax])
-def test_an_axis_that_is_not_there_is_refused(op):
-    with pytest.raises(ShapeError, match=r"softmax': axis expected in \[-2, 2\), got 2"):
-        op(np.zeros((2, 2)), axis=2)
-    with pytest.raises(ShapeError, match=r"softmax': axis expected in \[0, 0\), got -1"):
-        op(np.array(1.0))
-
-
 def test_clip_holds_values_inside_and_a_missing_bound_is_none():
     x = np.array([-2.0, 0.5, 2.0, np.nan])
     np.testing.assert_array_equal(activation.clip(x, min=-1.0, max=1.0), [-1, 0.5, 1, np.nan])
@@ -110,3 +71,44 @@ def test_clip_holds_values_inside_and_a_missing_bound_is_none():
 def test_the_bounds_of_clip_count_as_inside():
     x = np.array([-1.5, -1.0, 0.0, 1.0, 1.5])
     np.testing.assert_array_equal(gradient(activation.clip, x, min=-1.0, max=1.0), [0, 1, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    "bounds", [{}, {"min": -0.5}, {"max": 0.5}, {"min": -0.5, "max": 0.5}, {"min": 0.5, "max": -0.5}]
+)
+def test_clip_and_its_gradients_in_both_runtimes_for_every_pattern_of_bounds(bounds):
+    x = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+    inside = np.ones(5)
+    inside[x < bounds.get("min", -np.inf)] = 0
+    inside[x > bounds.get("max", np.inf)] = 0
+    tensor = opsdk.to_tensor(x, stop_gradient=False)
+    y = activation.clip(tensor, **bounds)
+    (dx,) = opsdk.grad((y * y).sum(), tensor, create_graph=True)
+    (ddx,) = opsdk.grad(dx.sum(), tensor)
+    with static.program_guard(static.Program(), static.Program()):
+        variable = static.data("x", [5], "float64")
+        variable.stop_gradient = False
+        out = activation.clip(variable, **bounds)
+        (first,) = static.gradients((out * out).sum(), variable)
+        (second,) = static.gradients(first.sum(), variable)
+        found = static.Executor().run(feed={"x": x}, fetch_list=[out, first, second])
+    expected = np.clip(x, bounds.get("min"), bounds.get("max"))
+    for got, want in zip(found, (expected, 2 * expected * inside, 2 * inside), strict=True):
+        np.testing.assert_array_equal(got, want)
+    for got, want in zip((y, dx, ddx), found, strict=True):
+        assert got.numpy().tobytes() == want.tobytes()
+
+
+def test_clip_gives_new_memory_where_there_is_no_bound():
+    x = np.zeros(4)
+    assert not np.shares_memory(activation.clip(x), x)
+
+
+def test_clip_of_integers_takes_the_whole_part_of_its_bounds():
+    np.testing.assert_array_equal(activation.clip(np.arange(5), min=1.7, max=3.2), [1, 1, 2, 3, 3])
+
+
+def test_relu_saves_its_output_and_the_gradient_of_its_gradient_asks_nothing_of_it():
+    rule = activation.relu.opdef.grad
+    assert (rule.saves("input"), rule.saves("output")) == ((), (0,))
+    assert rule.op.opdef.traits.nondifferentiable == ("out",)

@@ -30,7 +30,7 @@ def gradients(op, x, y):
 def test_values_and_shapes_are_numpys(op, function, shapes, rng):
     x, y = (rng.uniform(0.5, 2, shape) for shape in shapes)
     result = op(x, y)
-    np.testing.assert_array_equal(result, function(x, y))
+    np.testing.assert_array_max_ulp(result, function(x, y), maxulp=1 if op is ew.elementwise_pow else 0)
     assert result.shape == np.broadcast_shapes(*shapes)
 
 
@@ -97,3 +97,63 @@ def test_scale_multiplies_and_adds_in_the_dtype_of_x():
     result = ew.scale(x, scale=2.0, bias=1.0)
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, [3, -3])
+
+
+def test_scale_keeps_integers_and_the_sign_of_zero():
+    np.testing.assert_array_equal(ew.scale(np.array([1, -2]), scale=2.0, bias=1.0), np.array([3, -3]))
+    assert ew.scale(np.array([1, -2]), scale=2.0).dtype.kind == "i"
+    zeros = ew.scale(np.array([0.0, -0.0]), scale=-1.0)
+    assert np.signbit(zeros).tolist() == [True, False]
+    assert np.signbit(ew.scale(zeros, scale=2.0, bias=-0.0)).tolist() == [True, False]
+    assert np.signbit(ew.scale(zeros, scale=2.0, bias=0.0)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("op", "function"),
+    [
+        (ew.elementwise_add, np.add),
+        (ew.elementwise_sub, np.subtract),
+        (ew.elementwise_mul, np.multiply),
+        (ew.elementwise_max, np.maximum),
+        (ew.elementwise_min, np.minimum),
+        (ew.elementwise_pow, np.power),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "complex128"])
+def test_other_dtypes_are_computed_by_numpy(op, function, dtype):
+    x, y = np.array([[1, 2], [3, 7]], dtype), np.array([2, 3], dtype)
+    result = op(x, y)
+    assert result.dtype == function(x, y).dtype
+    np.testing.assert_array_equal(result, function(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_computed_in_float32_and_rounded_once(dtype):
+    x = np.linspace(0.1, 3.0, 30).astype(opsdk.core.dtype.as_dtype(dtype))
+    y = x[::-1].copy()
+    exact = x.astype(np.float64) / y.astype(np.float64)
+    np.testing.assert_array_equal(ew.elementwise_div(x, y), exact.astype(np.float32).astype(x.dtype))
+
+
+def test_second_derivatives_of_a_broadcast_product_are_summed_to_their_inputs():
+    x, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([5.0, 6.0])
+    tensors = [opsdk.to_tensor(value, stop_gradient=False) for value in (x, b)]
+    z = (tensors[0] * tensors[1] * tensors[1]).sum()  # Σ x b²
+    (db,) = opsdk.grad(z, tensors[1], create_graph=True)
+    dbx, dbb = opsdk.grad(db.sum(), tensors, create_graph=True)
+    np.testing.assert_array_equal(db.numpy(), 2 * b * x.sum(axis=0))
+    np.testing.assert_array_equal(dbx.numpy(), 2 * np.broadcast_to(b, x.shape))
+    np.testing.assert_array_equal(dbb.numpy(), 2 * x.sum(axis=0))
+    (dbbx,) = opsdk.grad(dbb.sum(), tensors[0])
+    np.testing.assert_array_equal(dbbx.numpy(), np.full((2, 2), 2.0))
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_a_second_derivative_of_one_factor_alone(wanted):
+    values = [opsdk.to_tensor([2.0, 3.0]), opsdk.to_tensor([5.0, 7.0])]
+    values[wanted].stop_gradient = False
+    x = values[wanted]
+    z = (values[0] * values[1] * x).sum()
+    (first,) = opsdk.grad(z, x, create_graph=True)
+    (second,) = opsdk.grad(first.sum(), x)
+    np.testing.assert_array_equal(second.numpy(), 2 * values[1 - wanted].numpy())

@@ -181,3 +181,34 @@ def test_too_few_gradients_of_a_list_are_refused(fetch, x):
     (grad,) = static.gradients(total([x, x * 1.0]), x)
     with pytest.raises(TypeError, match="gradient of 'x': expected a list of 2, one per tensor, got 1"):
         fetch(grad, x=ROWS)
+
+
+def test_gradients_that_are_the_cotangent_stay_what_they_are_when_that_is_changed(exe, add_one):
+    x, y, w = (static.data(name, [2, 3], "float32") for name in ("x", "y", "w"))
+    x.stop_gradient = y.stop_gradient = False
+    dx, dy = static.gradients(x + y, [x, y], w)
+    add_one(dx)
+    add_one(w)
+    values = exe.run(feed={"x": ROWS, "y": ROWS, "w": ROWS}, fetch_list=[dx, dy, w])
+    assert [value.tolist() for value in values] == [(ROWS + 1).tolist(), ROWS.tolist(), (ROWS + 1).tolist()]
+
+
+def test_the_gradient_op_of_a_sum_is_not_run(exe):
+    x, b = static.data("x", [None, 3], "float32"), static.data("b", [3], "float32")
+    x.stop_gradient = b.stop_gradient = False
+    grads = static.gradients((x + b).sum(), [x, b])
+    gradient = opsdk.find_op("elementwise_add_grad").opdef
+    gradient.plans.clear()
+    dx, db = exe.run(feed={"x": ROWS, "b": ROWS[0]}, fetch_list=grads)
+    assert (dx.tolist(), db.tolist()) == ([[1.0] * 3] * 2, [2.0] * 3)
+    assert not gradient.plans
+
+
+@pytest.mark.parametrize("wanted", ["x", "y", "xy"])
+def test_of_a_difference_only_what_is_not_the_cotangent_is_computed(exe, wanted):
+    both = {name: static.data(name, [2, 3], "float32") for name in "xy"}
+    for name, variable in both.items():
+        variable.stop_gradient = name not in wanted
+    grads = static.gradients((both["x"] - both["y"]).sum(), [both[name] for name in wanted])
+    for name, found in zip(wanted, exe.run(feed={"x": ROWS, "y": ROWS}, fetch_list=grads), strict=True):
+        assert found.tolist() == [[{"x": 1.0, "y": -1.0}[name]] * 3] * 2

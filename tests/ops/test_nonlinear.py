@@ -1,0 +1,102 @@
+import mpmath
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import nn
+from opsdk.core.errors import AttributeValueError
+from opsdk.ops import nonlinear
+
+F = nn.functional
+
+
+def sigmoid(x):
+    return 1 / (1 + mpmath.exp(-x))
+
+
+def tanh_gelu(x):
+    return x / 2 * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf("0.044715") * x**3)))
+
+
+# Ours, the book's, away from kinks.
+CASES = {
+    "silu": (F.silu, lambda x: x * sigmoid(x)),
+    "swish": (F.swish, lambda x: x * sigmoid(x)),
+    "gelu": (F.gelu, lambda x: x * mpmath.ncdf(x)),
+    "gelu_tanh": (lambda x: F.gelu(x, "tanh"), tanh_gelu),
+    "softplus": (F.softplus, lambda x: mpmath.log(1 + mpmath.exp(x))),
+    "softplus_3": (lambda x: F.softplus(x, 3.0), lambda x: mpmath.log(1 + mpmath.exp(3 * x)) / 3),
+    "mish": (F.mish, lambda x: x * mpmath.tanh(mpmath.log(1 + mpmath.exp(x)))),
+    "leaky_relu": (F.leaky_relu, lambda x: x if x > 0 else mpmath.mpf(0.01) * x),
+    "leaky_relu_2": (lambda x: F.leaky_relu(x, 0.2), lambda x: x if x > 0 else mpmath.mpf(0.2) * x),
+    "elu": (F.elu, lambda x: x if x > 0 else mpmath.expm1(x)),
+    "elu_2": (lambda x: F.elu(x, 2.0), lambda x: x if x > 0 else 2 * mpmath.expm1(x)),
+    "relu6": (F.relu6, lambda x: min(max(x, mpmath.mpf(0)), mpmath.mpf(6))),
+    "hardswish": (F.hardswish, lambda x: x * min(max(x + 3, mpmath.mpf(0)), mpmath.mpf(6)) / 6),
+}
+POINTS = (-4.2, -1.3, -0.2, 0.3, 1.7, 6.4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_two_derivatives_are_those_of_the_book(name):
+    function, book = CASES[name]
+    x = opsdk.to_tensor(np.array(POINTS), stop_gradient=False)
+    y = function(x)
+    (first,) = opsdk.grad(y.sum(), x, create_graph=True)
+    found = [y, first]
+    if not first.stop_gradient:
+        found += opsdk.grad(first.sum(), x, allow_unused=True)
+    for order, got in enumerate(found):
+        expected = [float(mpmath.diff(book, mpmath.mpf(point), order)) for point in POINTS]
+        got = np.zeros(len(POINTS)) if got is None else got.numpy()
+        # far out σ'(x) = y (1 - y) rounds at the size of y, times the inner derivatives
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=5e-14)
+
+
+def gradient(function, *values):
+    x = opsdk.to_tensor(np.array(values), stop_gradient=False)
+    return opsdk.grad(function(x).sum(), x)[0].tolist()
+
+
+def test_gradients_at_kinks_are_the_stated_ones():
+    assert gradient(F.leaky_relu, 0.0) == [0.01]
+    assert gradient(lambda x: F.elu(x, 0.5), 0.0) == [0.5]
+    assert gradient(F.relu6, 0.0, 6.0) == [0.0, 0.0]
+    assert gradient(F.hardswish, -3.0, 3.0) == [0.0, 1.0]
+
+
+def test_nothing_overflows_far_out():
+    far = (-800.0, -100.0, 100.0, 800.0)
+    for function in (F.silu, F.gelu, lambda x: F.gelu(x, "tanh"), F.softplus, F.mish, F.elu, F.hardswish):
+        assert np.isfinite(function(np.array(far))).all()
+        np.testing.assert_allclose(gradient(function, *far), [0, 0, 1, 1], atol=1e-40)
+
+
+def test_gelu_keeps_its_left_tail():
+    expected = float(-10 * mpmath.ncdf(-10))
+    np.testing.assert_allclose(F.gelu(np.array([-10.0])), [expected], rtol=1e-14)
+
+
+def test_gelu_knows_two_formulas():
+    with pytest.raises(AttributeValueError, match="op 'opsdk::gelu': approximate expected 'none' or 'tanh', got 'sig'"):
+        nonlinear.gelu(np.zeros(2), approximate="sig")
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "text"),
+    [
+        (nn.Silu(), "silu", "Silu()"),
+        (nn.Mish(), "mish", "Mish()"),
+        (nn.Hardswish(), "hardswish", "Hardswish()"),
+        (nn.ReLU6(), "relu6", "ReLU6()"),
+        (nn.GELU(), "gelu", "GELU(approximate=none)"),
+        (nn.GELU("tanh"), "gelu_tanh", "GELU(approximate=tanh)"),
+        (nn.Softplus(3.0), "softplus_3", "Softplus(beta=3.0)"),
+        (nn.LeakyReLU(0.2), "leaky_relu_2", "LeakyReLU(negative_slope=0.2)"),
+        (nn.ELU(2.0), "elu_2", "ELU(alpha=2.0)"),
+    ],
+)
+def test_layers_are_these_functions(layer, name, text):
+    x = np.array(POINTS)
+    np.testing.assert_array_equal(layer(x), CASES[name][0](x))
+    assert repr(layer) == text
