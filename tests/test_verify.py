@@ -9,6 +9,7 @@ import opsdk
 from opsdk.core.errors import AttributeValueError, GradcheckError
 from opsdk.define.op import REGISTRY
 from opsdk.verify import render_text, to_dict, verify
+from opsdk.verify.run import chain
 
 
 @pytest.fixture(autouse=True)
@@ -513,14 +514,17 @@ def test_the_text_starts_each_block_with_op_input_count_and_both_values(failed):
 
 def test_the_last_line_says_the_verdict(failed):
     assert render_text(failed).splitlines()[-1].startswith("FAIL: 1 failed, ")
-    assert render_text(verify(opsdk.find_op("tanh"))).splitlines()[-1].startswith("pass: 4 passed of 4 rows in ")
+    passed = render_text(verify(opsdk.find_op("tanh"), rows="cpu")).splitlines()[-1]
+    assert passed.startswith("pass: 12 passed of 12 rows in ")  # three ops, two languages, two dtypes
 
 
 def test_a_passing_op_takes_one_line_per_op_in_the_table():
-    lines = render_text(verify(opsdk.find_op("tanh"))).splitlines()
+    lines = render_text(verify(opsdk.find_op("tanh"), rows="cpu")).splitlines()
     assert lines[0].split()[:3] == ["op", "rows", "verdict"]
-    assert lines[1].split()[:3] == ["opsdk::tanh", "numpy", "pass"]
-    assert lines[2].split()[:3] == ["opsdk::tanh_grad", "composite", "pass"]
+    assert lines[1].split()[:4] == ["opsdk::tanh", "numpy", "numba", "pass"]
+    assert lines[2].split()[:4] == ["opsdk::tanh_grad", "numpy", "numba", "pass"]
+    assert lines[3].split()[:4] == ["opsdk::tanh_grad_grad", "numpy", "numba", "pass"]
+    assert lines[4] == ""
 
 
 def test_the_dictionary_is_json_and_holds_the_text(failed):
@@ -547,3 +551,32 @@ def test_raise_if_failed_is_silent_about_a_right_op():
 def test_verify_raises_itself_when_asked():
     with pytest.raises(GradcheckError, match="gradient of 'x'"):
         verify(define(cube, lambda x, dy: dy), raise_exception=True)
+
+
+# -- ops that are derived ----------------------------------------------------------------------------------------------
+
+
+def test_of_derived_gradients_two_are_proven_and_of_declared_ones_all():
+    op = opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(lambda x: x * x * x)
+    assert [each.name for each in chain(op.opdef)] == ["planted::f", "planted::f_grad", "planted::f_grad_grad"]
+    declared = opsdk.op(name="g", namespace="planted")(cube)
+    declared.backward(cube_grad)
+    declared.grad.backward(lambda x, dy, ddx: (6 * x * dy * ddx, 3 * x * x * ddx))
+    declared.grad.grad.backward(lambda dy, dx_grad: (dy, dy, dy))
+    assert len(list(chain(declared.opdef))) == 4
+
+
+def test_a_compiled_row_is_not_tried_on_what_the_reference_serves():
+    op = opsdk.elementwise("planted::f(Tensor x, Tensor y) -> Tensor out")(lambda x, y: x * y + 1)
+
+    @op.samples
+    def samples(rng):
+        yield opsdk.Sample(np.array([1, 2]), np.array([3, 4]), reason="whole numbers")
+        yield opsdk.Sample(np.array([1, 2]), np.array([0.5, 4]), reason="a whole number beside a float")
+        yield opsdk.Sample(np.array([1j, 2]), np.array([0.5, 4]), reason="complex")
+        yield opsdk.Sample(rng.normal(size=3), rng.normal(size=3), reason="floats")
+
+    report = verify(op)
+    assert report.findings == ()
+    compiled = {row.row for row in report.rows if row.op == "planted::f" and row.row.endswith("numba")}
+    assert {row for row in compiled if row.startswith("cpu")} == {"cpu,float64,numba", "cpu,float32,numba"}

@@ -1,4 +1,7 @@
-"""Bounds: a compiled loop that leaves its arrays corrupts memory, so its Python text is run first, where it raises."""
+"""Bounds: a compiled loop that leaves its arrays corrupts memory, so it is tried where that shows.
+
+The Python text of a Numba row is run, which raises; a C row is run into memory with a margin around it.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ from opsdk.backends.buffers import allocate
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
+from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.calls import Call, copies, flat
+from opsdk.verify.guarded import run_guarded
 
 _MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too
 
 
 def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
-    """Returns what an IndexError says that the Python text of a compiled row raises on a call; empty where none is.
+    """Returns what an IndexError says that the trial of a compiled row raises on a call; empty where none is.
 
     None says that it could not be tried.
 
@@ -33,8 +38,12 @@ def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
 
 # Any: one entry per output that the kernel makes.
 def run_text(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
-    """Runs the Python text of a compiled row into memory that holds `fill`; None where there is none, or it is slow."""
+    """Tries a compiled row on memory that holds `fill`; None where that is not possible, or slow."""
     function = getattr(kernel.source, "py_func", kernel.source)
+    if kernel.language == "c":
+        return run_guarded(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
+    if isinstance(kernel.source, ScalarFunction):
+        return None  # there is no text: its loop is generated
     if kernel.language != "numba" or not callable(function) or sum(a.size for a in flat(call.inputs)) > _MOST:
         return None
     schema = opdef.schema

@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.backends import settle
 from opsdk.backends.arrays import with_mutated
 from opsdk.backends.buffers import infer
+from opsdk.backends.cuda_runtime import can_run
 from opsdk.backends.language import language_of
 from opsdk.backends.plan import CallPlan
 from opsdk.core.errors import (
@@ -19,6 +20,7 @@ from opsdk.core.errors import (
     MissingDependencyError,
     OpsdkError,
     ShapeError,
+    noted,
 )
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
@@ -61,6 +63,10 @@ def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
             session.find(row, "runs", f"{opdef.subject}: sample {call} expected to run, raised {reason}", call)
         elif call.extra:
             session.skipped[f"{opdef.name}: default sample {call} refused, {reason}"] = None
+        elif _is_refused_by_rule(session, call):
+            session.skipped[
+                f"{opdef.name}: default sample {call} refused, {reason}; @{opdef.schema.name}.samples gives others"
+            ] = None
         else:
             session.inconclusive[
                 f"{opdef.name}: default sample {call} raised {reason}; give it samples: @{opdef.schema.name}.samples"
@@ -71,6 +77,21 @@ def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
         return False
     session.ran += 1
     return True
+
+
+def _is_refused_by_rule(session: Session, call: Call) -> bool:
+    """Whether the infer rule says that a call is none: then a default sample was a wrong guess.
+
+    A call that lacks a required attribute is not judged by any rule.
+    """
+    opdef = session.opdef
+    if any(decl.is_required and decl.name not in call.attrs for decl in opdef.schema.attrs):
+        return False
+    try:
+        infer(opdef, call.inputs, complete_attrs(opdef, call.attrs))
+    except OpsdkError:
+        return True
+    return False
 
 
 def _is_finite(made: Any) -> bool:
@@ -88,7 +109,7 @@ def _raw(session: Session, kernel: Kernel | None, call: Call) -> Any:
 
 
 def _can_run(session: Session, kernel: Kernel) -> bool:
-    if kernel.key.place == "cpu":
+    if kernel.key.place == "cpu" or (kernel.key.place == "cuda" and can_run()):
         return True
     row = label(kernel, kernel.key.dtype)
     session.line(row).skipped = f"no {kernel.key.place} device"
@@ -100,12 +121,20 @@ def _variants(kernel: Kernel, call: Call) -> Iterator[Call]:
     """Yields a call at the dtypes that a row serves; the call itself is the first of them where it is served."""
     first = next(iter(flat(call.inputs)), None)
     only = kernel.key.dtype
-    if only is None or (first is not None and first.dtype == only):
+    if serves(kernel, call) if only is None else first is not None and first.dtype == only:
         yield call
     floats = {array.dtype for array in flat(call.inputs) if is_float(array)}
     for dtype in (_LONG, _SHORT) if only is None else (only,):
         if floats and floats != {dtype} and (only is None or is_float(first)):
-            yield call.cast(dtype)
+            variant = call.cast(dtype)
+            if serves(kernel, variant):
+                yield variant
+
+
+def serves(kernel: Kernel, call: Call) -> bool:
+    """Whether a row is meant for the dtypes of a call."""
+    dtypes = [array.dtype for array in flat(call.inputs)]
+    return kernel.key.serves(kernel.key.place, dtypes[0] if dtypes else None, dtypes)
 
 
 def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> None:
@@ -115,12 +144,9 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
     with session.timed(row) as line:
         try:
             made = _made(session, kernel, row, call)
-        except MissingDependencyError as error:
+        except (MissingDependencyError, KernelNotFoundError) as error:
             line.skipped = str(error)
             session.skipped[f"{opdef.name}[{row}]: {error}"] = None
-            return
-        except KernelNotFoundError as error:
-            line.skipped = str(error)
             return
         except Exception as error:
             if is_reference and twin:
@@ -128,7 +154,8 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
                 return
             check = "compile" if isinstance(error, CompileError) else "runs"
             message = str(error) if isinstance(error, OpsdkError) else _unlike(session, kernel, call, error)
-            session.find_raised(row, check, message, error, call, at=str(kernel.origin))
+            line_in_it = noted(error, "at") if check == "compile" else ""
+            session.find_raised(row, check, message, error, call, at=line_in_it or str(kernel.origin))
             return
         if made is not None:
             _values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)

@@ -27,6 +27,7 @@ from opsdk.verify.tape_parity import check_tape
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
 # second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.
 _BUDGET = 1500
+_DERIVED = 2  # derivatives of an op that are proven where they follow from its expression; later ones repeat the rules
 
 
 def verify(
@@ -87,11 +88,18 @@ def verify(
 
 
 def chain(opdef: OpDef) -> Iterator[OpDef]:
-    """Yields an op, its gradient op, the gradient op of that, as far as they are declared."""
+    """Yields an op, its gradient op, the gradient op of that, as far as they are declared.
+
+    Derived gradients have derivatives without end; the gradient of the gradient is the last of them.
+    """
     here: OpDef | None = opdef
+    order = 0
     while here is not None:
         yield here
+        if order >= _DERIVED and callable(here.rule):
+            return
         here = None if here.grad is None else here.grad.op.opdef
+        order += 1
 
 
 def examine(

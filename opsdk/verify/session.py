@@ -139,7 +139,7 @@ class Session:
 
     def _verdict(self, row: str) -> Any:
         line = self.lines[row]
-        return "fail" if line.failed else "skipped" if line.skipped else "pass"
+        return "fail" if line.failed else "skipped" if line.skipped and not line.checks else "pass"
 
     def coverage(self) -> Coverage:
         """Returns what was looked at, frozen."""

@@ -1,4 +1,4 @@
-"""Elements that a loop leaves as they were: the Python text of a compiled row, run into two different memories."""
+"""Elements that a loop leaves as they were: a trial of a compiled row in two different memories."""
 
 from __future__ import annotations
 

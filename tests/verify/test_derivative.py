@@ -32,3 +32,32 @@ def test_an_op_without_a_backward_says_so_in_its_report(define):
 
 def test_an_op_with_nothing_to_differentiate_lacks_no_backward(define):
     assert not verify(define(lambda x: np.sign(x), nondifferentiable=("x", "y"))).lacks_backward
+
+
+def with_a_row_for_float32(op, backward):
+    """Gives an op whose backward names y and dy a float32 row."""
+    op.grad.kernel("cpu", backward, language="numba", dtype="float32")
+    return op
+
+
+def test_a_float32_row_is_not_held_to_digits_that_its_saved_output_does_not_have(define):
+    def softmax(x):
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    def backward(y, dy):
+        return y * (dy - (y * dy).sum(axis=-1, keepdims=True))
+
+    def row(y, dy):
+        return y * (dy - (y * dy).sum())
+
+    op = with_a_row_for_float32(define(softmax, backward), row)
+    op.samples(lambda rng: iter([opsdk.Sample(rng.normal(size=6), reason="a row")]))
+    assert opsdk.verify(op, seed=1).findings == ()  # at a seed that would choose a point where one y is nearly 1
+
+
+def test_a_float32_row_that_is_wrong_is_found(define):
+    op = define(lambda x: np.maximum(x, 0), lambda y, dy: dy * (y > 0))
+    report = opsdk.verify(with_a_row_for_float32(op, lambda y, dy: dy * (y >= 0)))
+    assert report.verdict == "fail"
+    assert report.findings[0].row == "cpu,float32,numba"

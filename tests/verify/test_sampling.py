@@ -110,3 +110,46 @@ def test_great_magnitudes_stay_inside_the_domain(define):
     report = verify(op)
     assert report.verdict == "pass"
     assert "(float64(3,)) large magnitudes" in report.coverage.samples
+
+
+def test_the_derivative_of_a_gradient_is_not_asked_for_where_nothing_of_it_is_left():
+    # At x = 30 the third derivative of swish is 3e-12, of terms that cancel and of 1 - sigmoid(30) = 9e-14.
+    swish = opsdk.elementwise(lambda x: x * opsdk.vmath.sigmoid(x), name="swish", namespace="t")
+    report = verify(swish)
+    assert (report.verdict, report.findings) == ("pass", ())
+
+
+def test_a_default_sample_that_the_infer_rule_refuses_was_a_wrong_guess():
+    @opsdk.op(namespace="t")
+    def total(x):
+        return x - x.mean(axis=-1, keepdims=True)
+
+    @total.infer
+    def total_infer(x):
+        if not x.shape:
+            raise opsdk.core.errors.ShapeError("x expected an axis, got ()")
+        return x
+
+    @total.backward
+    def total_grad(dy):
+        return dy - dy.mean(axis=-1, keepdims=True)
+
+    report = verify(total)
+    assert (report.verdict, report.coverage.inconclusive) == ("pass", ())
+    assert any("default sample (float64()) 0-d refused, AxisError" in text for text in report.coverage.skipped)
+
+
+def test_an_op_whose_infer_rule_refuses_every_default_sample_is_not_judged():
+    @opsdk.op(namespace="t")
+    def flipped(x):
+        return x[:, :, ::-1, ::-1].copy()
+
+    @flipped.infer
+    def flipped_infer(x):
+        if len(x.shape) != 4:
+            raise opsdk.core.errors.ShapeError(f"x expected 4 axes, got {x.shape}")
+        return x
+
+    report = verify(flipped)
+    assert report.verdict == "inconclusive"
+    assert any("@flipped.samples gives others" in text for text in report.coverage.skipped)
