@@ -55,17 +55,22 @@ def rows_of(opdef: OpDef) -> tuple[str, ...]:
 
 
 def order_of(opdef: OpDef) -> str:
-    """Returns how often an op can be differentiated: `none`, a number, or ∞."""
+    """Returns how often an op can be differentiated: `none`, a number, or ∞ where its derivatives are derived."""
     count = 0
     current = opdef
     while count < _DEEPEST:
-        if current.is_composite:
+        if current.is_composite or is_derived(current):
             return UNLIMITED
         if current.grad is None:
             return str(count) if count else "none"
         current = current.grad.op.opdef
         count += 1
     return UNLIMITED
+
+
+def is_derived(opdef: OpDef) -> bool:
+    """Whether an op is the gradient of another that follows from an expression, as its own gradient then does."""
+    return opdef.gradient_of is not None and callable(opdef.rule)
 
 
 def derivative_of(opdef: OpDef) -> str:
@@ -75,6 +80,8 @@ def derivative_of(opdef: OpDef) -> str:
     gradient = opdef.grad.op.opdef
     if gradient.is_composite:
         kind = "made of registered ops"
+    elif is_derived(gradient):
+        kind = "derived from its expression, to any order"
     else:
         kind = "hand-written, opaque" if gradient.grad is None else "hand-written, with a backward of its own"
     wrong = "; a surrogate, declared to differ from the derivative" if opdef.traits.surrogate else ""

@@ -23,7 +23,7 @@ from opsdk.ship.terminal import narrate
 SHORT_HELP = f"""\
 opsdk {opsdk.__version__}: write an array operator in Python, prove its gradient, run it everywhere
 
-  opsdk demo                      write a ReLU, prove it, break it, train with it
+  opsdk demo                      write a ReLU in every language, prove it, break it, train with it
   opsdk check relu.py             prove every op of a file
   opsdk check relu.py:relu -v     one op, with everything that was found
   opsdk list --table              every op there is, its rows and how often it differentiates
@@ -176,7 +176,7 @@ def info(as_json: bool) -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of weights and batch order.")
 @click.pass_context
 def demo(ctx: click.Context, out: Path, epochs: int, seed: int) -> None:
-    """Write a ReLU as NumPy and Numba pairs, prove it, break it, train a network with it in both modes."""
+    """Write a ReLU in every language, prove it, time it, break it, train a network with it in both modes."""
     from opsdk.ship.demo.command import run_demo
 
     ctx.exit(run_demo(out, epochs=epochs, seed=seed))

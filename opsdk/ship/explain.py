@@ -14,6 +14,14 @@ from opsdk.ship.loading import BrokenDefinitionError
 TEXTS = {**explain_define.TEXTS, **explain_run.TEXTS, **explain_ship.TEXTS}
 
 
+# Errors of one class that differ in what has to be done.
+_COMPILE = {
+    "OP402": "A C row needs a C compiler, and there is none.",
+    "OP403": "Compiled code has to be kept in a folder, and none can be written.",
+    "OP411": "A Numba row is Python that Numba cannot compile.",
+}
+
+
 @dataclass(frozen=True)
 class Code:
     """One error code: the class that carries it and that class's own sentence."""
@@ -31,8 +39,8 @@ def codes() -> dict[str, Code]:
         for cls in classes
         if inspect.isclass(cls) and issubclass(cls, OpsdkError) and cls is not OpsdkError
     }
-    compile_error = errors.CompileError.__name__
-    found["OP411"] = Code("OP411", compile_error, "A Numba row is Python that Numba cannot compile.")
+    for code, sentence in _COMPILE.items():
+        found[code] = Code(code, errors.CompileError.__name__, sentence)
     return found
 
 

@@ -86,6 +86,34 @@ TEXTS = {
     "OP220": """
         No row of the op serves this place and dtype. The message lists the rows. `opsdk show OP` says where each is.
         """,
+    "OP221": """
+        A tensor was asked for at a place that has no device here, or one call got tensors of two places.
+
+          right   opsdk.add(x, opsdk.to_tensor(y, place=x.place))
+          either  run where there is a CUDA device
+          or      simulate one: NUMBA_ENABLE_CUDASIM=1 in the environment, before Numba is imported
+        """,
+    "OP222": """
+        A CUDA row has no launch shape, or one that asks for more than a device takes: at most 1024 threads a block, in
+        up to three dimensions, and at least one block where there is something to write.
+
+          right   @f.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y"))
+          right   launch=lambda x: (-(-x.size // 128), 128)
+        """,
+    "OP223": """
+        A C function returned another int32_t than 0, which is how it refuses its inputs. A source may say what its
+        numbers mean:
+
+          right   const char *opsdk_message(int32_t status) { return status == 1 ? "the shapes differ" : 0; }
+        """,
+    "OP224": """
+        The row was compiled with parallel=True and ran before the process forked. GNU OpenMP, on whose threads Numba
+        runs it, ends a child that goes on with it, so the row is refused there.
+
+          either  multiprocessing.get_context("spawn"), or "forkserver"
+          or      NUMBA_THREADING_LAYER=workqueue
+          or      the first call of the row after the fork, in each child
+        """,
     "OP230": """
         An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,
         a missing input. The Block is left as it was.

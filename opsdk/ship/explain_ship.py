@@ -15,6 +15,18 @@ TEXTS = {
         A row in a compiled language did not compile. The op's other rows still run: opsdk chooses among the rows
         that serve a place and dtype, and the reference row always works.
         """,
+    "OP402": """
+        C rows are compiled on first launch with $OPSDK_CC, $CC, or the first of cc, gcc and clang on the PATH.
+
+          either  apt install gcc                   (macOS: xcode-select --install)
+          or      build the rows ahead of time, so that your users need no compiler: docs/kernels_c.md
+        """,
+    "OP403": """
+        What is compiled is kept in $OPSDK_CACHE_DIR, or in opsdk's folder in your cache folder, ~/.cache on Linux;
+        where that cannot be written, in a temporary folder until the process ends. Here neither can.
+
+          right   export OPSDK_CACHE_DIR=/some/folder/of/yours
+        """,
     "OP411": """
         Numba compiles a typed subset of Python. The first line of the message is Numba's own reason; its whole text
         is the cause of the error. Often a variable is a number on one line and an array on another.

@@ -69,3 +69,25 @@ def test_rows_of_other_languages_are_listed_once():
     cube.kernel("cpu", lambda x: x, language="numba", dtype=np.float64)
     cube.kernel("cuda", lambda x: x, language="numba")
     assert catalog.rows_of(cube.opdef) == ("numpy", "numba", "cuda")
+
+
+def test_derived_gradients_go_on_without_end():
+    @opsdk.elementwise(namespace="catalogued")
+    def swish(x, *, beta: float = 1.0):
+        return x / (1.0 + opsdk.vmath.exp(-beta * x))
+
+    for opdef in (swish.opdef, swish.grad.opdef, swish.grad.grad.opdef):
+        assert catalog.order_of(opdef) == "∞"
+    assert catalog.derivative_of(swish.opdef) == "catalogued::swish_grad, derived from its expression, to any order"
+    page = catalog.show(swish)
+    assert "saves     input x" in page
+    assert "order     ∞" in page
+
+
+def test_an_expression_without_a_derivative_has_order_none():
+    @opsdk.elementwise("catalogued::step(Tensor x) -> Tensor y", nondifferentiable=("x", "y"))
+    def step(x):
+        return opsdk.vmath.where(x > 0, 1.0, 0.0)
+
+    assert catalog.order_of(step.opdef) == "none"
+    assert catalog.derivative_of(step.opdef) == "none"

@@ -1,1 +1,1 @@
-"""The demonstration: one ReLU, written two ways, proven, broken on purpose, and trained with in both modes."""
+"""The demonstration: one ReLU, written in every language, proven, timed, broken on purpose, and trained with."""

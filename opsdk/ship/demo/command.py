@@ -1,9 +1,10 @@
-"""The work of `opsdk demo`: five steps, each shown as it is done, and an exit status that stands for all of them."""
+"""The work of `opsdk demo`: six steps, each shown as it is done, and an exit status that stands for all of them."""
 
 from __future__ import annotations
 
 import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import opsdk
@@ -13,10 +14,12 @@ from opsdk.ship import check_text
 from opsdk.ship.check import check_one
 from opsdk.ship.check_page import plain
 from opsdk.ship.check_result import Checked
-from opsdk.ship.demo import page, source, train_dynamic, train_static
+from opsdk.ship.demo import device, kernels, page, source, train_dynamic, train_static
 from opsdk.ship.demo.claims import Claim, claims_of
+from opsdk.ship.demo.device import OnDevice
+from opsdk.ship.demo.languages import missing_languages
 from opsdk.ship.demo.record import Run
-from opsdk.ship.demo.rows import only
+from opsdk.ship.demo.rows import only, row_that_runs
 from opsdk.ship.demo.task import Task, make_task
 from opsdk.ship.exits import Exit
 from opsdk.ship.progress import Progress
@@ -25,7 +28,9 @@ from opsdk.ship.target import resolve
 from opsdk.ship.terminal import width
 
 COLUMNS = tuple(Column(title, right=position > 2) for position, title in enumerate(page.TITLES))
+_KERNELS = tuple(Column(title, right=position > 1) for position, title in enumerate(kernels.TITLES))
 _CLAIMS = (Column("claim"), Column("holds"), Column("evidence", drop=1))
+_WAYS = {"c": "C", "cuda": "CUDA"}
 
 
 def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
@@ -44,78 +49,112 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
     """
     started = time.perf_counter()
     task = make_task(epochs, seed)  # first: what is missing should be said before anything is shown
-    right, wrong = source.write(out)
+    missing = missing_languages()
+    right, wrong = source.write(out, [language for language in _WAYS if language not in missing])
 
-    _step(1, f"a ReLU as a pair of NumPy functions and a pair of Numba kernels: {shorten(str(right))}")
-    print(textwrap.indent(source.RELU, "    "))
+    listed = ", ".join(["a NumPy pair", "an expression", *(_WAYS[one] for one in _WAYS if one not in missing)])
+    _step(1, f"one ReLU, every way to write it: {listed}: {shorten(str(right))}")
+    for language, reason in missing.items():
+        print(f"    left out: {_WAYS[language]}, {reason}\n")
+    print(textwrap.indent(right.read_text(encoding="utf-8"), "    "))
 
-    _step(2, f"proven, every row of it: opsdk check {shorten(str(right))}")
-    proof = check_file(right, seed)
-    print(_shown(proof))
+    _step(2, f"proven, every row on the CPU: opsdk check {shorten(str(right))}")
+    proofs = check_file(right, seed)
+    print(_shown(proofs))
 
-    _step(3, f"one character too many in its backward, dy * (y >= 0), is caught: opsdk check {shorten(str(wrong))}")
+    _step(3, f"the kernels, on {kernels.SIZE:,} float32")
+    on_device = None if "cuda" in missing else device.run(right)
+    lines = kernels.table([proof.op for proof in proofs], on_device)
+    print(textwrap.indent(render(_KERNELS, lines, width() - 4), "    ") + "\n")
+    if on_device is not None:
+        print(f"    {_about(on_device)}\n")
+
+    _step(4, f"one character too many in its backward, dy * (y >= 0), is caught: opsdk check {shorten(str(wrong))}")
     caught = check_file(wrong, seed)
     print(_shown(caught))
 
-    _step(4, f"{len(task.digits.train_images)} digits, 64-100-10, {epochs} epochs, in both modes with three ReLUs")
-    runs = train_all(proof.op, task)
+    relus = relus_of(proofs)
+    count = len(task.digits.train_images)
+    _step(5, f"{count} digits, 64-100-10, {epochs} epochs, in both modes with {len(relus)} ReLUs")
+    runs = train_all(relus, task)
     print(render(COLUMNS, [page.cells(run) for run in runs], width()))
 
-    claims = [*verdicts(proof, caught), *claims_of(runs)]
+    claims = [*verdicts(proofs, caught, on_device), *claims_of(runs)]
     print()
-    _step(5, "what holds")
-    lines = [(claim.text, "yes" if claim.holds else "no", claim.evidence) for claim in claims]
-    print(render(_CLAIMS, lines, width(), longest=width()))
+    _step(6, "what holds")
+    held = [(claim.text, "yes" if claim.holds else "no", claim.evidence) for claim in claims]
+    print(render(_CLAIMS, held, width(), longest=width()))
     report = out / "report.html"
-    report.write_text(page.render(runs, claims, plain(_shown(proof)), plain(_shown(caught))), encoding="utf-8")
+    shown = page.Shown(right.read_text(encoding="utf-8"), plain(_shown(proofs)), lines, plain(_shown(caught)))
+    report.write_text(page.render(runs, claims, shown), encoding="utf-8")
     failed = sum(not claim.holds for claim in claims)
     summary = f"{failed} of {len(claims)} claims do not hold" if failed else f"all {len(claims)} claims hold"
     print(f"\n{summary}, {time.perf_counter() - started:.1f} s; report: {shorten(str(report))}")
     return Exit.FINDING if failed else Exit.PASS
 
 
-def check_file(path: Path, seed: int) -> Checked:
-    """Returns the proof of the one op in a file."""
+def check_file(path: Path, seed: int) -> list[Checked]:
+    """Returns the proofs of the ops in a file."""
     selection = resolve(str(path))
-    return check_one(selection, selection.ops[0], seed)
+    return [check_one(selection, op, seed) for op in selection.ops]
 
 
-def verdicts(proof: Checked, caught: Checked) -> list[Claim]:
-    """Returns the claims on the two proofs."""
-    return [
-        Claim("the right ReLU passes on every row", proof.verdict == "pass", f"{len(proof.report.rows)} rows"),
-        Claim("the wrong one is caught", caught.verdict == "fail", f"{len(caught.findings)} findings"),
-    ]
+def verdicts(proofs: Sequence[Checked], caught: Sequence[Checked], on_device: OnDevice | None) -> list[Claim]:
+    """Returns the claims on the proofs, and on the CUDA rows where they could run."""
+    made = []
+    for proof in proofs:
+        ran = sum(row.verdict != "skipped" for row in proof.report.rows)
+        made.append(
+            Claim(f"{proof.op.__name__} passes on every row of the CPU", proof.verdict == "pass", f"{ran} rows")
+        )
+    if on_device is not None:
+        evidence = on_device.problem or f"{on_device.elements} elements, {on_device.where}"
+        made.append(Claim("the CUDA rows give NumPy's values", on_device.holds, evidence))
+    found = sum(len(one.findings) for one in caught)
+    failed = all(one.verdict == "fail" for one in caught)
+    return [*made, Claim("the wrong one is caught", failed, f"{found} finding{'' if found == 1 else 's'}")]
 
 
-def train_all(relu: Op, task: Task) -> list[Run]:
-    """Trains in both modes with the op's NumPy row, its Numba row, and the built-in ReLU."""
-    numba = only(relu, "numba")
-    numba_warm_up(numba, task)
-    ops = [(only(relu, "numpy"), "custom"), (numba, "custom"), (opsdk.relu, "built-in")]
+def relus_of(proofs: Sequence[Checked]) -> list[tuple[Op, str]]:
+    """Returns the ReLUs to train with, and what each is called: every CPU language of the pair, and the short forms."""
+    pair, expression = (proof.op for proof in proofs)
+    written = [row.language for row in pair.opdef.kernels if row.key.place == "cpu"]
+    return [*((only(pair, one), "pair") for one in written), (expression, "expression"), (opsdk.relu, "built-in")]
+
+
+def train_all(relus: Sequence[tuple[Op, str]], task: Task) -> list[Run]:
+    """Trains in both modes with each ReLU."""
+    for op, _ in relus:
+        warm_up(op, task)
     runs = []
-    with Progress(2 * len(ops) * len(task.orders), "training", quiet=True) as progress:
+    with Progress(2 * len(relus) * len(task.orders), "training", quiet=True) as progress:
         for trainer in (train_dynamic, train_static):
-            for op, name in ops:
-                progress.start(f"{trainer.__name__.rpartition('_')[2]}, {name}")
+            for op, name in relus:
+                progress.start(f"{trainer.__name__.rpartition('_')[2]}, {name} ({row_that_runs(op)})")
                 runs.append(trainer.train(op, name, task, lambda _: progress.advance()))
     return runs
 
 
-def numba_warm_up(op: Op, task: Task) -> None:
+def warm_up(op: Op, task: Task) -> None:
     """Calls forward and backward once, so that compiling is not counted as training."""
     x = opsdk.to_tensor(task.digits.train_images[:1], stop_gradient=False)
     op(x).sum().backward()
+
+
+def _about(on_device: OnDevice) -> str:
+    if on_device.problem:
+        return f"the CUDA rows did not run {on_device.where}: {on_device.problem}"
+    if on_device.simulated:
+        return f"no GPU: the CUDA rows ran in Numba's simulator, on {on_device.elements} elements; it has no speed"
+    return f"the CUDA rows ran on the GPU, on {on_device.elements} elements"
 
 
 def _step(number: int, text: str) -> None:
     print(f"{number}. {text}\n", flush=True)
 
 
-def _shown(one: Checked) -> str:
-    parts = [check_text.table([one], width()), *(["\n".join(check_text.failure(one))] if one.findings else [])]
-    if one.verdict == "inconclusive":
-        parts.append("\n".join(check_text.unsure(one)))
+def _shown(checked: Sequence[Checked]) -> str:
+    parts = [check_text.table(checked, width())]
+    parts += ["\n".join(check_text.failure(one)) for one in checked if one.findings]
+    parts += ["\n".join(check_text.unsure(one)) for one in checked if one.verdict == "inconclusive"]
     return textwrap.indent("\n\n".join(parts), "    ") + "\n"
-
-

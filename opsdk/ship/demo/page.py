@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from opsdk.ship import page
-from opsdk.ship.demo import source
+from opsdk.ship.demo import kernels, source
 from opsdk.ship.demo.chart import Curve, key, line_chart
 from opsdk.ship.demo.claims import Claim
 from opsdk.ship.demo.record import Epoch, Run
@@ -31,21 +32,37 @@ def alike(runs: Sequence[Run]) -> list[tuple[str, Run]]:
     ]
 
 
-def render(runs: Sequence[Run], claims: Sequence[Claim], proof: str, caught: str) -> str:
+@dataclass(frozen=True)
+class Shown:
+    """What was shown before the training.
+
+    Args:
+        source: the right ReLU's file.
+        proof: the report on it.
+        kernels: the lines of its kernel table.
+        caught: the report on the wrong ReLU.
+    """
+
+    source: str
+    proof: str
+    kernels: Sequence[tuple[str, ...]]
+    caught: str
+
+
+def render(runs: Sequence[Run], claims: Sequence[Claim], shown: Shown) -> str:
     """Returns the page.
 
     Args:
         runs: all trainings.
         claims: what was asserted about them.
-        proof: the report on the right ReLU.
-        caught: the report on the wrong one.
+        shown: what came before.
     """
     groups = alike(runs)
     losses = [Curve(name, tuple(epoch.loss for epoch in run.epochs)) for name, run in groups]
     accuracies = [Curve(name, tuple(epoch.accuracy for epoch in run.epochs)) for name, run in groups]
     body = [
-        "<h1>One ReLU, written in Python, in two runtimes</h1>",
-        page.paragraph("A forward and a backward, as NumPy functions and as Numba kernels; proven, then trained with."),
+        "<h1>One ReLU in every language, in two runtimes</h1>",
+        page.paragraph("As a NumPy pair, as an expression, in C and for CUDA; proven, timed, then trained with."),
         page.heading("What holds"),
         page.table(("claim", "holds", "evidence"), [(c.text, "yes" if c.holds else "no", c.evidence) for c in claims]),
         page.heading("Training: digits of 8 × 8 pixels, 64-100-10, cross entropy, SGD"),
@@ -57,11 +74,13 @@ def render(runs: Sequence[Run], claims: Sequence[Claim], proof: str, caught: str
         "</div>",
         page.paragraph("Runs whose losses and accuracies are equal in every epoch are drawn as one curve.", "soft"),
         page.heading("The op"),
-        page.code(source.RELU),
-        page.code(proof),
+        page.code(shown.source),
+        page.code(shown.proof),
+        page.heading(f"Its kernels, on {kernels.SIZE:,} float32"),
+        page.table(kernels.TITLES, shown.kernels, numbers=(2, 3, 4)),
         page.heading("The same op with one character too many, caught"),
         page.code(source.WRONG),
-        page.code(caught),
+        page.code(shown.caught),
         page.heading("Environment"),
         page.code(rendered(facts(exercise=False))),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel import KernelTable
 from opsdk.define.op import Op, renewed
@@ -23,7 +25,7 @@ def only(op: Op, language: str) -> Op:
     opdef = op.opdef
     kept = _only(opdef, language)
     if opdef.grad is not None:
-        kept = renewed(kept, grad=replace(opdef.grad, op=Op(_only(opdef.grad.op.opdef, language))))
+        kept = renewed(kept, rule=replace(opdef.grad, op=Op(_only(opdef.grad.op.opdef, language))))
     return Op(kept)
 
 
@@ -40,5 +42,5 @@ def _only(opdef: OpDef, language: str) -> OpDef:
 
 def row_that_runs(op: Op) -> str:
     """Returns the language of the row that a float32 call on the CPU chooses."""
-    chosen = op.opdef.kernels.select("cpu", None)
+    chosen = op.opdef.kernels.select("cpu", np.dtype("float32"))
     return chosen.language if chosen else "none"

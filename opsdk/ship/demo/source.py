@@ -1,19 +1,23 @@
-"""The files that the demonstration writes: a right ReLU with two rows, and one whose backward is wrong."""
+"""The files that the demonstration writes: a right ReLU in every language, and one whose backward is wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
-RELU = '''\
-"""ReLU, written twice: as a pair of NumPy functions and as a pair of Numba kernels."""
+HEAD = '''\
+"""ReLU, written once for each way to write a kernel."""
 
 import numpy as np
+'''
+
+PAIR = '''\
 
 import opsdk
 
 
 @opsdk.op
-def relu(x):
+def relu(x):  # the NumPy pair: it says what is right
     return np.maximum(x, 0)
 
 
@@ -22,16 +26,48 @@ def relu_grad(y, dy):  # by name: y is what relu returned, dy the gradient that 
     return dy * (y > 0)
 
 
-@relu.kernel("cpu", language="numba")
-def relu_numba(x, y):  # a parameter named after an output is a buffer to fill
-    for i in range(x.size):
-        y.flat[i] = max(x.flat[i], 0)
+@opsdk.elementwise
+def relu_expression(x):  # one expression: opsdk differentiates it, and compiles both
+    return opsdk.vmath.maximum(x, 0)
+'''
+
+C = '''
+
+C = """
+int32_t relu_f32(const DLTensor *x, DLTensor *y) {
+  const float *in = OPSDK_DATA(const float, x);
+  float *out = OPSDK_DATA(float, y);
+  const int64_t n = opsdk_size(x);
+  for (int64_t i = 0; i < n; ++i) out[i] = in[i] < 0 ? 0 : in[i];
+  return 0;
+}
+
+int32_t relu_grad_f32(const DLTensor *y, const DLTensor *dy, DLTensor *dx) {
+  const float *out = OPSDK_DATA(const float, y), *arriving = OPSDK_DATA(const float, dy);
+  float *leaving = OPSDK_DATA(float, dx);
+  const int64_t n = opsdk_size(y);
+  for (int64_t i = 0; i < n; ++i) leaving[i] = out[i] > 0 ? arriving[i] : 0;
+  return 0;
+}
+"""
+relu.kernel("cpu", language="c", dtype="float32", source=C)
+relu_grad.kernel("cpu", language="c", dtype="float32", source=C)
+'''
+
+CUDA = '''
+
+@relu.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y"))
+def relu_cuda(x, y):  # a parameter named after an output is a buffer to fill
+    i = cuda.grid(1)
+    if i < y.size:
+        y[i] = 0 if x[i] < 0 else x[i]
 
 
-@relu_grad.kernel("cpu", language="numba")
-def relu_grad_numba(y, dy, dx):
-    for i in range(y.size):
-        dx.flat[i] = dy.flat[i] if y.flat[i] > 0 else 0
+@relu_grad.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("dx"))
+def relu_grad_cuda(y, dy, dx):
+    i = cuda.grid(1)
+    if i < dx.size:
+        dx[i] = dy[i] if y[i] > 0 else 0
 '''
 
 WRONG = '''\
@@ -53,10 +89,16 @@ def relu_grad(y, dy):
 '''
 
 
-def write(folder: Path) -> tuple[Path, Path]:
+def relu(languages: Collection[str]) -> str:
+    """Returns the right ReLU: the NumPy pair, the expression, and of `c` and `cuda` those among `languages`."""
+    parts = [HEAD, "from numba import cuda\n" if "cuda" in languages else "", PAIR]
+    return "".join([*parts, C if "c" in languages else "", CUDA if "cuda" in languages else ""])
+
+
+def write(folder: Path, languages: Collection[str]) -> tuple[Path, Path]:
     """Writes both files into a folder, which is made where it does not exist; returns the right and the wrong one."""
     folder.mkdir(parents=True, exist_ok=True)
     right, wrong = folder / "relu.py", folder / "relu_wrong.py"
-    right.write_text(RELU, encoding="utf-8")
+    right.write_text(relu(languages), encoding="utf-8")
     wrong.write_text(WRONG, encoding="utf-8")
     return right, wrong

@@ -37,3 +37,10 @@ def test_an_op_is_held_to_one_language(op):
 def test_a_row_that_is_missing_on_one_side_is_an_error(op):
     with pytest.raises(KernelNotFoundError, match="op 'rowtest::twice_grad': expected a numba row, got rows in numpy"):
         only(op, "numba")
+
+
+def test_a_row_of_one_dtype_is_the_one_that_a_float32_call_runs(op):
+    op.kernel("cpu", lambda x: 4 * x, language="numba", dtype="float32")
+    op.kernel("cuda", lambda x, y: None, language="numba", launch=opsdk.launch.elementwise("y"))
+    assert row_that_runs(only(op.grad, "numpy")) == "numpy"
+    assert row_that_runs(op) == "numba"
