@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.cases import eager, import_time
+from benchmarks.cases import c_op, eager, elementwise, first_call, import_time, rows
 from benchmarks.peers import NAMES, OURS
 
-CASES = {"eager": eager, "import_time": import_time}
+CASES = {
+    "eager": eager,
+    "import_time": import_time,
+    "elementwise": elementwise,
+    "rows": rows,
+    "first_call": first_call,
+    "c_op": c_op,
+}
 PEERS = tuple(name for name in NAMES if name != OURS)
 
 
@@ -28,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / f"{name}.md").write_text(text, encoding="utf-8")
+            recorded = json.dumps(report.record(case.TITLE, sections), indent=1, ensure_ascii=False)
+            (options.out / f"{name}.json").write_text(f"{recorded}\n", encoding="utf-8")
         failed |= any(judged.verdict == "no" for section in sections for judged in section.judged)
     return int(failed)
 
@@ -45,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="PEER=PATH",
         help="interpreter that has a peer; also OPSDK_BENCH_<PEER>_PYTHON",
     )
-    made.add_argument("--out", type=Path, help="folder for one page of Markdown per case")
+    made.add_argument("--out", type=Path, help="folder for a page of Markdown and the samples as JSON, per case")
     made.add_argument("--rounds", type=int, default=15, help="samples of each subject")
     made.add_argument("--seconds", type=float, default=0.05, help="about how long one sample takes")
     return made

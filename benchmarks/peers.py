@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 OURS = "opsdk"
 NAMES = (OURS, "torch", "jax", "paddle")
+BARE = "numpy"  # what costs no framework; it runs under our interpreter
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,25 @@ class Peer:
     Args:
         name: the framework.
         python: the interpreter that has it.
+        kind: which of its modules of subjects; `benchmarks/subjects/<name>_<kind>.py`.
+        topic: which subjects of the module; all where it is empty.
+        environment: variables that the worker gets besides ours.
 
     Raises:
         RuntimeError: the interpreter cannot be started, or lacks the framework.
     """
 
-    def __init__(self, name: str, python: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        python: str,
+        kind: str = "relu",
+        topic: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
-        command = [python, "-m", "benchmarks.worker", f"{name}_relu"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "0", "GLOG_minloglevel": "2"}
+        command = [python, "-m", "benchmarks.worker", f"{name}_{kind}", topic]
+        quiet = {"GLOG_v": "0", "GLOG_minloglevel": "2"}
         try:
             self._process = subprocess.Popen(
                 command,
@@ -45,7 +56,7 @@ class Peer:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=ROOT,
-                env=environment,
+                env={**ordinary(), **quiet, **(environment or {})},
                 text=True,
             )
         except OSError as error:
@@ -86,6 +97,12 @@ class Peer:
         return json.loads(line) if line else {"error": "the worker ended without an answer"}
 
 
+def ordinary() -> dict[str, str]:
+    """Returns the environment of a process that finds this checkout, and byte code where it was run before."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPATH": str(ROOT)}
+
+
 def interpreters(given: Mapping[str, str]) -> dict[str, str]:
     """Returns the interpreter per framework: given, or named in `OPSDK_BENCH_<NAME>_PYTHON`, or this one."""
     return {
@@ -94,22 +111,32 @@ def interpreters(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def start(wanted: tuple[str, ...], given: Mapping[str, str]) -> tuple[list[Peer], list[Missing]]:
+def start(
+    wanted: tuple[str, ...],
+    given: Mapping[str, str],
+    kind: str = "relu",
+    topic: str = "",
+    environment: Mapping[str, str] | None = None,
+    bare: bool = False,
+) -> tuple[list[Peer], list[Missing]]:
     """Starts the workers of ours and of every wanted peer that is installed.
 
     Args:
         wanted: names of peers; ours is always among them.
         given: interpreters by name.
+        kind, topic, environment: as a `Peer` takes them.
+        bare: whether NumPy alone has a worker too.
     """
     pythons = interpreters(given)
+    pythons[BARE] = pythons[OURS]
     running: list[Peer] = []
     missing: list[Missing] = []
-    for name in NAMES:
-        if name != OURS and name not in wanted:
+    for name in (*NAMES, *([BARE] if bare else [])):
+        if name not in (OURS, BARE, *wanted):
             missing.append(Missing(name, "not asked for"))
             continue
         try:
-            running.append(Peer(name, pythons[name]))
+            running.append(Peer(name, pythons[name], kind, topic, environment))
         except RuntimeError as error:
             missing.append(Missing(name, str(error).removeprefix(f"{name}: ")))
     return running, missing

@@ -7,6 +7,7 @@ import statistics
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from benchmarks.goals import Judged
 from benchmarks.peers import ROOT, Missing
@@ -64,6 +65,33 @@ def page(title: str, sections: Sequence[Section]) -> str:
     return "\n".join(lines)
 
 
+def record(title: str, sections: Sequence[Section]) -> dict[str, Any]:  # Any: what JSON holds
+    """Returns all that a page is made of, every sample among it, as JSON."""
+    return {
+        "title": title,
+        "machine": machine(),
+        "sections": [
+            {
+                "title": section.title,
+                "versions": section.versions,
+                "how": section.how,
+                "seconds": section.samples,
+                "goals": [
+                    {"name": j.goal.name, "words": j.words, "found": _numbers(j), "holds": j.verdict}
+                    for j in section.judged
+                ],
+                "missing": {gone.name: gone.reason for gone in section.missing},
+            }
+            for section in sections
+        ],
+    }
+
+
+def _numbers(judged: Judged) -> list[float] | None:
+    found = judged.found
+    return None if found is None else [found.value, found.low, found.high]
+
+
 def machine() -> str:
     """Returns the machine and the commit, in one sentence."""
     return (
@@ -89,10 +117,10 @@ def _git(*arguments: str) -> str:
 def _goals(section: Section) -> list[str]:
     if not section.judged:
         return []
-    lines = ["| goal | claim | measured ratio (middle 80 %) | holds |", "|---|---|---:|---|"]
+    lines = ["| goal | claim | measured (middle 80 %) | holds |", "|---|---|---:|---|"]
     for judged in section.judged:
-        measured = "–" if judged.ratio is None else str(judged.ratio)
-        lines.append(f"| {judged.goal.name} | {judged.goal.words} | {measured} | {judged.verdict} |")
+        measured = "–" if judged.found is None else str(judged.found)
+        lines.append(f"| {judged.goal.name} | {judged.words} | {measured} | {judged.verdict} |")
     return lines
 
 

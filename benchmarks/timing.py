@@ -21,6 +21,18 @@ class Ratio:
         return f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
 
 
+@dataclass(frozen=True)
+class Span:
+    """A time, or how much longer one subject takes than another: the median over the rounds, and the middle 80 %."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value * 1e3:.1f} ms ({self.low * 1e3:.1f}–{self.high * 1e3:.1f})"
+
+
 def alternate(measures: Mapping[str, Callable[[], float]], rounds: int) -> Samples:
     """Returns `rounds` samples per subject; each round takes one of each, in an order that rotates.
 
@@ -42,10 +54,17 @@ def alternate(measures: Mapping[str, Callable[[], float]], rounds: int) -> Sampl
 def ratio(samples: Samples, numerator: str, denominator: str) -> Ratio:
     """Returns how many times longer the numerator takes than the denominator.
 
-    Both were measured in every round, so what slows the machine for a while slows both.
+    Both were measured in the same rounds, the first ones, so what slows the machine for a while slows both.
     """
-    each = sorted(a / b for a, b in zip(samples[numerator], samples[denominator], strict=True))
+    each = sorted(a / b for a, b in zip(samples[numerator], samples[denominator], strict=False))
     return Ratio(statistics.median(each), percentile(each, 0.1), percentile(each, 0.9))
+
+
+def span(samples: Samples, name: str, beyond: str = "") -> Span:
+    """Returns how long a subject takes, or how much longer than another one."""
+    less = samples[beyond] if beyond else [0.0] * len(samples[name])
+    each = sorted(a - b for a, b in zip(samples[name], less, strict=False))
+    return Span(statistics.median(each), percentile(each, 0.1), percentile(each, 0.9))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

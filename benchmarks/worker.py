@@ -13,46 +13,55 @@ import sys
 import timeit
 import traceback
 
-from benchmarks.subjects.subject import arrays, problem_of
-
 
 class Bench:
-    """The subjects of one module, and the timers that were made of their statements."""
+    """The subjects of one module, and the timers that were made of their statements.
 
-    def __init__(self, module):
-        self.module = importlib.import_module(f"benchmarks.subjects.{module}")
+    Subjects have a name, a statement for each work, `names()` for the statements, and `problem()`; two of one name have
+    no work in common.
+    """
+
+    def __init__(self, module, topic=""):
+        loaded = importlib.import_module(f"benchmarks.subjects.{module}")
+        self.version = loaded.VERSION
+        self.subjects = [subject for subject in loaded.SUBJECTS if topic in ("", subject.topic)]
         self.timers = {}
+        self.work = ""
 
     def describe(self):
         """Says which subjects there are, what they can do, and what is wrong with them."""
         return {
-            "version": self.module.VERSION,
+            "version": self.version,
             "subjects": [
-                {"name": subject.name, "works": list(subject.statements), "problem": problem_of(subject)}
-                for subject in self.module.SUBJECTS
+                {"name": subject.name, "works": list(subject.statements), "problem": subject.problem()}
+                for subject in self.subjects
             ],
         }
 
     def sample(self, name, work, seconds):
         """Measures once, for about the given time; the first call also finds how many repeats that is."""
-        if (name, work) not in self.timers:
-            self.timers[name, work] = self._made(name, work, seconds)
-        timer, number = self.timers[name, work]
+        if work != self.work:
+            self.timers.clear()  # the memory of one work must not lie beside that of another
+            self.work = work
+        if name not in self.timers:
+            self.timers[name] = self._made(name, work, seconds)
+        timer, number = self.timers[name]
         return timer.timeit(number) / number
 
     def _made(self, name, work, seconds):
-        subject = next(subject for subject in self.module.SUBJECTS if subject.name == name)
-        timer = timeit.Timer(subject.statements[work], globals=subject.build(*arrays()))
+        candidates = [subject for subject in self.subjects if subject.name == name]
+        subject = next((subject for subject in candidates if work in subject.statements), candidates[0])
+        timer = timeit.Timer(subject.statements[work], globals=subject.names())
         number = 1
         while (taken := timer.timeit(number)) < seconds / 4:
             number *= 2
         return timer, max(1, round(number * seconds / taken))
 
 
-def serve(module, requests, answer):
+def serve(module, topic, requests, answer):
     """Answers each request until there are no more."""
     try:
-        bench = Bench(module)
+        bench = Bench(module, topic)
     except Exception as error:
         answer({"error": f"{type(error).__name__}: {error}"})
         return
@@ -75,7 +84,7 @@ def main():
         replies.write(json.dumps(value) + "\n")
         replies.flush()
 
-    serve(sys.argv[1], sys.stdin, answer)
+    serve(sys.argv[1], sys.argv[2], sys.stdin, answer)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from functools import partial
 
 from benchmarks.goals import Goal, judge
-from benchmarks.peers import OURS, ROOT, Missing, interpreters
+from benchmarks.peers import OURS, Missing, interpreters, ordinary
 from benchmarks.report import Section, milliseconds
 from benchmarks.timing import alternate
 
@@ -53,8 +52,7 @@ def run(rounds: int, seconds: float, wanted: tuple[str, ...], pythons: dict[str,
 
 
 def _command(python: str, statement: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([python, "-c", statement], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run([python, "-c", statement], env=ordinary(), capture_output=True, text=True, check=False)
 
 
 def _problem(python: str, statement: str) -> str:

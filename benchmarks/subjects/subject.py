@@ -31,6 +31,15 @@ class Subject:
     build: Callable[[np.ndarray, np.ndarray], dict[str, Any]]
     statements: Mapping[str, str]
     result: Callable[[dict[str, Any]], tuple[np.ndarray, np.ndarray]]
+    topic: str = "relu"
+
+    def names(self) -> dict[str, Any]:
+        """Returns the names of the statements."""
+        return self.build(*arrays())
+
+    def problem(self) -> str:
+        """Returns what is wrong with the results, or nothing; a wrong one is not timed."""
+        return problem_of(self)
 
 
 def arrays() -> tuple[np.ndarray, np.ndarray]:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from benchmarks import __main__ as command
@@ -47,6 +49,10 @@ def test_a_goal_that_does_not_hold_is_the_exit_status(monkeypatch, tmp_path, cap
     arguments = ["eager", "--rounds", "2", "--peers", "torch", "--python", "paddle=/p", "--out", str(tmp_path)]
     assert command.main(arguments) == status
     assert (tmp_path / "eager.md").read_text() == capsys.readouterr().out.removesuffix("\n")
+    (recorded,) = json.loads((tmp_path / "eager.json").read_text())["sections"]
+    assert recorded["seconds"] == SAMPLES
+    assert recorded["missing"] == {"absent": "No module named 'absent'"}
+    assert [judged["found"] for judged in recorded["goals"]] == [[2.0, 2.0, 2.0]]
 
 
 def test_an_interpreter_needs_a_peer_and_a_path(capsys):

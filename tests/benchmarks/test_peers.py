@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from benchmarks.peers import Peer, interpreters, start
+from benchmarks.peers import ROOT, Peer, interpreters, ordinary, start
 
 
 def test_ours_runs_in_a_process_and_answers_samples():
@@ -38,3 +38,22 @@ def test_interpreters_come_from_the_option_then_the_environment_then_this_one(mo
     monkeypatch.delenv("OPSDK_BENCH_JAX_PYTHON", raising=False)
     found = interpreters({"torch": "/given/python"})
     assert (found["torch"], found["paddle"], found["jax"]) == ("/given/python", "/env/python", sys.executable)
+
+
+def test_processes_find_this_checkout_and_keep_byte_code(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    environment = ordinary()
+    assert "PYTHONDONTWRITEBYTECODE" not in environment
+    assert environment["PYTHONPATH"] == str(ROOT)
+
+
+def test_numpy_alone_has_a_worker_where_it_is_asked_for(monkeypatch):
+    started = []
+
+    class Recorded:
+        def __init__(self, name, python, kind, topic, environment):
+            started.append((name, python, kind, topic, environment))
+
+    monkeypatch.setattr("benchmarks.peers.Peer", Recorded)
+    start((), {"opsdk": "/ours/python"}, "large", "rows", {"A": "b"}, bare=True)
+    assert started == [(name, "/ours/python", "large", "rows", {"A": "b"}) for name in ("opsdk", "numpy")]

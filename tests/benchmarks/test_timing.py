@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.goals import Goal, judge
-from benchmarks.timing import Ratio, alternate, percentile, ratio
+from benchmarks.timing import Ratio, Span, alternate, percentile, ratio, span
 
 
 def test_each_round_takes_one_sample_of_each_in_rotating_order():
@@ -19,6 +19,17 @@ def test_each_round_takes_one_sample_of_each_in_rotating_order():
 def test_a_ratio_is_taken_round_by_round():
     samples = {"slow": [4.0, 40.0, 4.0], "fast": [2.0, 20.0, 1.0]}
     assert ratio(samples, "slow", "fast").value == 2.0
+
+
+def test_a_ratio_is_taken_of_the_rounds_that_both_took_part_in():
+    assert ratio({"slow": [4.0], "fast": [2.0, 1.0, 1.0]}, "slow", "fast").value == 2.0
+
+
+def test_a_span_is_a_time_or_how_much_longer_one_takes():
+    samples = {"ours": [0.4, 0.5, 0.6], "theirs": [0.1, 0.2, 0.2]}
+    assert span(samples, "ours").value == 0.5
+    assert span(samples, "ours", "theirs").value == pytest.approx(0.3)
+    assert str(Span(0.0012, 0.001, 0.002)) == "1.2 ms (1.0–2.0)"
 
 
 def test_percentiles_are_interpolated():
@@ -51,4 +62,4 @@ def test_a_goal_holds_only_if_it_does_across_the_spread(goal, ours, theirs, verd
 
 def test_a_goal_against_a_missing_peer_is_not_measured():
     judged = judge(GOAL, {"ours": [1.0]})
-    assert (judged.verdict, judged.ratio) == ("not measured", None)
+    assert (judged.verdict, judged.found) == ("not measured", None)

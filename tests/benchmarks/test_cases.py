@@ -1,0 +1,100 @@
+import pytest
+
+from benchmarks.cases import c_op, elementwise, first_call, large, rows
+from benchmarks.peers import Missing
+from benchmarks.scripts import WHOLE
+from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS
+
+STAGES = dict(zip(first_call.STAGES, (0.06, 0.1, 0.001, 0.014, 1e-6), strict=True))
+
+
+class Quick:
+    """A peer whose every sample is the same."""
+
+    def __init__(self, name, subjects):
+        self.name, self.version, self.subjects, self.is_closed = name, "1.0", subjects, False
+
+    def sample(self, subject, work, seconds):
+        return 1.0 if subject == "opsdk" else 2.0
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("case", [elementwise, rows])
+def test_a_page_of_large_ops_has_a_section_for_each_task_and_direction(monkeypatch, case):
+    topic = case.__name__.rpartition(".")[2]
+    works = [task.work(d) for task in TASKS for d in task.directions if task.topic == topic]
+    ours = Quick("opsdk", [{"name": "opsdk", "works": works, "problem": ""}])
+    problem = f"{works[-1].partition(',')[0]}: value: wrong"
+    problems = {"torch eager": "", "jax jit": problem, "copy, NumPy": ""}
+    peers = [ours, Quick("theirs", [{"name": n, "works": works, "problem": p} for n, p in problems.items()])]
+
+    def start(wanted, pythons, kind, given_topic, environment, bare):
+        assert (wanted, pythons, kind, given_topic, bare) == (("torch",), {}, "large", topic, True)
+        assert environment["MALLOC_MMAP_MAX_"] == "0"
+        return peers, [Missing("paddle", "not asked for")]
+
+    monkeypatch.setattr(large, "start", start)
+    sections = case.run(2, 0.01, ("torch",), {})
+    assert [section.title for section in sections] == [work[0].upper() + work[1:] for work in works]
+    assert {judged.verdict for section in sections for judged in section.judged} <= {"yes", "no", "does not bind"}
+    assert all(set(section.samples) == {"opsdk", "torch eager", "copy, NumPy"} for section in sections)
+    assert [gone.reason for gone in sections[-1].missing] == ["not asked for", problem]
+    assert all(peer.is_closed for peer in peers)
+
+
+def words(case, op, direction):
+    task = next(task for task in TASKS if task.op == op)
+    return [goal.words for goal in case.goals(task, direction)]
+
+
+def test_large_ops_are_held_to_the_goals_of_their_kind():
+    best, copy = "never slower than the best peer", "at most 1.25 times a copy of its bytes"
+    bound = f"{copy}, where that binds"
+    assert words(elementwise, "relu", FORWARD) == [copy]
+    assert words(elementwise, "swish", BOTH) == [best, f"{copy}, where that binds"]
+    assert words(elementwise, "mish", FORWARD) == [best, "at least 3 times as fast as the best peer"]
+    assert words(elementwise, "softplus", FORWARD) == [best, "at least 1.5 times as fast as the best peer"]
+    assert words(rows, "softmax", BOTH) == [best]
+    assert words(rows, "cross_entropy", FORWARD) == [best]
+    assert words(rows, "cross_entropy", BOTH) == [best, "at least 1.5 times as fast as the best peer"]
+    assert words(rows, "rms_norm", BOTH)[1:] == ["at least 1.5 times as fast as the best peer", bound]
+    assert words(rows, "layer_norm", FORWARD) == [best, bound]
+
+
+def test_the_first_call_has_whole_processes_our_stages_and_the_call_alone(monkeypatch):
+    def take(scripts, rounds, is_warm):
+        assert is_warm
+        assert [(script.name, script.rounds) for script in scripts if "torch" in script.name] == [
+            ("torch C++ extension", 3), ("torch.compile", 3)
+        ]  # fmt: skip
+        runs = {"import numba": [{WHOLE: 0.3}] * rounds, "opsdk": [{**STAGES, WHOLE: 0.2}] * rounds}
+        return runs, [Missing("torch.compile", "no compiler")]
+
+    monkeypatch.setattr(first_call, "take", take)
+    whole, stages, alone = first_call.run(4, 0.05, ("torch",), {})
+    (judged,) = whole.judged
+    assert (judged.verdict, judged.found.value) == ("yes", pytest.approx(-0.1))
+    assert {name: found[0] for name, found in stages.samples.items()} == STAGES
+    assert alone.samples["opsdk"] == [pytest.approx(0.015)] * 4
+    assert [(gone.name, gone.reason) for gone in whole.missing] == [
+        ("torch.compile", "no compiler"), ("jax", "not asked for")
+    ]  # fmt: skip
+
+
+def test_a_c_op_is_taken_with_empty_caches_and_with_full_ones(monkeypatch):
+    seen = []
+
+    def take(scripts, rounds, is_warm):
+        seen.append((is_warm, {script.name: script.rounds for script in scripts}))
+        return {"opsdk": [STAGES] * rounds}, []
+
+    monkeypatch.setattr(c_op, "take", take)
+    cold, cached = c_op.run(5, 0.05, ("torch", "paddle"), {})
+    assert seen == [
+        (False, {"opsdk": 0, "cc and ctypes": 0, "torch load_inline": 1, "paddle cpp_extension": 1}),
+        (True, {"opsdk": 0, "cc and ctypes": 0, "torch load_inline": 3, "paddle cpp_extension": 3}),
+    ]
+    assert [judged.verdict for section in (cold, cached) for judged in section.judged] == ["yes", "yes"]
+    assert cold.samples["opsdk"] == [pytest.approx(0.015)] * 5
