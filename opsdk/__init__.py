@@ -23,12 +23,15 @@ from opsdk.autograd.creation import (
     zeros,
     zeros_like,
 )
+from opsdk.autograd.device_tape import DEVICE_TAPE as _DEVICE_TAPE  # noqa: F401 - registers the runtime of CUDA tensors
 from opsdk.autograd.functional import grad
 from opsdk.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtime of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import arrays as _arrays  # noqa: F401 - registers itself
-from opsdk.backends import numba_cpu as _numba_cpu  # noqa: F401 - registers itself
+from opsdk.backends import cffi_c as _cffi_c  # noqa: F401 - registers itself
+from opsdk.backends import device_arrays as _device_arrays  # noqa: F401 - registers itself
+from opsdk.backends import memory
 from opsdk.backends import pyfunc as _pyfunc  # noqa: F401 - registers itself
 from opsdk.core.dtype import (
     bool_,
@@ -47,10 +50,12 @@ from opsdk.core.flags import get_flags, set_flags
 from opsdk.core.place import CPUPlace, CUDAPlace
 from opsdk.core.random import seed
 from opsdk.core.spec import TensorSpec
-from opsdk.define import infer
+from opsdk.define import infer, launch
 from opsdk.define.decorators import op, register_op
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
+from opsdk.expr.elementwise import elementwise
+from opsdk.expr.rowwise import rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import one_hot as _one_hot  # noqa: F401 - registers its op
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
@@ -61,12 +66,16 @@ from opsdk.ops.functions import (
     cast,
     clip,
     concat,
+    cos,
     divide,
     equal,
+    erf,
     exp,
+    expm1,
     flatten,
     gather,
     log,
+    log1p,
     log_softmax,
     matmul,
     max,
@@ -76,9 +85,12 @@ from opsdk.ops.functions import (
     minimum,
     multiply,
     pow,
+    reciprocal,
     relu,
     reshape,
+    rsqrt,
     sigmoid,
+    sin,
     softmax,
     sqrt,
     square,
@@ -86,6 +98,7 @@ from opsdk.ops.functions import (
     stack,
     subtract,
     sum,
+    tan,
     tanh,
     transpose,
     unsqueeze,
@@ -96,17 +109,26 @@ from opsdk.ops.sum_to import sum_to
 if TYPE_CHECKING:
     import gradcheck
     from opsdk import metric, nn, optimizer, static
+    from opsdk.backends.c_emit import c_source
+    from opsdk.backends.explain import explain
+    from opsdk.backends.native_entry import native
+    from opsdk.expr import vmath
     from opsdk.verify import verify
 
 __version__ = "0.1.0"
 __all__ = [
     "op",
     "register_op",
+    "elementwise",
+    "rowwise",
+    "c_source",
     "Op",
     "find_op",
+    "explain",
     "REGISTRY",
     "Sample",
     "infer",
+    "launch",
     "TensorSpec",
     "sum_to",
     "Tensor",
@@ -133,12 +155,16 @@ __all__ = [
     "cast",
     "clip",
     "concat",
+    "cos",
     "divide",
     "equal",
+    "erf",
     "exp",
+    "expm1",
     "flatten",
     "gather",
     "log",
+    "log1p",
     "log_softmax",
     "matmul",
     "max",
@@ -148,9 +174,12 @@ __all__ = [
     "minimum",
     "multiply",
     "pow",
+    "reciprocal",
     "relu",
     "reshape",
+    "rsqrt",
     "sigmoid",
+    "sin",
     "softmax",
     "sqrt",
     "square",
@@ -158,6 +187,7 @@ __all__ = [
     "stack",
     "subtract",
     "sum",
+    "tan",
     "tanh",
     "transpose",
     "unsqueeze",
@@ -177,6 +207,9 @@ __all__ = [
     "CUDAPlace",
     "get_flags",
     "set_flags",
+    "memory",
+    "native",
+    "vmath",
     "autograd",
     "static",
     "nn",
@@ -186,6 +219,7 @@ __all__ = [
     "gradcheck",
 ]
 
+_FUNCTIONS = {"c_source": "backends.c_emit", "explain": "backends.explain", "native": "backends.native_entry"}
 _MODULES = {"static", "nn", "optimizer", "metric"}
 
 
@@ -193,8 +227,12 @@ _MODULES = {"static", "nn", "optimizer", "metric"}
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"opsdk.{name}")
-    if name == "verify":
-        value: Any = importlib.import_module("opsdk.verify").verify
+    if name == "vmath":
+        value: Any = importlib.import_module("opsdk.expr.vmath")
+    elif name in _FUNCTIONS:
+        value = getattr(importlib.import_module(f"opsdk.{_FUNCTIONS[name]}"), name)
+    elif name == "verify":
+        value = importlib.import_module("opsdk.verify").verify
     elif name == "gradcheck":
         value = importlib.import_module("gradcheck")
     else:

@@ -21,4 +21,5 @@ def test_the_code_blocks_of_the_readme_run_in_order_and_print_what_they_say(caps
         exec(compile(source.read_text(encoding="utf-8"), str(source), "exec"), names)
     printed = capsys.readouterr().out.splitlines()
     assert printed[:3] == ["[0. 2.]", "[[0. 1.]]", "pass"]
+    assert printed[3:] == ["numpy (cpu, *), numba (cpu, *), c (cpu, float32), numba (cuda, *)", "pass"]
     assert np.isfinite(names["value"])
