@@ -183,7 +183,7 @@ def _of_user(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
     constants |= {name: _frozen(value) for name, value in attrs.items() if name in names and name not in numbers}
     symbol = f"{schema.name}_{'_'.join(operand.dtype.name for operand in inputs)}"
     try:
-        address = whole.entry_of(symbol, dispatcher, names, inputs, outputs, numbers, constants)
+        image = whole.entry_of(symbol, dispatcher, names, inputs, outputs, numbers, constants)
     except whole.UnexpectedResult as error:
         raise DTypeError(f"{opdef.subject}, numba row: {error}", at=str(kernel.origin)) from error
     except Exception as error:
@@ -191,9 +191,9 @@ def _of_user(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
             raise failure(opdef, kernel.origin, error, {}) from error
         raise
     pointers = tuple((operand.name, operand.dtype.name) for operand in every)
-    return NativeEntry(
-        address, f"int32_t {symbol}{_ARGUMENTS}", CALL, str(kernel), pointers, tuple(numbers), dispatcher
-    )
+    prototype = f"int32_t {symbol}{_ARGUMENTS}"
+    held = (dispatcher, image)
+    return NativeEntry(image.addresses[symbol], prototype, CALL, str(kernel), pointers, tuple(numbers), held)
 
 
 def _outputs(opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: dict[str, Any], operand: Any) -> list[Any]:

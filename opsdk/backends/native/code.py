@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from opsdk.backends.cache import cached_bytes
-from opsdk.backends.native.loader import host_key, load
+from opsdk.backends.native.loader import Image, host_key, load
 from opsdk.backends.native.runtime import PROTOTYPE, ffi
 from opsdk.backends.native.versions import sources_key
 from opsdk.core.lazy import optional, slow
+
+_images: WeakValueDictionary[str, Image] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,14 @@ class KernelText:
         made: tuple[bytes, str] = build(self.name, self.source, self.pointers, len(self.attrs), self.compute)
         return made
 
-    def cached(self) -> bytes:
-        """Returns the object file, from the cache where it is there."""
+    def loaded(self) -> Image:
+        """Returns the kernel in memory, from the cache where it is there; equal texts share one image."""
         key = "\n".join([host_key(), sources_key(), self.name, self.compute, *self.pointers, self.source])
-        return cached_bytes("native", key, ".o", lambda: self.compiled()[0])
+        found = _images.get(key)
+        if found is None:
+            data = cached_bytes("native", key, ".o", lambda: self.compiled()[0])
+            found = _images[key] = load(data, [self.name])
+        return found
 
 
 class Code:
@@ -52,14 +59,16 @@ class Code:
 
     Attributes:
         text: what it was compiled from.
-        address: of its entry.
+        image: holds the memory that it is in.
+        address: of its entry, as long as the image is there.
         call: the entry, callable with cffi arrays (Any: cffi has no types).
         kind: the cffi type of its pointers.
     """
 
     def __init__(self, text: KernelText) -> None:
         self.text = text
-        self.address = load(text.cached(), [text.name])[text.name]
+        self.image = text.loaded()
+        self.address = self.image.addresses[text.name]
         self.call: Any = ffi().cast(PROTOTYPE, self.address)
         self.kind: Any = ffi().typeof(f"void *[{len(text.pointers)}]")
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -12,8 +15,22 @@ from typing import Any
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional, slow
 
+_HEADROOM = 16  # memory mappings; an object needs 3 to 5
+
 _lock = threading.Lock()
-_engines: list[Any] = []  # Any: llvmlite's engines; code lives as long as its engine
+
+
+@dataclass(frozen=True)
+class Image:
+    """An object file in memory. Its code is there as long as the image is.
+
+    Args:
+        addresses: by symbol.
+        engine: holds the memory (Any: llvmlite's).
+    """
+
+    addresses: Mapping[str, int]
+    engine: Any
 
 
 def _after_fork() -> None:
@@ -56,19 +73,47 @@ def _installed(package: str) -> str:
     return f"{found.origin} {held.st_mtime_ns} {held.st_size}"
 
 
-def load(data: bytes, symbols: Sequence[str]) -> dict[str, int]:
-    """Loads an object file and returns the addresses of its symbols; the code stays for the life of the process."""
+def load(data: bytes, symbols: Sequence[str]) -> Image:
+    """Loads an object file, with the addresses of its symbols.
+
+    Raises:
+        CompileError: it lacks a symbol, or the process may have no more memory mappings.
+    """
     binding = _prepare()
     with _lock:
+        _check_room()
         machine = binding.Target.from_default_triple().create_target_machine(opt=3)
         # use_lmm: one block for code and constants. Where memory is scattered they may lie further apart than the
         # 2 GiB that an instruction can reach, and LLVM ends the process.
         engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine, use_lmm=True)
         engine.add_object_file(binding.ObjectFileRef.from_data(data))
         engine.finalize_object()
-        _engines.append(engine)  # one engine each: two objects may name their inner functions alike
         found = {symbol: engine.get_function_address(symbol) for symbol in symbols}
     missing = [symbol for symbol, address in found.items() if not address]
     if missing:
         raise CompileError(f"native kernel: expected the symbol {missing[0]!r} in its object file, found none")
-    return found
+    return Image(found, engine)  # one engine each: two objects may name their inner functions alike
+
+
+def _check_room() -> None:
+    """Checks that the process may have more memory mappings, by making some.
+
+    LLVM does not look whether its code could be made executable; a call would end the process.
+
+    Raises:
+        CompileError: it may have no more.
+    """
+    if os.name != "posix":
+        return
+    library, size = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE
+    with mmap.mmap(-1, _HEADROOM * size) as block:
+        held = ctypes.c_char.from_buffer(block)
+        first = ctypes.addressof(held)
+        del held
+        for page in range(0, _HEADROOM, 2):  # what differs from its neighbours is a mapping of its own
+            if library.mprotect(ctypes.c_void_p(first + page * size), ctypes.c_size_t(size), 0):
+                reason = os.strerror(ctypes.get_errno())
+                raise CompileError(
+                    f"native kernel: expected room for {_HEADROOM} more memory mappings, the system has none ({reason}); drop "
+                    "ops that are not needed, or raise vm.max_map_count"
+                )

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from opsdk.backends.cache import cached_bytes
-from opsdk.backends.native.loader import host_key, load
+from opsdk.backends.native.loader import Image, host_key, load
 from opsdk.backends.native.versions import sources_key
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.lazy import optional, slow
@@ -36,7 +36,7 @@ def ffi() -> Any:  # Any: cffi has no types
 
 
 @cache
-def _addresses() -> dict[str, int]:
+def _image() -> Image:
     data = cached_bytes("native", f"runtime {sources_key()} {host_key()}", ".o", _compile)
     return load(data, _SYMBOLS)
 
@@ -54,7 +54,7 @@ def _compile() -> bytes:
 @cache
 def strided_address() -> int:
     """Returns the address of the entry that walks strided operands."""
-    return _addresses()["opsdk_strided"]
+    return _image().addresses["opsdk_strided"]
 
 
 class _Pool:
@@ -73,7 +73,7 @@ class _Pool:
         parts = (("pthread_mutex_init", _MUTEX), ("pthread_cond_init", _WORK), ("pthread_cond_init", _DONE))
         for name, offset in parts:
             getattr(library, name)(ctypes.c_void_p(self.control + offset), None)
-        worker = ctypes.c_void_p(_addresses()["opsdk_pool_worker"])
+        worker = ctypes.c_void_p(_image().addresses["opsdk_pool_worker"])
         with _signals_blocked():
             for _ in range(workers):
                 handle = ctypes.c_void_p()
@@ -143,7 +143,7 @@ def _resize() -> None:
 @cache
 def _pool_run() -> Any:  # Any: a cffi function
     kind = "int32_t(*)(int64_t, int64_t, int64_t, void **, const int64_t *, const double *, int64_t, int64_t)"
-    return ffi().cast(kind, _addresses()["opsdk_pool_run"])
+    return ffi().cast(kind, _image().addresses["opsdk_pool_run"])
 
 
 def run_shared(entry: int, pointers: Any, sizes: Any, attrs: Any, total: int, grain: int) -> int:

@@ -15,7 +15,7 @@ from numba.extending import overload
 from numba.np import numpy_support
 
 from opsdk.backends.native.compiler import Export, compile_object
-from opsdk.backends.native.loader import load
+from opsdk.backends.native.loader import Image, load
 
 OTHER_SHAPE = 4  # a status, beside `RAISED` and those of row kernels
 
@@ -49,8 +49,8 @@ def entry_of(
     outputs: Sequence[Operand],
     numbers: Mapping[str, str],
     constants: Mapping[str, Any],
-) -> int:
-    """Returns the address of the entry of a kernel, compiled now.
+) -> Image:
+    """Returns a kernel in memory, compiled now; its entry is its one address.
 
     Args:
         symbol: of the entry, for debuggers.
@@ -92,7 +92,7 @@ def entry_of(
     pointers = [types.CPointer(numpy_support.from_dtype(operand.dtype)) for operand in every]
     signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * len(numbers))
     export = Export(symbol, names["entry"], signature, is_range=True, may_raise=True, fastmath=frozenset())
-    return load(compile_object(symbol, [export])[0], [symbol])[symbol]
+    return load(compile_object(symbol, [export])[0], [symbol])
 
 
 def put(out: Any, made: Any) -> Any:

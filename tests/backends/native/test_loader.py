@@ -1,6 +1,8 @@
 """The loader: object code into the process, keyed by the processor that it is for."""
 
 import mmap
+import re
+import subprocess
 import sys
 import threading
 
@@ -17,6 +19,11 @@ def plus_one(value):
     return value + 1
 
 
+def plus_of(image):
+    """The function of an image, which has to be held while it is called."""
+    return ffi().cast("int64_t(*)(int64_t)", image.addresses["plus"])
+
+
 @pytest.fixture(scope="module")
 def data():
     """An object file with one function."""
@@ -24,15 +31,16 @@ def data():
 
 
 def test_a_symbol_is_called_at_its_address(data):
-    assert ffi().cast("int64_t(*)(int64_t)", loader.load(data, ["plus"])["plus"])(41) == 42
+    image = loader.load(data, ["plus"])
+    assert plus_of(image)(41) == 42
 
 
 def test_the_same_object_may_be_loaded_again_and_by_several_threads(data):
     found = []
 
     def run():
-        call = ffi().cast("int64_t(*)(int64_t)", loader.load(data, ["plus"])["plus"])
-        found.append(call(1))
+        image = loader.load(data, ["plus"])
+        found.append(plus_of(image)(1))
 
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:
@@ -75,6 +83,58 @@ def test_code_is_right_where_memory_is_scattered(data):
         held.append(mmap.mmap(-1, mmap.PAGESIZE))
         if turn % 3 == 2:
             held.pop(turn % len(held)).close()
-        assert ffi().cast("int64_t(*)(int64_t)", loader.load(data, ["plus"])["plus"])(turn) == turn + 1
+        image = loader.load(data, ["plus"])
+        assert plus_of(image)(turn) == turn + 1
     for each in held:
         each.close()
+
+
+def mappings():
+    with open("/proc/self/maps") as file:  # noqa: PTH123
+        return sum(1 for _ in file)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's list of mappings")
+def test_code_leaves_memory_with_its_image(data):
+    loader.load(data, ["plus"])
+    before = mappings()
+    held = [loader.load(data, ["plus"]) for _ in range(20)]
+    assert mappings() >= before + 20
+    held.clear()
+    assert mappings() <= before + 5
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit of Linux")
+def test_a_process_that_may_have_no_more_mappings_hears_of_it_and_lives(tmp_path, data):
+    (tmp_path / "plus.o").write_bytes(data)
+    script = tmp_path / "full.py"
+    script.write_text(FULL)
+    done = subprocess.run([sys.executable, script, tmp_path / "plus.o"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"native kernel: expected room for 16 more memory mappings, .*; drop ops .*\n2$", done.stdout)
+
+
+FULL = """
+import ctypes, mmap, sys
+from pathlib import Path
+from opsdk.backends.native.loader import load
+from opsdk.core.errors import CompileError
+
+data = Path(sys.argv[1]).read_bytes()
+load(data, ["plus"])
+limit, page = int(Path("/proc/sys/vm/max_map_count").read_text()), mmap.PAGESIZE
+block = mmap.mmap(-1, (limit + 9) * page)
+first = ctypes.addressof(ctypes.c_char.from_buffer(block))
+protect = ctypes.CDLL(None).mprotect
+i = 0
+while protect(ctypes.c_void_p(first + i * page), ctypes.c_size_t(page), 0) == 0:
+    i += 2
+protect(ctypes.c_void_p(first), ctypes.c_size_t(8 * page), 3)  # some are left for whatever Python does
+try:
+    load(data, ["plus"])
+except CompileError as error:
+    print(error)
+protect(ctypes.c_void_p(first), ctypes.c_size_t((limit + 9) * page), 3)
+image = load(data, ["plus"])
+print(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(image.addresses["plus"])(1))
+"""
