@@ -16,6 +16,9 @@ _DEAR = {
 }  # fmt: skip
 
 
+_SHARED = 3  # the second of sigmoid(a) and sigmoid(−a), which have one exponential
+
+
 def cost(roots: Sequence[Node], free: Sequence[Node] = ()) -> int:
     """Returns the work of computing expressions, with what is in `free` given."""
     total = 0
@@ -25,10 +28,18 @@ def cost(roots: Sequence[Node], free: Sequence[Node] = ()) -> int:
         node = stack.pop()
         if node in seen or node.is_leaf:
             continue
+        total += _SHARED if opposite(node) in seen and opposite(node) not in free else _DEAR.get(node.op, 1)
         seen.add(node)
-        total += _DEAR.get(node.op, 1)
         stack.extend(node.args)
     return total
+
+
+def opposite(node: Node) -> Node | None:
+    """Returns sigmoid(−a) for sigmoid(a); None for everything else."""
+    if node.op != "sigmoid":
+        return None
+    (arg,) = node.args
+    return Node("sigmoid", arg.args if arg.op == "neg" else (Node("neg", (arg,)),))
 
 
 def leaves(roots: Sequence[Node], free: Sequence[Node] = ()) -> list[Node]:

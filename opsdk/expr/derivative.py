@@ -49,7 +49,7 @@ RULES: dict[str, Rule] = {
     "arccosh": lambda y, a: (apply("rsqrt", (a - 1.0) * (a + 1.0)),),
     "arctanh": lambda y, a: (apply("reciprocal", (1.0 - a) * (1.0 + a)),),
     "arctan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
-    "sigmoid": lambda y, a: (y * (1.0 - y),),
+    "sigmoid": lambda y, a: (y * apply("sigmoid", -a),),  # 1 - y loses its digits where y is near 1
     "softplus": lambda y, a: (apply("sigmoid", a),),
     "erf": lambda y, a: (TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
     "erfc": lambda y, a: (-TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),

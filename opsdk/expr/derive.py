@@ -5,7 +5,7 @@ The gradient of the gradient is made when it is first asked for, and so on witho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from opsdk.core.errors import NameClashError
@@ -16,7 +16,7 @@ from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import MASK, GradRule, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
-from opsdk.expr.count import cost, leaves, substitute
+from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.node import Node, constant
 from opsdk.expr.scalar import ScalarFunction, Static
 from opsdk.expr.simplify import simplify
@@ -113,7 +113,7 @@ class _Derivation:
         carried = [expression.outputs[i] for i in self._carriers]
         # An output that a mask may leave out cannot be saved.
         given = [node for node in carried if node is not None and not node.is_leaf] if self._has_own_mask else []
-        choices = [self._needs(grads, []), self._needs(grads, given)]
+        choices = [self._needs(grads, []), self._needs(substitute(grads, _complements(given)), given)]
         _, saved = min(choices, key=lambda choice: choice[0])
         kept = {node for node in saved if node.op == "input" or node in given}
         inputs = [Source("input", i) for i, name in enumerate(self._names) if Node("input", (), name) in kept]
@@ -149,6 +149,7 @@ class _Derivation:
             for source in sources
             if source.kind == "output" and (node := expression.outputs[source.position]) is not None
         }
+        grads = substitute(grads, _complements(saved))
         asked_for = tuple(mask) if isinstance(mask, (tuple, list)) and mask else (True,) * len(self._names)
         wanted = [asked_for[i] for i in self._wrt]
         nodes = substitute(grads, saved)
@@ -180,6 +181,12 @@ class _Derivation:
         return {"input": self._names, "output": self._outputs, "cotangent": self._cotangents}[source.kind][
             source.position
         ]
+
+
+def _complements(saved: Iterable[Node]) -> dict[Node, Node]:
+    """Returns what saved results spare besides: σ(−a) is 1 − σ(a), which is not as near far out, but takes no exp."""
+    pairs = [(opposite(node), node) for node in saved]
+    return {complement: Node("sub", (constant(1.0), node)) for complement, node in pairs if complement is not None}
 
 
 def cotangent_names(schema: OpSchema) -> tuple[str, ...]:

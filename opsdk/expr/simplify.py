@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsdk.expr.count import opposite
 from opsdk.expr.node import Node, constant, topological
 
 _ONE, _MINUS_ONE, _ZERO = constant(1.0), constant(-1.0), constant(0.0)
@@ -58,21 +59,24 @@ def _product(node: Node, left: Node, right: Node) -> Node:
 def quotients(roots: Sequence[Node]) -> list[Node]:
     """Returns expressions in which `x · sigmoid(y)` is `x / (1 + exp(−y))`: two operations less, one rounding less.
 
-    It changes bits, so it is for compiled code alone, and only where that sigmoid has no other use. Results that are
-    too small for a normal number, as of y < −88 in float32, become 0.
+    It changes bits, so it is for compiled code alone, and only where that sigmoid has no other use, nor its exponential
+    in sigmoid(−y). Results that are too small for a normal number, as of y < −88 in float32, become 0.
     """
     users: dict[Node, int] = {}
-    for node in topological(roots):
+    order = topological(roots)
+    for node in order:
         for arg in node.args:
             users[arg] = users.get(arg, 0) + 1
+    gates = [node for node in order if node.op == "sigmoid" and node not in roots and users[node] == 1]
+    alone = {gate for gate in gates if opposite(gate) not in order}
     known: dict[Node, Node] = {}
-    for node in topological(roots):
+    for node in order:
         args = tuple(known[arg] for arg in node.args)
         known[node] = node if args == node.args else Node(node.op, args, node.payload, node.kind)
-        gates = [i for i, arg in enumerate(node.args) if arg.op == "sigmoid" and users[arg] == 1 and arg not in roots]
-        if node.op == "mul" and gates:
-            gate = known[node.args[gates[0]].args[0]]
+        at = [i for i, arg in enumerate(node.args) if arg in alone]
+        if node.op == "mul" and at:
+            gate = known[node.args[at[0]].args[0]]
             decay = Node("exp", (Node("neg", (gate,), None, node.kind),), None, node.kind)
             whole = Node("add", (_ONE, decay), None, node.kind)
-            known[node] = Node("div", (args[1 - gates[0]], whole), None, node.kind)
+            known[node] = Node("div", (args[1 - at[0]], whole), None, node.kind)
     return [known[root] for root in roots]

@@ -18,6 +18,13 @@ def test_a_transcendental_function_costs_more_than_arithmetic():
     assert cost([EXP.node]) > cost([(X * X).node])
 
 
+def test_the_sigmoids_of_a_number_and_its_opposite_share_their_exponential():
+    gate, opposite = apply("sigmoid", X), apply("sigmoid", -X)
+    alone = cost([gate.node])
+    assert alone < cost([gate.node, opposite.node]) == cost([opposite.node, gate.node]) < 2 * alone
+    assert cost([opposite.node], free=[gate.node]) == alone + 1  # what was saved holds no exponential
+
+
 def test_leaves_are_inputs_attributes_and_what_is_given_but_no_constants():
     assert leaves([(EXP * B + 1.0).node]) == [X.node, B.node]
     assert leaves([(EXP * B + 1.0).node], free=[EXP.node]) == [EXP.node, B.node]

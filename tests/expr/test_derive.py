@@ -1,5 +1,6 @@
 """Derived gradients: their values at every order, what they save, what their ops are called."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -355,6 +356,20 @@ def test_two_outputs_of_one_expression_have_both_cotangents():
 def test_the_backward_reads_what_is_cheapest(function, saved):
     op = opsdk.elementwise(name="f", namespace="tests")(function)
     assert list(op.opdef.grad.sources) == [*saved, Source("cotangent", 0)]
+
+
+def test_the_derivative_of_a_gate_keeps_its_digits_far_out_unless_only_the_gate_was_saved():
+    far = np.array([-40.0, 40.0])
+    exact = [float(mpmath.exp(-40) / (1 + mpmath.exp(-40)) ** 2)] * 2
+
+    @opsdk.elementwise
+    def soft(x):
+        return vmath.softplus(x)
+
+    x = leaf(far)
+    (slope,) = opsdk.grad(soft(x).sum(), x, create_graph=True)
+    np.testing.assert_allclose(opsdk.grad(slope.sum(), x)[0].numpy(), exact, rtol=1e-15)
+    np.testing.assert_allclose(opsdk.sigmoid.grad(opsdk.sigmoid(far), np.ones(2)), [exact[0], 0.0], rtol=1e-15)
 
 
 def test_a_linear_op_saves_nothing_of_several_inputs():

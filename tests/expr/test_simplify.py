@@ -52,3 +52,9 @@ def test_a_gate_becomes_a_quotient_only_where_it_is_used_once():
     assert quotients([twice]) == [twice]
     kept = [(x * gate).node, gate.node]
     assert quotients(kept) == kept
+
+
+def test_two_gates_of_one_exponential_stay_gates():
+    x, y = (Symbol(Node("input", (), name)) for name in "xy")
+    slope = (x * (apply("sigmoid", y) * apply("sigmoid", -y))).node
+    assert quotients([slope]) == [slope]

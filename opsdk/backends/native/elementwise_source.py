@@ -18,6 +18,7 @@ from opsdk.expr.trace import Expression
 
 TILE = 1024  # elements of one stage; eight buffers of float32 fill 32 KiB
 STAGE_COST = 26  # in the units of `cost`: two or three functions such as exp
+_PLAIN = 3  # what costs no more than this is no function, and may make a stage longer
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,15 @@ def store_text(pointer: str, dtype: str, value: str) -> str:
 
 
 def cut(made: Sequence[Statement]) -> list[list[Statement]]:
-    """Returns the statements in stages, none of which costs more than `STAGE_COST` unless it is one statement."""
+    """Returns the statements in stages, none with functions of more than `STAGE_COST` unless it is one function."""
     stages: list[list[Statement]] = [[]]
     spent = 0
     for statement in made:
-        weight = cost([statement.node], statement.node.args)
-        if stages[-1] and spent + weight > STAGE_COST:
+        here = [other.node for other in stages[-1]]
+        weight = cost([*here, statement.node], statement.node.args) - cost(here, statement.node.args)
+        if stages[-1] and spent + weight > (STAGE_COST if weight > _PLAIN else 2 * STAGE_COST):
             stages.append([])
-            spent = 0
+            spent, weight = 0, cost([statement.node], statement.node.args)
         stages[-1].append(statement)
         spent += weight
     return stages

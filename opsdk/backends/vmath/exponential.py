@@ -172,13 +172,15 @@ def log1p_unit(d: Any) -> Any:
 
 @inline
 def sigmoid(x: Any) -> Any:
-    """Returns 1/(1 + e⁻ˣ)."""
+    """Returns 1/(1 + e⁻ˣ). Of σ(x) and σ(−x), asked for together, the compiler makes all but one factor once."""
     d = decay(x)
     one = like(x, 1.0)
     total = one + d
-    value = select(x < like(x, 0.0), d, one) / total
+    inverse = one / total
     lost = d - (total - one)
-    return value - value * (lost * (like(x, 1.5) - like(x, 0.5) * total))  # 1.5 − total/2 is near enough to 1/total
+    part = select(x < like(x, 0.0), d, one)
+    value = part * inverse
+    return value + inverse * ((part - value * total) - value * lost)
 
 
 @inline

@@ -103,14 +103,36 @@ def test_buffers_are_used_again_when_their_value_is_not_needed_any_more():
     assert source.buffers <= 2
 
 
-def test_no_stage_costs_more_than_allowed_unless_it_is_one_statement():
+def weight(statement):
+    return cost([statement.node], statement.node.args)
+
+
+def test_no_stage_has_functions_of_more_than_allowed_unless_it_is_one():
     expression = trace(long_body, ["x", "y"], [], "op 'f'", 2)
     made, _ = python_lines(expression.wanted, {Node("input", (), "x"): "x0", Node("input", (), "y"): "x1"})
     stages = cut(made)
     assert [statement for stage in stages for statement in stage] == made
     for stage in stages:
-        own = sum(cost([statement.node], statement.node.args) for statement in stage)
-        assert own <= STAGE_COST or len(stage) == 1
+        functions = [weight(statement) for statement in stage if weight(statement) > 3]
+        assert sum(functions) <= STAGE_COST or len(functions) == 1
+
+
+def test_arithmetic_after_the_functions_stays_in_their_stage():
+    def body(x):
+        y = vmath.exp(vmath.exp(vmath.exp(x)))
+        for _ in range(8):
+            y = y * x + 1.0
+        return y
+
+    assert compiled(body, ["x"])[0].buffers == 0
+
+
+def test_the_sigmoids_of_one_exponential_are_in_one_stage():
+    def body(x):
+        y = vmath.exp(vmath.exp(x))
+        return vmath.sigmoid(y) * vmath.sigmoid(-y)
+
+    assert compiled(body, ["x"])[0].buffers == 0
 
 
 def test_an_input_that_no_result_needs_is_not_read():
