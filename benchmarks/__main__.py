@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks import plots, report
 from benchmarks.cases import c_op, eager, elementwise, first_call, import_time, rows
 from benchmarks.peers import NAMES, OURS
 
@@ -31,15 +32,26 @@ def main(arguments: list[str] | None = None) -> int:
         case = CASES[name]
         print(f"{name} …", file=sys.stderr, flush=True)
         sections = case.run(options.rounds, options.seconds, tuple(options.peers), pythons)
-        text = report.page(case.TITLE, sections)
-        print(text)
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            (options.out / f"{name}.md").write_text(text, encoding="utf-8")
-            recorded = json.dumps(report.record(case.TITLE, sections), indent=1, ensure_ascii=False)
-            (options.out / f"{name}.json").write_text(f"{recorded}\n", encoding="utf-8")
+        if options.out is None:
+            print(report.page(case.TITLE, sections))
+        else:
+            print(_written(name, case.TITLE, sections, options.out))
         failed |= any(judged.verdict == "no" for section in sections for judged in section.judged)
     return int(failed)
+
+
+def _written(name: str, title: str, sections: Sequence[report.Section], folder: Path) -> str:
+    """Writes page, samples and plot of a case; returns the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if plots.is_available():
+        plots.draw(title, sections, folder / f"{name}.svg")
+    else:
+        print("no plot: matplotlib is not installed", file=sys.stderr)
+    text = report.page(title, sections, f"{name}.svg" if plots.is_available() else "")
+    recorded = json.dumps(report.record(title, sections), indent=1, ensure_ascii=False)
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    (folder / f"{name}.json").write_text(f"{recorded}\n", encoding="utf-8")
+    return text
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="PEER=PATH",
         help="interpreter that has a peer; also OPSDK_BENCH_<PEER>_PYTHON",
     )
-    made.add_argument("--out", type=Path, help="folder for a page of Markdown and the samples as JSON, per case")
+    made.add_argument("--out", type=Path, help="folder for a page of Markdown, the samples as JSON and a plot, per case")
     made.add_argument("--rounds", type=int, default=15, help="samples of each subject")
     made.add_argument("--seconds", type=float, default=0.05, help="about how long one sample takes")
     return made

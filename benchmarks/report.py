@@ -50,9 +50,10 @@ class Section:
     how: str = field(default="")
 
 
-def page(title: str, sections: Sequence[Section]) -> str:
-    """Returns the page of one case."""
+def page(title: str, sections: Sequence[Section], plot: str = "") -> str:
+    """Returns the page of one case, with a plot where there is one in the same folder."""
     lines = [f"# {title}", "", machine(), ""]
+    lines += [f"![least time of every subject]({plot})", ""] if plot else []
     for versions in dict.fromkeys(section.versions for section in sections):
         lines += [f"Measured: {', '.join(versions)}.", ""] if versions else []
     for how in dict.fromkeys(section.how for section in sections):
