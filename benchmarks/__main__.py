@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="PEER=PATH",
         help="interpreter that has a peer; also OPSDK_BENCH_<PEER>_PYTHON",
     )
-    made.add_argument("--out", type=Path, help="folder for a page of Markdown, the samples as JSON and a plot, per case")
+    made.add_argument("--out", type=Path, help="folder for a page, the samples as JSON and a plot, per case")
     made.add_argument("--rounds", type=int, default=15, help="samples of each subject")
     made.add_argument("--seconds", type=float, default=0.05, help="about how long one sample takes")
     return made

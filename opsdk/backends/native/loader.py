@@ -114,6 +114,6 @@ def _check_room() -> None:
             if library.mprotect(ctypes.c_void_p(first + page * size), ctypes.c_size_t(size), 0):
                 reason = os.strerror(ctypes.get_errno())
                 raise CompileError(
-                    f"native kernel: expected room for {_HEADROOM} more memory mappings, the system has none ({reason}); drop "
-                    "ops that are not needed, or raise vm.max_map_count"
+                    f"native kernel: expected room for {_HEADROOM} more memory mappings, the system has none "
+                    f"({reason}); drop ops that are not needed, or raise vm.max_map_count"
                 )
