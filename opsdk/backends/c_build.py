@@ -39,7 +39,7 @@ def ffibuilder(*ops: Op) -> Any:  # Any: cffi.FFI
         job.check()  # says in our words what a build would say in the compiler's
     ffi = cffi.FFI()
     ffi.cdef(TYPES + _lines(line for job in jobs for line in job.declarations))
-    ffi.cdef(_lines(f"const char *{digest_symbol(job)}(void)" for job in jobs))
+    ffi.cdef(_lines(f"const char *{job.digest_symbol}(void)" for job in jobs))
     if any(job.options.uses_openmp for job in jobs):
         ffi.cdef(f"{OPENMP};")
     options = [job.options for job in jobs]
@@ -60,16 +60,11 @@ def ffibuilder(*ops: Op) -> Any:  # Any: cffi.FFI
     return ffi
 
 
-def digest_symbol(job: Job) -> str:
-    """Returns the name of the function of a module that tells from which source it was built."""
-    return f"opsdk_digest_{job.signature.name}"
-
-
 def _preamble(jobs: list[Job]) -> str:
     """Returns the C text of a module: the sources, each once, since a forward and its backward often share one."""
     sources = dict.fromkeys(job.source.unit for job in jobs)
     checks = line_directive(1, CHECKS) + _lines(line for job in jobs for line in job.declarations)
-    digests = [f'const char *{digest_symbol(job)}(void) {{ return "{job.digest}"; }}\n' for job in jobs]
+    digests = [f'const char *{job.digest_symbol}(void) {{ return "{job.digest}"; }}\n' for job in jobs]
     openmp = f"{OPENMP};\n" if any(job.options.uses_openmp for job in jobs) else ""
     return "".join(['#include "opsdk.h"\n', *sources, checks, openmp, *digests])
 

@@ -35,8 +35,8 @@ from opsdk.define.opdef import OpDef
 
 OPENMP = "void omp_set_num_threads(int count)"
 CHECKS = "opsdk: expected declarations"  # the file that a conflict with the schema is reported in
-_CONFLICT = re.compile(r"conflicting types for '(\w+)'")
-_PREVIOUS = re.compile(r"^(.+?):(\d+):\d+: note: previous (?:definition|declaration)", re.MULTILINE)
+_CONFLICT = r"conflicting types for '(\w+)'"
+_PREVIOUS = r"^(.+?):(\d+):\d+: note: previous (?:definition|declaration)"
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ class Job:
     def digest(self) -> str:
         """What a module that was built ahead of time is known by; its compiler does not count."""
         return hashlib.sha256(self.content.encode("utf-8", errors="surrogateescape")).hexdigest()
+
+    @property
+    def digest_symbol(self) -> str:
+        """The function of such a module that returns the digest."""
+        return f"opsdk_digest_{self.signature.name}"
 
     @property
     def arguments(self) -> list[str]:
@@ -172,12 +177,12 @@ class Job:
 
     def _refusal(self, complaint: Complaint) -> OpsdkError:
         """Returns the error of a source that does not compile; of one that is at odds with the schema, in its words."""
-        conflict = _CONFLICT.search(complaint.text)
+        conflict = re.search(_CONFLICT, complaint.text)
         if conflict is None or complaint.file != CHECKS:
             return failure(self.subject, complaint)
         definition = self.functions[conflict[1]]
         expected = MESSAGE if conflict[1] == "opsdk_message" else self.signature.prototype(conflict[1])
-        where = _PREVIOUS.search(complaint.whole)
+        where = re.search(_PREVIOUS, complaint.whole, re.MULTILINE)
         return BindingError(
             f"{self.subject}: expected {expected}, got {definition.text}",
             at=f"{shorten(where[1])}:{where[2]}" if where else shorten(self.source.file),

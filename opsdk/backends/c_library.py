@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from opsdk.backends.c_build import digest_symbol
 from opsdk.backends.c_compiler import LIBRARY_SUFFIX
 from opsdk.backends.c_job import Job
 from opsdk.backends.c_options import COptions
@@ -130,7 +129,7 @@ def _unusable(opdef: OpDef, name: str, error: ImportError) -> CompileError:
 
 def _is_from(module: Any, job: Job) -> bool:
     """Whether a module was built from the source as it is now."""
-    digest = getattr(getattr(module, "lib", None), digest_symbol(job), None)
+    digest = getattr(getattr(module, "lib", None), job.digest_symbol, None)
     return digest is not None and module.ffi.string(digest()).decode() == job.digest
 
 

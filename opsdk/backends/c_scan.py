@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from opsdk.backends.c_signature import STATUS, VOID
 
-_DIRECTIVE = re.compile(r"^#.*$", re.MULTILINE)
-_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+# Compiled where they are used: a row that is in the cache needs none.
+_DIRECTIVE = r"(?m)^#.*$"
+_ATTRIBUTE = r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"
+_CALLED = r"\b([A-Za-z_]\w*)\s*\("
 _NO_NAMES = frozenset({"if", "for", "while", "switch", "return", "sizeof", "__attribute__"})
 
 
@@ -31,7 +32,7 @@ class Definition:
 
 def definitions(preprocessed: str, wanted: Collection[str]) -> dict[str, Definition]:
     """Returns the wanted functions that a preprocessed text defines, by name."""
-    text = _ATTRIBUTE.sub(" ", _DIRECTIVE.sub("", preprocessed))
+    text = re.sub(_ATTRIBUTE, " ", re.sub(_DIRECTIVE, "", preprocessed))
     found: dict[str, Definition] = {}
     for name in wanted:
         for match in re.finditer(rf"\b{name}\s*\(", text):
@@ -52,9 +53,9 @@ def definitions(preprocessed: str, wanted: Collection[str]) -> dict[str, Definit
 
 def names_defined(source: str) -> tuple[str, ...]:
     """Returns the names of what looks like functions with a body in a source, for a message."""
-    text = _DIRECTIVE.sub("", re.sub(r"/\*.*?\*/|//[^\n]*", " ", source, flags=re.DOTALL))
+    text = re.sub(_DIRECTIVE, "", re.sub(r"/\*.*?\*/|//[^\n]*", " ", source, flags=re.DOTALL))
     names = []
-    for match in _CALLED.finditer(text):
+    for match in re.finditer(_CALLED, text):
         end = _closing(text, match.end() - 1)
         is_body = end is not None and text[end + 1 :].lstrip().startswith("{")
         if is_body and match[1] not in _NO_NAMES:

@@ -13,7 +13,7 @@ from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+_INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]'
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
     waiting: list[tuple[str, Path]] = [(source.text, Path(source.folder))]
     while waiting:
         text, folder = waiting.pop()
-        for name in _INCLUDE.findall(text):
+        for name in re.findall(_INCLUDE, text, re.MULTILINE):
             for base in (str(folder), source.folder, *include_dirs):
                 path = Path(base, name)
                 if path in found:

@@ -10,9 +10,7 @@ import atexit
 import functools
 import os
 import re
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,8 +22,8 @@ from opsdk.core.lazy import slow
 
 FORMAT = 1  # a change of what files mean; every key holds it, so that files of another format are not found
 STALE = 24 * 3600.0  # seconds; what a killed builder left behind is swept when older
-_FINISHED = re.compile(r"[0-9a-f]{32}\..*")
-_UNFINISHED = re.compile(r"\.([0-9a-f]{32}\.)?.*[0-9a-f]{12}\.tmp.*|\.[0-9a-f]{32}\..*lock")
+_FINISHED = r"[0-9a-f]{32}\..*"  # patterns are compiled where they are used: most runs use none
+_UNFINISHED = r"\.([0-9a-f]{32}\.)?.*[0-9a-f]{12}\.tmp.*|\.[0-9a-f]{32}\..*lock"
 _TAG = "CACHEDIR.TAG"  # the name and first line that backup programs know
 _TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# Files that opsdk built and can build again.\n"
 _MAGIC = b"opsdk-seal-1"
@@ -211,7 +209,7 @@ def _fallback() -> Path:
     process = os.getpid()
     if process not in _fallbacks:
         try:
-            folder = Path(tempfile.mkdtemp(prefix="opsdk-"))
+            folder = Path(slow("tempfile").mkdtemp(prefix="opsdk-"))
         except OSError as error:
             raise CompileError(
                 f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
@@ -228,7 +226,7 @@ def _fallback() -> Path:
 
 def _remove(process: int, folder: Path) -> None:
     if os.getpid() == process:  # a forked child ends before its parent, and must not take its parent's files along
-        shutil.rmtree(folder, ignore_errors=True)
+        slow("shutil").rmtree(folder, ignore_errors=True)
 
 
 @functools.cache
@@ -241,7 +239,7 @@ def _sweep(folder: Path) -> None:
     oldest = time.time() - STALE
     for path in folder.glob(".*"):
         try:
-            if _UNFINISHED.fullmatch(path.name) and path.stat().st_mtime < oldest:
+            if re.fullmatch(_UNFINISHED, path.name) and path.stat().st_mtime < oldest:
                 path.unlink()
         except OSError:
             continue  # another process swept it
@@ -252,7 +250,7 @@ def _finished(folder: Path) -> Iterator[tuple[Path, int]]:
     for kind in _folders(folder):
         for path in kind.rglob("*"):
             try:
-                if _FINISHED.fullmatch(path.name) and path.is_file():
+                if re.fullmatch(_FINISHED, path.name) and path.is_file():
                     yield path, path.stat().st_size
             except OSError:
                 continue

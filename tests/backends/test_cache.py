@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -238,7 +239,7 @@ def test_without_any_folder_the_error_names_the_variable(tmp_path, monkeypatch):
     def refuse(prefix):
         raise PermissionError("planted")
 
-    monkeypatch.setattr(cache.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     with pytest.raises(CompileError, match=r"cache: expected a folder that can be written, got neither .*below") as e:
         cached("thing", "key", ".txt", writes(b"1"))
     assert "set OPSDK_CACHE_DIR to one" in str(e.value)
