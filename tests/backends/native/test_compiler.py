@@ -29,32 +29,32 @@ def entry(symbol, function, *kinds):
     return Export(symbol, function, int32(int64, int64, types.CPointer(int64), *kinds), is_range=True)
 
 
-def call_entry(address, arrays, sizes, attrs, start, stop):
+def call_entry(image, symbol, arrays, sizes, attrs, start, stop):
     tools = ffi()
     pointers = tools.new("void *[]", [tools.from_buffer(array) for array in arrays])
     numbers = tools.new("double[]", attrs)
-    return tools.cast(PROTOTYPE, address)(pointers, tools.new("int64_t[]", sizes), numbers, start, stop)
+    return tools.cast(PROTOTYPE, image.addresses[symbol])(pointers, tools.new("int64_t[]", sizes), numbers, start, stop)
 
 
 def test_an_entry_takes_its_pointers_sizes_and_numbers_from_arrays():
     data, _ = compile_object("scaling", [entry("scaling", scale, DOUBLES, DOUBLES, float64)])
-    address = load(data, ["scaling"])["scaling"]
+    image = load(data, ["scaling"])
     source, target = np.arange(5.0), np.zeros(5)
-    assert call_entry(address, [source, target], [100], [3.0], 1, 4) == 0
+    assert call_entry(image, "scaling", [source, target], [100], [3.0], 1, 4) == 0
     assert target.tolist() == [0.0, 103.0, 106.0, 109.0, 0.0]
 
 
 def test_an_entry_returns_its_status():
     data, _ = compile_object("refusing", [entry("refusing", refuse, DOUBLES)])
-    assert call_entry(load(data, ["refusing"])["refusing"], [np.zeros(1)], [0], [], 0, 1) == 7
+    assert call_entry(load(data, ["refusing"]), "refusing", [np.zeros(1)], [0], [], 0, 1) == 7
 
 
 def test_one_object_holds_several_symbols_of_either_form():
     exports = [entry("first", refuse, DOUBLES), Export("second", twice, int64(int64))]
     data, _ = compile_object("several", exports)
-    addresses = load(data, ["first", "second"])
-    assert call_entry(addresses["first"], [np.zeros(1)], [0], [], 0, 1) == 7
-    assert ffi().cast("int64_t(*)(int64_t)", addresses["second"])(21) == 42
+    image = load(data, ["first", "second"])
+    assert call_entry(image, "first", [np.zeros(1)], [0], [], 0, 1) == 7
+    assert ffi().cast("int64_t(*)(int64_t)", image.addresses["second"])(21) == 42
 
 
 def test_two_objects_may_hold_functions_of_one_name():
@@ -64,10 +64,11 @@ def test_two_objects_may_hold_functions_of_one_name():
 
         return kernel
 
-    calls = []
+    images = []
     for factor in (2, 3):
         data, _ = compile_object("same", [Export("same", of(factor), int64(int64))])
-        calls.append(ffi().cast("int64_t(*)(int64_t)", load(data, ["same"])["same"]))
+        images.append(load(data, ["same"]))
+    calls = [ffi().cast("int64_t(*)(int64_t)", image.addresses["same"]) for image in images]
     assert [call(10) for call in calls] == [20, 30]
 
 
@@ -88,7 +89,7 @@ def test_products_and_sums_may_be_one_instruction_and_no_order_changes():
 
     data, _ = compile_object("total", [entry("total", total, DOUBLES, DOUBLES)])
     source, target = np.array([1e16, 1.0, -1e16, 1.0] * 64), np.zeros(1)
-    call_entry(load(data, ["total"])["total"], [source, target], [0], [], 0, source.size)
+    call_entry(load(data, ["total"]), "total", [source, target], [0], [], 0, source.size)
     in_order = 0.0
     for value in source.tolist():
         in_order += value
@@ -107,5 +108,5 @@ def test_a_division_by_zero_is_a_value(denominator):
 
     data, _ = compile_object("divide", [entry("divide", divide, DOUBLES, float64)])
     target = np.zeros(1)
-    call_entry(load(data, ["divide"])["divide"], [target], [0], [denominator], 0, 1)
+    call_entry(load(data, ["divide"]), "divide", [target], [0], [denominator], 0, 1)
     assert target[0] == np.inf

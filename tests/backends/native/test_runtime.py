@@ -114,12 +114,12 @@ def test_threads_that_run_at_once_never_take_the_same_piece():
     counters = types.CPointer(int64)
     signature = int32(int64, int64, counters, counters)
     data, _ = compile_object("count", [Export("count", count, signature, is_range=True)])
-    address = load(data, ["count"])["count"]
+    image = load(data, ["count"])
     opsdk.set_flags(threads=4)
     times = np.zeros(50_000, np.int64)
     pointers = ffi().new("void *[]", [ffi().from_buffer(times)])
     for turn in range(1, 41):
-        assert run_shared(address, pointers, ffi().NULL, ffi().NULL, times.size, 1 + turn % 3) == 0
+        assert run_shared(image.addresses["count"], pointers, ffi().NULL, ffi().NULL, times.size, 1 + turn % 3) == 0
         assert (times == turn).all()
 
 

@@ -51,7 +51,8 @@ print("right", flush=True)
 
 
 def defined():
-    """Returns three ops of their own: nothing of them is in memory yet."""
+    """Returns three ops of their own: nothing of them is in memory yet, nor shared with those of another test."""
+    code._images.clear()
 
     @opsdk.elementwise(namespace="stress", replace=True)
     def wave(x, *, k: float = 2.0):
