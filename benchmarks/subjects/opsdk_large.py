@@ -31,7 +31,7 @@ def mish(x):
 
 @opsdk.elementwise(namespace="bench_large")
 def gelu(x):
-    return x * vmath.sigmoid(2 * GELU_SCALE * (x + GELU_CUBE * x * x * x))  # (1 + tanh u)/2 is σ(2u)
+    return x * vmath.sigmoid(2 * GELU_SCALE * x * (1 + GELU_CUBE * x * x))  # (1 + tanh u)/2 is σ(2u)
 
 
 FUNCTIONS = {

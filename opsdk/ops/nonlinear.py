@@ -30,7 +30,7 @@ def gelu(x: Any, *, approximate: str) -> Any:
     """x · Φ(x), with the normal distribution Φ; `approximate="tanh"` has 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))."""
     if approximate == "tanh":
         # (1 + tanh u) / 2 = σ(2u), which keeps the tail on the left
-        return x * vmath.sigmoid(2.0 * _ROOT_TWO_OVER_PI * (x + 0.044715 * (x * x * x)))
+        return x * vmath.sigmoid(2.0 * _ROOT_TWO_OVER_PI * x * (1.0 + 0.044715 * vmath.square(x)))
     if approximate != "none":
         raise AttributeValueError(f"op 'opsdk::gelu': approximate expected 'none' or 'tanh', got {approximate!r}")
     return 0.5 * x * vmath.erfc(-_ROOT_HALF * x)  # 1 + erf would lose the tail on the left

@@ -78,6 +78,7 @@ EXP2_MOST, EXP2_LEAST = (128.5, 1024.5), (-151.0, -1076.0)
 EXPM1_LEAST = (-20.0, -40.0)  # eˣ − 1 rounds to −1 there
 SINH_MOST = (89.5, 710.5)  # infinite from a little below
 TANH_MOST = (10.0, 20.0)  # 1 from a little below
+RAISE, LOWER = (32, 64), (2.0**-32, 2.0**-64)  # from the least exponents of eˣ to those of normal numbers, and back
 SMALL = (2.0**-25, 2.0**-54)  # below this f(x) = x + O(x²) rounds to x
 
 
@@ -157,9 +158,10 @@ def expm1(x: Any) -> Any:
 
 @inline
 def decay(x: Any) -> Any:
-    """Returns exp(−|x|)."""
+    """Returns exp(−|x|). The power of two goes into the exponent's bits, raised so that it is never subnormal there."""
     k, q = reduced_closely(at_least(-magnitude(x), pick(x, EXP_LEAST)))
-    return scaled(like(x, 1.0) + q, k)
+    raised = to_bits(like(x, 1.0) + q) + ((k + pick_integer(x, RAISE)) << pick_integer(x, MANTISSA))
+    return from_bits(x, narrow(x, raised)) * pick(x, LOWER)
 
 
 @inline
