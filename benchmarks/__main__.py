@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import plots, report
-from benchmarks.cases import c_op, eager, elementwise, first_call, import_time, rows
+from benchmarks.cases import c_op, eager, elementwise, first_call, import_time, roofline, rows
 from benchmarks.peers import NAMES, OURS
 
 CASES = {
     "eager": eager,
     "import_time": import_time,
     "elementwise": elementwise,
+    "roofline": roofline,
     "rows": rows,
     "first_call": first_call,
     "c_op": c_op,

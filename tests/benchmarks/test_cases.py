@@ -1,6 +1,7 @@
 import pytest
 
-from benchmarks.cases import c_op, elementwise, first_call, large, rows
+import opsdk
+from benchmarks.cases import c_op, elementwise, first_call, large, roofline, rows
 from benchmarks.peers import Missing
 from benchmarks.scripts import WHOLE
 from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS
@@ -98,3 +99,17 @@ def test_a_c_op_is_taken_with_empty_caches_and_with_full_ones(monkeypatch):
     ]
     assert [judged.verdict for section in (cold, cached) for judged in section.judged] == ["yes", "yes"]
     assert cold.samples["opsdk"] == [pytest.approx(0.015)] * 5
+
+
+def test_what_bounds_an_op_is_measured_per_element_and_leaves_the_number_of_threads_as_it_was(monkeypatch):
+    monkeypatch.setattr(roofline, "OPS", ("relu",))
+    monkeypatch.setattr(roofline, "LARGE", 1 << 13)
+    opsdk.set_flags(threads=3)
+    sections = roofline.run(2, 1e-4, (), {})
+    assert opsdk.get_flags()["threads"] == 3
+    opsdk.set_flags(threads=0)
+    assert [section.title for section in sections] == ["relu, forward", "relu, forward and backward"]
+    for section in sections:
+        assert set(section.samples) == {roofline.IN_CACHE, roofline.ONE, roofline.ALL}
+        assert all(0 < seconds < 1e-3 for samples in section.samples.values() for seconds in samples)
+    assert roofline.nanoseconds(2.5e-10) == "0.250 ns"
