@@ -19,8 +19,8 @@ SMALL, LARGE = 1 << 15, 1 << 20  # float32: five arrays of 32768 fill 640 KiB, w
 IN_CACHE, ONE, ALL = "32768 elements, one thread", "1 M elements, one thread", "1 M elements, all threads"
 HOW = (
     "Nanoseconds per element, {rounds} samples of about {seconds:g} s each. On 32768 elements nothing leaves the "
-    "caches, so that the time is that of the arithmetic and the call; divided by the number of threads it is what arithmetic "
-    "alone would take on the large array. ReLU has next to no arithmetic: on all threads it takes what memory allows."
+    "caches: that is the arithmetic and the call; divided by the number of threads it is what arithmetic alone would "
+    "take on the large array. ReLU has next to no arithmetic: on all threads it takes what memory allows."
 )
 
 
