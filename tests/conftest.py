@@ -9,14 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Numba reads its folder once, when it is first imported, so this stands at the top and not in a fixture.
-_CACHE = Path(tempfile.mkdtemp(prefix="opsdk-tests-"))
-os.environ["NUMBA_CACHE_DIR"] = str(_CACHE / "numba")
-os.environ["OPSDK_CACHE_DIR"] = str(_CACHE / "opsdk")
+# Numba reads its folder once, when it is first imported, so this stands at the top and not in a fixture. The workers of
+# pytest-xdist get the folder of the process that started them.
+_CACHE = None
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _CACHE = Path(tempfile.mkdtemp(prefix="opsdk-tests-"))
+    os.environ["NUMBA_CACHE_DIR"] = str(_CACHE / "numba")
+    os.environ["OPSDK_CACHE_DIR"] = str(_CACHE / "opsdk")
 
 
 def pytest_unconfigure():
-    shutil.rmtree(_CACHE, ignore_errors=True)
+    if _CACHE is not None:
+        shutil.rmtree(_CACHE, ignore_errors=True)
 
 
 def pytest_runtest_setup(item):

@@ -33,6 +33,7 @@ MATH = ("-lm",) if os.name != "nt" else ()
 COMPLETE = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
 
 _ERROR = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
+_EXPANSION = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? note: in expansion of macro"
 _LINK_ERROR = r"undefined reference to .*|Undefined symbols.*|cannot find .*|library not found.*"
 _SHOWN = 20  # lines of the compiler's text in a note
 
@@ -156,6 +157,10 @@ def _remedy() -> str:
 def _complaint(said: str) -> Complaint:
     match = re.search(_ERROR, said, re.MULTILINE)
     if match is not None:
+        if Path(match["file"]).name == "opsdk.h":  # a macro of ours, on a line of the author's
+            used = re.search(_EXPANSION, said[match.end() :], re.MULTILINE)
+            if used is not None:
+                return Complaint(used["file"], int(used["line"]), match["text"].strip(), said)
         return Complaint(match["file"], int(match["line"]), match["text"].strip(), said)
     missing = re.search(_LINK_ERROR, said)
     return Complaint("", 0, missing[0] if missing else said.strip().splitlines()[-1], said)

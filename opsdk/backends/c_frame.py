@@ -15,6 +15,7 @@ from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribut
 from opsdk.backends.c_library import Library
 from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import Signature, suffix_of
+from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import AttributeValueError, KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel import Kernel
@@ -42,6 +43,7 @@ class Frame:
         self._inputs = [_slot(ffi, decl) for decl in schema.inputs]
         self._fresh = [schema.outputs[i] for i in schema.fresh_outputs]
         self._outputs = [_slot(ffi, decl) for decl in self._fresh]
+        self._one_shape = one_shape(opdef)
         self._converters = [(decl.name, attribute_converter(ffi, decl)) for decl in schema.attrs]
         self._present: list[bool] = []
         self._specs: list[Any] = []  # (shape, dtype), or a list of them, per output
@@ -55,6 +57,7 @@ class Frame:
 
     def run(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Calls the function; returns the outputs that it filled."""
+        values = values if self._one_shape is None else self._one_shape(values)
         keep: list[Any] = []
         arguments: list[Any] = []
         back: list[tuple[np.ndarray, np.ndarray]] = []

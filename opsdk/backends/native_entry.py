@@ -15,6 +15,7 @@ from opsdk.backends.native.elementwise import Elementwise
 from opsdk.backends.native.rowwise import Rowwise
 from opsdk.backends.numba_cpu import buffers_of, dispatcher_of
 from opsdk.backends.numba_failure import failure, is_compile_failure, unsupported
+from opsdk.backends.one_shape import one_shape
 from opsdk.backends.plan import attrs_key, keep
 from opsdk.core.errors import BindingError, DTypeError, KernelNotFoundError, ShapeError
 from opsdk.core.lazy import slow
@@ -172,6 +173,10 @@ def _of_user(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
     whole = slow("opsdk.backends.native.whole")
     pairs = list(zip(schema.input_names, specs, strict=True))
     inputs = [whole.Operand(name, spec.dtype, spec.ndim) for name, spec in pairs if spec is not None]
+    shapes = {shape_text(spec.shape) for _, spec in pairs if spec is not None}
+    if one_shape(opdef) is not None and len(shapes) > 1:
+        found = " and ".join(sorted(shapes))
+        raise ShapeError(f"{opdef.subject}: native entry expected inputs of one shape, got {found}")
     outputs = _outputs(opdef, specs, attrs, whole.Operand)
     every = [*inputs, *outputs]
     refused = unsupported(opdef, kernel.origin, [(operand.name, operand.dtype) for operand in every])

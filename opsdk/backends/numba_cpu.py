@@ -11,6 +11,7 @@ from opsdk.backends.language import Launch, register_language
 from opsdk.backends.native.elementwise import launch_of
 from opsdk.backends.native.rowwise import launch_of as rows_launch_of
 from opsdk.backends.numba_failure import failure, is_compile_failure
+from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import BindingError, ReturnError
 from opsdk.core.lazy import optional, slow
 from opsdk.define.kernel import Kernel
@@ -42,8 +43,10 @@ class NumbaCPU:
         schema = opdef.schema
         inputs = schema.input_names
         names = kernel.parameters
+        given = one_shape(opdef)
 
         def launch(*values: Any, **attrs: Any) -> Any:
+            values = values if given is None else tuple(given(values))
             arguments = {**dict(zip(inputs, values, strict=True)), **attrs}
             made = allocate(opdef, values, attrs, buffers)
             for position, buffer in zip(buffers, made, strict=True):
@@ -118,7 +121,10 @@ def _check_returned(opdef: OpDef, kernel: Kernel, made: list[Any], returned: Any
 
 
 def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...]) -> Launch:
+    shaped = one_shape(opdef)
+
     def launch(*values: Any, **given: Any) -> Any:
+        values = values if shaped is None else tuple(shaped(values))
         try:
             return function(*values, *[given[name] for name in attrs])
         except Exception as error:

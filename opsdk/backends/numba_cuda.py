@@ -16,6 +16,7 @@ from opsdk.backends.cuda_launch import BoundKernel, at_one_place, failures
 from opsdk.backends.cuda_rowwise import CudaRowwise
 from opsdk.backends.device import Memory
 from opsdk.backends.language import Launch, register_language
+from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import LaunchError
 from opsdk.define.kernel import Kernel
 from opsdk.define.launch import Geometry, LaunchShape
@@ -75,7 +76,10 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
     mutated = [schema.input_names[i] for i in schema.mutated_inputs]
     run = BoundKernel(kernel.source)
 
+    shaped = one_shape(opdef)
+
     def launch(*values: Any, **attrs: Any) -> Any:
+        values = values if shaped is None else tuple(shaped(values))
         memory, given = at_one_place(values, subject)
         made = allocate(opdef, given, attrs, fresh, memory.empty)
         tensors = dict(zip(inputs, given, strict=True))

@@ -11,8 +11,8 @@ from opsdk.backends.buffers import infer
 from opsdk.core.errors import ShapeError
 from opsdk.define.infer import normalize_axes
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row import COLUMN, FULL, ROW
-from opsdk.expr.row_function import RowFunction, rows_last
+from opsdk.expr.row import FULL, ROW
+from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
 
 
@@ -39,16 +39,18 @@ def laid_out(
     full = arrays[rows.roles.index(FULL)]
     ndim = full.ndim
     if not ndim:
-        raise _refusal(opdef, rows.inputs[rows.roles.index(FULL)], "at least one axis", (), arrays, attrs)
+        if opdef.gradient_of is None:
+            infer(opdef, arrays, attrs)  # says it in the caller's terms
+        name = rows.inputs[rows.roles.index(FULL)]
+        raise ShapeError(f"{opdef.subject}: input {name!r} expected at least one axis, got ()")
     (at,) = normalize_axes(attrs.get(AXIS, -1), ndim, opdef.subject)
-    pairs = zip(arrays, rows.roles, strict=True)
-    given = [contiguous(rows_last(array, role, ndim, at)) for array, role in pairs]
-    shape = (*full.shape[:at], *full.shape[at + 1 :], full.shape[at])
-    for name, role, array in zip(rows.inputs, rows.roles, given, strict=True):
-        want = shape if role == FULL else shape[-1:] if role == COLUMN else (*shape[:-1], 1)
-        if array.shape != want:  # always checked: a kernel reads what it was promised
-            raise _refusal(opdef, name, f"shape {want}", array.shape, arrays, attrs)
-    return given, shape, at
+    try:
+        along, shape = rows.rows_last(arrays, ndim, at, opdef.subject)
+    except ShapeError:
+        if opdef.gradient_of is None:
+            infer(opdef, arrays, attrs)  # says it in the caller's terms
+        raise
+    return [contiguous(array) for array in along], shape, at
 
 
 def result_shape(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -61,11 +63,3 @@ def turned_back(array: Any, shape: tuple[int, ...], axis: int, contiguous: Calla
     if axis == len(shape) - 1 or array.ndim < len(shape):
         return array
     return contiguous(np.moveaxis(array, -1, axis))
-
-
-def _refusal(
-    opdef: OpDef, name: str, want: str, got: tuple[int, ...], arrays: Sequence[Any], attrs: Mapping[str, Any]
-) -> ShapeError:
-    if opdef.gradient_of is None:
-        infer(opdef, arrays, attrs)  # says it in the caller's terms
-    return ShapeError(f"{opdef.subject}: input {name!r} expected {want}, got {got}")

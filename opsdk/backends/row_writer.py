@@ -220,8 +220,11 @@ class RowWriter(ABC):
         """Returns the reading of one element: its expression, computed at one position."""
         value, index = node.args
         position = self._fresh("i")
-        source = self._whole(index) or self._ref(index)
-        lines = [f"{position} = int64({source})", f"if {position} < 0 or {position} >= n:", *indented(self.refused())]
+        whole = self._whole(index)
+        source = whole or self._ref(index)
+        between = "" if whole else f" or real({position}) != {source}"
+        outside = f"{position} < 0 or {position} >= n{between}"
+        lines = [f"{position} = int64({source})", f"if {outside}:", *indented(self.refused())]
         below = [n for n in topological([value]) if n in self._elements and not n.is_leaf]
         lines += self._loads([*below, value], f"row + {position}", position)
         names = dict(self._names)

@@ -9,7 +9,7 @@ from typing import Any
 from opsdk.core.errors import BindingError, DefinitionError
 from opsdk.core.origin import origin_of
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.infer import InferRule, like
+from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, as_infer, deferred, renewed
 from opsdk.define.opdef import GradRule, OpDef, Traits
@@ -65,7 +65,7 @@ def define_op(
         kernels.add(row)
     opdef = OpDef(
         schema=schema,
-        infer=like(),
+        infer=Assumed(),
         traits=traits,
         origin=origin,
         kernels=kernels,

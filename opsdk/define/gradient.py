@@ -10,7 +10,7 @@ from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.infer import Attrs, Inferred, Specs, first_spec
+from opsdk.define.infer import Attrs, Inferred, InferRule, Specs, broadcast, first_spec
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
@@ -19,12 +19,26 @@ from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 class GradientInfer:
     """Each gradient is like its input where that input is at hand, else like the first tensor.
 
-    Runtimes know the forward's own specs and use those; this rule serves direct calls of the gradient op.
+    Runtimes know the forward's own specs and use those; this rule serves direct calls of the gradient op, and buffers.
+    Where the forward broadcasts, gradients have the broadcast shape, and are summed by who asked for them.
+
+    Args:
+        names: the inputs that have a gradient, by output of the gradient op.
+        reduces_gradients, one_shape: as of the forward's rule.
     """
 
-    def __init__(self, names: Sequence[str | None], *, reduces_gradients: bool = False) -> None:
+    def __init__(
+        self, names: Sequence[str | None], *, reduces_gradients: bool = False, one_shape: bool = False
+    ) -> None:
         self.names = tuple(names)
         self.reduces_gradients = reduces_gradients
+        self.one_shape = one_shape
+
+    @classmethod
+    def of(cls, forward: InferRule, names: Sequence[str | None]) -> GradientInfer:
+        """Returns the rule of a gradient op that was written beside a forward with a rule."""
+        one_shape = getattr(forward, "one_shape", False)
+        return cls(names, reduces_gradients=one_shape and forward.reduces_gradients, one_shape=one_shape)
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per gradient."""
@@ -35,6 +49,10 @@ class GradientInfer:
                 inferred.append(given if isinstance(given, list) else None)
             else:
                 inferred.append(given if isinstance(given, TensorSpec) else first_spec(schema, specs))
+        if self.one_shape and self.reduces_gradients:
+            (whole, *_) = broadcast(schema, specs, attrs)
+            assert isinstance(whole, TensorSpec)
+            return tuple([TensorSpec(whole.shape, s.dtype) if isinstance(s, TensorSpec) else s for s in inferred])
         return tuple(inferred)
 
 
@@ -81,7 +99,7 @@ def make_gradient(
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin_of(function), gradient_schema.input_names))
     opdef = OpDef(
         schema=gradient_schema,
-        infer=GradientInfer([schema.inputs[i].name for i in wrt]),
+        infer=GradientInfer.of(forward.infer, [schema.inputs[i].name for i in wrt]),
         traits=traits,
         origin=origin_of(function),
         kernels=kernels,

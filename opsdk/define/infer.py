@@ -66,10 +66,17 @@ class like:  # a stock rule reads like a function where it is used
         return (first_spec(schema, specs, self.name),) * len(schema.outputs)
 
 
+class Assumed(like):
+    """`like`, of an op that said nothing: its compiled rows are held to inputs of one shape."""
+
+    one_shape = True
+
+
 class _Broadcast:
     """Every output has the broadcast shape of all inputs and, unless `dtype` says else, NumPy's result dtype."""
 
     reduces_gradients = True
+    one_shape = True  # compiled rows get their inputs broadcast
 
     def __init__(self, dtype: str | None = None, *, floating: bool = False) -> None:
         self.dtype = dtype

@@ -16,7 +16,7 @@ from opsdk.core.traceback import trimmed
 from opsdk.define.binding import check_names, parameters_of
 from opsdk.define.call import bind
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
-from opsdk.define.gradient import make_gradient
+from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.infer import InferFunction, InferRule, like
 from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey, PlanCache
 from opsdk.define.launch import row_options
@@ -196,6 +196,9 @@ class Op:
         grad = self.opdef.grad
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
+            if isinstance(grad.op, Op) and isinstance(grad.op.opdef.infer, GradientInfer):
+                its_rule = GradientInfer.of(rule, grad.op.opdef.infer.names)
+                grad.op.opdef = renewed(grad.op.opdef, infer=its_rule)
         self.opdef = renewed(self.opdef, infer=rule, rule=grad)
         return function
 

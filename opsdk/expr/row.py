@@ -45,11 +45,13 @@ def check_positions(index: Any, size: int) -> None:
     """Checks that positions lie inside a row.
 
     Raises:
-        AttributeValueError: one does not; it is named.
+        AttributeValueError: one does not, or lies between two elements; it is named.
     """
-    outside = (index < 0) | (index >= size)
+    outside = ~((index >= 0) & (index < size) & (index == index // 1))
     if outside.any():
-        raise AttributeValueError(f"row_take: position expected in [0, {size}), got {int(index[outside].ravel()[0])}")
+        got = index[outside].ravel()[0].item()
+        kind = "a whole number " if 0 <= got < size else ""
+        raise AttributeValueError(f"row_take: position expected {kind}in [0, {size}), got {got:g}")
 
 
 _MEANINGS: dict[str, Meaning] = {

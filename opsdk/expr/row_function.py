@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.define.opdef import Source
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import COLUMN, FULL, ROW, ROW_PRIMITIVES
+from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES
 from opsdk.expr.row_derivative import reverse_rows
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.row_plan import lowered
@@ -30,6 +30,7 @@ class RowFunction(ScalarFunction):
         roles: of the inputs: `full`, of shape (…, n); `column`, (n,); `row`, (…, 1); `flat`, (…).
         results: of the outputs, likewise; a `column` result is summed over all rows.
         subject: the op, as messages name it.
+        flat: inputs of one number per row that may come without the row's axis, (…) instead of (…, 1).
     """
 
     broadcasts = False
@@ -45,12 +46,14 @@ class RowFunction(ScalarFunction):
         roles: Sequence[str],
         results: Sequence[str],
         subject: str,
+        flat: Sequence[str] = (),
     ) -> None:
         super().__init__(name, inputs, attrs, make)
         self.subject = subject
         self._roots: dict[tuple[Node, ...], tuple[Node, ...]] = {}  # as they are evaluated
         self.roles = tuple(roles)
         self.results = tuple(results)
+        self._may_be_flat = tuple(name in flat for name in self.inputs)
 
     def reverse(
         self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
@@ -72,7 +75,7 @@ class RowFunction(ScalarFunction):
     ) -> RowFunction:
         """Returns the function of the gradient op."""
         roles = [(self.roles if source.kind == "input" else self.results)[source.position] for source in sources]
-        return RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject)
+        return RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject, inputs)
 
     def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """Returns what a gradient op reads: always something of the full shape, which tells how long a row is."""
@@ -98,10 +101,11 @@ class RowFunction(ScalarFunction):
         """
         axis = attrs.pop(AXIS, -1)
         expression = self.expression(static_of(attrs))
-        pairs = list(zip(arrays, self.roles, strict=True))
-        ndim = next(array.ndim for array, role in pairs if role == FULL)
-        along = [rows_last(array, role, ndim, axis) for array, role in pairs]
-        shape = next(array.shape for array, role in zip(along, self.roles, strict=True) if role == FULL)
+        full = arrays[self.roles.index(FULL)]
+        if not full.ndim:
+            name = self.inputs[self.roles.index(FULL)]
+            raise ShapeError(f"{self.subject}: input {name!r} expected at least one axis, got shape ()")
+        along, shape = self.rows_last(arrays, full.ndim, axis % max(full.ndim, 1), self.subject)
         dtype = self.dtype([array.dtype for array in arrays])
         wide = computed_in(dtype)
         along = [
@@ -118,6 +122,29 @@ class RowFunction(ScalarFunction):
         )
         return made[0] if len(made) == 1 else made
 
+    def rows_last(
+        self, arrays: Sequence[Any], ndim: int, axis: int, subject: str
+    ) -> tuple[list[Any], tuple[int, ...]]:
+        """Returns arrays with their rows along the last axis, and the full shape.
+
+        Raises:
+            ShapeError: a shape is not that of the input's role. It is always checked, since kernels count on it.
+        """
+        along = []
+        for array, role, may_be_flat in zip(arrays, self.roles, self._may_be_flat, strict=True):
+            turned = array
+            if array.ndim == ndim - 1 and (role == FLAT or (role == ROW and may_be_flat)):
+                turned = array[..., np.newaxis]
+            elif array.ndim == ndim and role != COLUMN and axis != ndim - 1:
+                turned = np.moveaxis(array, axis, -1)  # which takes longer than all the rest
+            along.append(turned)
+        shape = along[self.roles.index(FULL)].shape
+        for name, role, turned, array in zip(self.inputs, self.roles, along, arrays, strict=True):
+            want = shape if role == FULL else shape[-1:] if role == COLUMN else (*shape[:-1], 1)
+            if turned.shape != want:
+                raise ShapeError(f"{subject}: input {name!r} expected shape {want}, got {array.shape}")
+        return along, shape
+
     def _evaluated(self, expression: Expression, values: dict[str, Any], dtype: np.dtype[Any]) -> list[Any]:
         roots = self._roots.get(expression.wanted)
         if roots is None:
@@ -126,15 +153,6 @@ class RowFunction(ScalarFunction):
             return evaluate(roots, values, np, dtype, _MEANINGS)
         except AttributeValueError as error:
             raise AttributeValueError(f"{self.subject}, {error}") from None
-
-
-def rows_last(array: Any, role: str, ndim: int, axis: int) -> Any:
-    """Returns an array of a role as it stands beside full arrays whose rows lie along their last axis."""
-    if role == COLUMN:
-        return array
-    if array.ndim < ndim:
-        return array[..., np.newaxis]
-    return array if axis in (-1, ndim - 1) else np.moveaxis(array, axis, -1)  # which takes longer than all the rest
 
 
 def _shaped(value: np.ndarray, role: str, shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> np.ndarray:

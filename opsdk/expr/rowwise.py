@@ -109,8 +109,8 @@ def rowwise(
             schema = parse_schema(text, space)
             check_forward(_seen(schema), function)
         roles = _roles(schema, per_column, per_row, integer)
-        rows = _row_function(schema, function, roles, keepdim)
         fixed = tuple(dict.fromkeys((*nondifferentiable, *integer)))
+        rows = _row_function(schema, function, roles, keepdim, fixed)
         sample = static_defaults(_seen(schema))
         names = (*schema.input_names, *schema.attr_names)
         origin = origin_of(function)
@@ -159,7 +159,7 @@ def _roles(
 
 
 def _row_function(
-    schema: OpSchema, function: Callable[..., Any], roles: Sequence[str], keepdim: bool
+    schema: OpSchema, function: Callable[..., Any], roles: Sequence[str], keepdim: bool, flat: Sequence[str]
 ) -> RowFunction:
     subject = f"op {schema.qualified_name!r}"
     own = _seen(schema)
@@ -179,4 +179,4 @@ def _row_function(
                 'element; declare the input with per_row=("…",)'
             )
     results = [FULL if node in per_element else ROW if keepdim else FLAT for node in expression.wanted]
-    return RowFunction(own.name, own.input_names, own.attr_names, make, roles, results, subject)
+    return RowFunction(own.name, own.input_names, own.attr_names, make, roles, results, subject, flat)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.buffers import allocate
+from opsdk.backends.one_shape import one_shape
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -49,6 +50,8 @@ def run_text(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] |
     schema = opdef.schema
     attrs = complete_attrs(opdef, call.attrs)
     inputs = copies(call.inputs)
+    shaped = one_shape(opdef)
+    inputs = inputs if shaped is None else list(shaped(inputs))
     buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
     made = list(allocate(opdef, inputs, attrs, buffers))
     for buffer in flat(made):

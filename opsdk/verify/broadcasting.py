@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.define.infer import like
+from opsdk.define.infer import Assumed, like
 from opsdk.verify.calls import Call, is_float
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import draw_cotangents, gradients
@@ -18,7 +18,7 @@ def check_broadcasting(session: Session) -> None:
     """Says which inputs of an op with the stock rule `like` broadcast without their gradients being summed."""
     opdef = session.opdef
     inputs = opdef.schema.inputs
-    if type(opdef.infer) is not like or opdef.gradient_of is not None or opdef.grad is None:
+    if type(opdef.infer) not in (like, Assumed) or opdef.gradient_of is not None or opdef.grad is None:
         return
     if len(inputs) < 2 or opdef.schema.mutated_inputs or any(decl.kind != "tensor" for decl in inputs):
         return

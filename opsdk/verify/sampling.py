@@ -15,6 +15,8 @@ from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
+from opsdk.expr.row import COLUMN, ROW
+from opsdk.expr.row_infer import RowInfer
 from opsdk.verify.calls import Call, flat, is_float
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
@@ -93,6 +95,8 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call([], {}, "no inputs", declared=False)
         return
     for shape, reason in SHAPES:
+        if not shape and isinstance(opdef.infer, RowInfer):
+            continue  # no rows
         yield Call([_value(opdef, i, [shape], rng) for i in range(len(opdef.schema.inputs))], {}, reason, False)
     if any(decl.kind == "optional" for decl in opdef.schema.inputs):
         given = [
@@ -125,6 +129,12 @@ def _larger(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         great = [np.roll(values[:size], i) for i, values in enumerate(inside)]
         lists = [decl.kind == "list" for decl in opdef.schema.inputs]
         given = [[a, a[::-1].copy()] if many else a for a, many in zip(great, lists, strict=True)]
+        if isinstance(opdef.infer, RowInfer):
+            roles = zip(given, opdef.infer.roles, opdef.schema.inputs, strict=True)
+            given = [
+                np.zeros(1, np.int64) if decl.name in opdef.infer.integer else a[:1] if role == ROW else a
+                for a, role, decl in roles
+            ]
         yield Call(given, {}, GREAT, False, extra=True)
 
 
@@ -157,9 +167,20 @@ def _other_values(kind: str, default: Any) -> tuple[Any, ...]:
 # Any: an array, or a list of two for a variadic input.
 def _value(opdef: OpDef, position: int, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Any:
     decl = opdef.schema.inputs[position]
+    rule = opdef.infer
+    if isinstance(rule, RowInfer):
+        shape = _of_role(rule.roles[position], shapes[0])
+        if decl.name in rule.integer:
+            return rng.integers(0, max((1, *shapes[0][-1:])), shape)
+        return _numbers(opdef, decl.name, shape, rng)
     if decl.kind == "list":
         return [_numbers(opdef, decl.name, shape, rng) for shape in shapes * 2]
     return _numbers(opdef, decl.name, shapes[0], rng)
+
+
+def _of_role(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape that an input of a row op has beside rows of a full shape."""
+    return shape[-1:] if role == COLUMN else (*shape[:-1], 1) if role == ROW and shape else shape
 
 
 def _numbers(opdef: OpDef, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -2,10 +2,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import DefinitionError
+from opsdk.core.errors import CompileError, DefinitionError
 from tests.backends.c_rows import LEAKY, leaky
 
 
@@ -79,3 +80,26 @@ def test_the_command_line_shows_the_row():
 
 def test_the_source_of_a_row_is_the_text(op):
     assert register(op, source=LEAKY).source == LEAKY
+
+
+def test_an_error_inside_a_macro_of_the_header_is_shown_on_the_authors_line():
+    @opsdk.op(namespace="tests")
+    def copied(x):
+        return x + 0
+
+    copied.kernel(
+        "cpu",
+        language="c",
+        source="""
+int32_t copied_f64(const DLTensor *x, DLTensor *y) {
+  int64_t n = opsdk_size(x)
+  double *out = OPSDK_DATA(double, y);
+  return 0;
+}
+""",
+    )
+    with pytest.raises(CompileError) as caught:
+        copied(np.zeros(3))
+    text = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+    assert "opsdk.h" not in text
+    assert "test_cffi_c.py" in text

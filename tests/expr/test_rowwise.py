@@ -164,3 +164,51 @@ def test_a_position_must_be_one_number_per_row():
 
 def _taken(x, at):
     return vmath.row_take(x, at)
+
+
+def test_shapes_are_checked_after_a_valid_call_too_whatever_the_dtype():
+    @opsdk.rowwise(per_column=("w",), namespace="tests")
+    def weighted(x, w):
+        return x * w / vmath.row_sum(x)
+
+    whole = np.arange(1, 16).reshape(3, 5)
+    for dtype in ("int64", "float64"):
+        x = whole.astype(dtype)
+        np.testing.assert_allclose(weighted(x, x[0]), x * x[0] / x.sum(axis=1, keepdims=True), rtol=1e-15)
+        for w in (x, x[:1], x[0, :1], np.array(2, dtype)):
+            with pytest.raises(ShapeError, match=r"op 'tests::weighted': input 'w' expected shape \(5,\)"):
+                weighted(x, w)
+
+
+def test_numbers_per_row_may_be_flat_only_where_they_have_no_gradient():
+    @opsdk.rowwise(per_row=("s",), namespace="tests")
+    def shifted(x, s):
+        return x - s * vmath.row_mean(x)
+
+    @opsdk.rowwise(per_row=("label",), integer=("label",), namespace="tests")
+    def chosen(x, label):
+        return vmath.row_take(x, label)
+
+    x = np.arange(15.0).reshape(3, 5)
+    for _ in range(2):
+        shifted(x, np.ones((3, 1)))
+        with pytest.raises(ShapeError, match=r"input 's' expected shape \(3, 1\)"):
+            shifted(x, np.ones(3))
+        assert chosen(x, np.array([0, 1, 4])).tolist() == chosen(x, np.array([[0], [1], [4]])).tolist() == [0, 6, 14]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("label", [0.5, np.nan, -1.0, 5.0])
+def test_a_position_between_two_elements_is_refused_compiled_or_not(dtype, label):
+    @opsdk.rowwise(per_row=("label",), nondifferentiable=("label",), namespace="tests")
+    def chosen_at(x, label):
+        return vmath.row_take(x, label)
+
+    x = np.arange(15.0, dtype=dtype).reshape(3, 5)
+    assert chosen_at(x, np.array([0, 1, 4], dtype)).tolist() == [0, 6, 14]
+    wrong = np.array([0, label, 4], dtype)
+    expected = rf"row_take: position expected (a whole number )?in \[0, 5\), got {label:g}"
+    with pytest.raises(AttributeValueError, match=expected):
+        chosen_at(x, wrong)
+    with pytest.raises(AttributeValueError, match=expected):
+        chosen_at(x.astype(int), wrong)  # by the reference

@@ -44,7 +44,7 @@ def kernel_source(expression: Expression, dtypes: Sequence[str], outputs: Sequen
     """
     names = {Node("input", (), name): f"x{i}" for i, name in enumerate(expression.inputs)}
     names |= {Node("attr", (), name): f"a{i}" for i, name in enumerate(expression.attrs)}
-    # Which results are wanted must not change a bit of those that are, so several results are left as they stand.
+    # Which results are wanted should change little of those that are, so several results are left as they stand.
     roots = quotients(expression.wanted) if len(expression.outputs) == 1 else expression.wanted
     made, results = python_lines(roots, names)
     loads = {f"x{i}": load_text(f"p{i}", dtype) for i, dtype in enumerate(dtypes)}

@@ -158,10 +158,10 @@ def expm1(x: Any) -> Any:
 
 @inline
 def decay(x: Any) -> Any:
-    """Returns exp(−|x|). The power of two goes into the exponent's bits, raised so that it is never subnormal there."""
+    """Returns exp(−|x|); 2ⁿ is taken where it is a normal number, and lowered at the end."""
     k, q = reduced_closely(at_least(-magnitude(x), pick(x, EXP_LEAST)))
-    raised = to_bits(like(x, 1.0) + q) + ((k + pick_integer(x, RAISE)) << pick_integer(x, MANTISSA))
-    return from_bits(x, narrow(x, raised)) * pick(x, LOWER)
+    raised = power_of_two(x, narrow(x, k + pick_integer(x, RAISE)))
+    return (like(x, 1.0) + q) * raised * pick(x, LOWER)
 
 
 @inline
