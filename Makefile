@@ -16,8 +16,8 @@ PACKAGES = $(wildcard opsdk gradcheck contrib_ops)
 demo: $(STAMP)  ## write an op, check its gradient, break it, read the report
 	$(BIN)/opsdk demo
 
-test: $(STAMP)  ## run the tests; ARGS="-k relu -x" goes to pytest
-	$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP)  ## run the tests, a process per core; ARGS="-k relu -x" goes to pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 lint: $(STAMP) type  ## ruff, then mypy
 	$(BIN)/ruff check .
