@@ -19,9 +19,12 @@ def one_shape(opdef: OpDef) -> Given | None:
     """Returns what makes the inputs of a compiled row one shape, or refuses them; None where the op's rule says more.
 
     Under `infer=broadcast` smaller inputs are broadcast, in memory of their own. An op that has no rule was made for
-    inputs of one shape, as far as anybody can know: a row that reads another shape reads beyond its arrays.
+    inputs of one shape, as far as anybody can know: a row that reads another shape reads beyond its arrays. One that
+    changes inputs in place and makes nothing has nothing to infer, and is left alone.
     """
     rule = opdef.infer
+    if not rule.reduces_gradients and not opdef.schema.fresh_outputs:
+        return None
     single = [i for i, decl in enumerate(opdef.schema.inputs) if decl.kind != "list"]
     if not getattr(rule, "one_shape", False) or len(single) < 2:
         return None
