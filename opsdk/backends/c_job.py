@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opsdk.backends.c_compiler import (
     COMPLETE,
@@ -23,7 +24,6 @@ from opsdk.backends.c_compiler import (
     run,
 )
 from opsdk.backends.c_options import COptions
-from opsdk.backends.c_scan import Definition, definitions, names_defined
 from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
 from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read
 from opsdk.core.errors import BindingError, OpsdkError
@@ -32,6 +32,9 @@ from opsdk.core.origin import shorten
 from opsdk.core.suggest import alternatives
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
+
+if TYPE_CHECKING:
+    from opsdk.backends.c_scan import Definition
 
 OPENMP = "void omp_set_num_threads(int count)"
 CHECKS = "opsdk: expected declarations"  # the file that a conflict with the schema is reported in
@@ -116,7 +119,8 @@ class Job:
         text, complaint = run(self.compiler, [*self.arguments, "-E", "-"], self.source.unit)
         if complaint is not None:
             raise failure(self.subject, complaint)
-        found = definitions(text, (*self.signature.symbols, "opsdk_message"))
+        scan = slow("opsdk.backends.c_scan")
+        found: dict[str, Definition] = scan.definitions(text, (*self.signature.symbols, "opsdk_message"))
         if not set(found) - {"opsdk_message"}:
             raise self._nothing_found()
         for name, definition in found.items():
@@ -193,7 +197,7 @@ class Job:
     def _nothing_found(self) -> BindingError:
         dtype = self.kernel.key.dtype
         expected = self.signature.prototype(self.signature.symbol("f32" if dtype is None else suffix_of(dtype)))
-        there = alternatives(self.signature.name, names_defined(self.source.text))
+        there = alternatives(self.signature.name, slow("opsdk.backends.c_scan").names_defined(self.source.text))
         return BindingError(
             f"{self.subject}: expected a function {expected}, got none called {self.signature.name}_f32 and the like; "
             f"the source defines {there}",

@@ -171,15 +171,17 @@ def _unary(general: Elementwise) -> Launch:
 
     def short(array: ndarray) -> Any:  # Any: what a launch returns
         code = codes.get(array.dtype)
-        size = array.size
-        if code is None or size >= code.shared_from or not array.flags.aligned or not array.flags.c_contiguous:
+        if code is None or not array.flags.aligned or not array.flags.c_contiguous:
             codes[array.dtype] = general.code([array], ())
             return launch(array)
-        tools = ffi()
+        tools, size = ffi(), array.size
         made = empty(array.shape, code.dtype)
         pointers = tools.new(code.kind)
         pointers[0], pointers[1] = tools.from_buffer(array), tools.from_buffer(made)
-        code.call(pointers, tools.NULL, tools.NULL, 0, size)
+        if size < code.shared_from:
+            code.call(pointers, tools.NULL, tools.NULL, 0, size)
+        else:
+            run_shared(code.address, pointers, tools.NULL, tools.NULL, size, piece_of(size, _LEAST_PIECE))
         return made
 
     return short

@@ -177,5 +177,6 @@ def piece_of(total: int, least: int) -> int:
     Pieces are whole vectors, so that which elements are left over for the scalar end of a loop does not depend on the
     number of threads.
     """
-    piece = max(least, -(-total // (thread_count() * _PIECES)))
+    threads = (_running().workers if _HAS_THREADS else 0) + 1
+    piece = max(least, -(-total // (threads * _PIECES)))
     return -(-piece // _WHOLE) * _WHOLE
