@@ -41,7 +41,7 @@ class Session:
         center = np.concatenate(parts) if parts else np.zeros(0)
         coarsest = max(eps, *(resolution(array.dtype) for array in floating_arrays((*inputs, *outputs))))
         seed = int(generator.integers(2**31))
-        return cls(subject, tuple(inputs), outputs, draw_cotangents(center, generator), seed, coarsest)
+        return cls(subject, tuple(inputs), outputs, draw_cotangents(center, generator, is_short=True), seed, coarsest)
 
     def cotangents(self, row: int, factor: float = 1.0) -> tuple[Array, ...]:
         """Gives fresh cotangents, one array per output, of the output's dtype (float64 zeros for a discrete output)."""

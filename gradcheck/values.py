@@ -11,7 +11,7 @@ from gradcheck.columns import Columns, measure_elementwise, measure_singly
 from gradcheck.compare import Comparison, Status, compare
 from gradcheck.cotangents import draw_cotangents, wiggle
 from gradcheck.domain import Reach, Room, measure_room
-from gradcheck.dtypes import Array, BoolArray, FloatArray, IntArray, is_floating, resolution
+from gradcheck.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, IntArray, is_floating, resolution
 from gradcheck.evaluation import Point
 from gradcheck.fitting import fit_gradient
 from gradcheck.groups import is_elementwise, owners
@@ -82,7 +82,8 @@ def take_gradients(point: Point, generator: np.random.Generator) -> Gradients:
     Raises:
         VjpError: the vjp raised.
     """
-    cotangents = draw_cotangents(point.center, generator)
+    is_short = max(point.vjp_eps, point.forward_eps) > FLOAT64_EPS
+    cotangents = draw_cotangents(point.center, generator, is_short=is_short)
     raw = tuple(point.gradients(row) for row in cotangents)
     wiggled = [point.gradients(row) for row in wiggle(cotangents[-1], point.vjp_eps, generator)]
     return Gradients(cotangents, raw, tuple(wiggled))

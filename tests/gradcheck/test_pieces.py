@@ -46,7 +46,14 @@ def test_cotangents_start_with_ones_and_skip_what_is_not_finite() -> None:
     drawn = draw_cotangents(np.array([1.0, np.nan, 2.0]), np.random.default_rng(0))
     assert drawn[0].tolist() == [1, 0, 1]
     assert (drawn[:, 1] == 0).all()
-    assert (drawn * 8 == np.round(drawn * 8)).all()
+    assert (drawn[:-1] * 8 == np.round(drawn[:-1] * 8)).all()
+
+
+def test_the_last_cotangent_takes_all_bits_unless_an_output_is_short() -> None:
+    for is_short in (False, True):
+        last = draw_cotangents(np.ones(20), np.random.default_rng(0), is_short=is_short)[-1]
+        assert ((0.5 <= np.abs(last)) & (np.abs(last) <= 1.5)).all()
+        assert (last.astype(np.float32) == last).all() == is_short
 
 
 def test_a_wiggle_changes_the_last_bits_only() -> None:

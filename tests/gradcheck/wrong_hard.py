@@ -100,6 +100,10 @@ def _tanh_without_tail(inputs: Any, outputs: Any, cotangents: Any) -> Any:
     return (cotangents[0] * np.where(np.abs(inputs[0]) > 3, 0.0, 1 - outputs[0] ** 2),)
 
 
+def _short(values: Any) -> Any:
+    return values.astype(np.float32).astype(np.float64)
+
+
 _stale = _Stale()
 
 SUBTLE: list[Case] = [
@@ -119,6 +123,7 @@ SUBTLE: list[Case] = [
     ("wrong for strided inputs", np.sin, _strided, (X,)),
     ("strided inputs, tiny values", lambda x: 1e-20 * np.sin(x), lambda i, o, c: (1e-20 * _strided(i, o, c)[0],), (X,)),
     ("rounded to float32", np.sin, _float32, (X,)),
+    ("a cotangent rounded to float32", lambda x: 3 * x, lambda i, o, c: (3 * _short(c[0]),), (X,)),
     ("gradient of the neighbour", np.sin, _neighbour, (X,)),
     ("sum for a mean on one axis", lambda x: x.mean(1), _sum_for_mean, (X,)),
     ("output of the first call", _stale.forward, _stale.vjp, (X,)),
