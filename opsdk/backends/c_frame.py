@@ -166,7 +166,9 @@ class Frame:
         )
 
     def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
-        """Returns the dtype that chooses the function: the first input's, with which others of its kind agree.
+        """Returns the dtype that chooses the function: the first input's, with which others agree.
+
+        Those of another kind may differ where the op has an infer rule of its own, or the row says so.
 
         Raises:
             KernelNotFoundError: an input has another dtype than the function can expect.
@@ -183,7 +185,9 @@ class Frame:
                         f"{self._opdef.subject}, c row: input {decl.name!r} expected {told}, got {name}; cast it"
                     )
                 first = first or (decl.name, item.dtype)
-                if told is None and item.dtype.kind == first[1].kind and name != first[1].name:
+                # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
+                is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
+                if told is None and is_held and name != first[1].name:
                     raise KernelNotFoundError(
                         f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "
                         f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"

@@ -327,10 +327,16 @@ def test_an_input_may_be_declared_to_have_another_dtype():
         f(np.ones(1, "float32"), np.ones(1, "float32"))
 
 
-def test_an_integer_input_beside_a_floating_one_is_handed_over_as_it_is():
+def test_an_integer_input_beside_a_floating_one_is_handed_over_where_the_op_or_the_row_says_so():
     body = "*OPSDK_DATA(float, y) = OPSDK_IS(w, kDLInt, 32) ? (float)*OPSDK_DATA(int32_t, w) : -1; return 0;"
-    f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body))
+    rule = opsdk.infer.like("x")
+    f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), infer=rule)
     assert f(np.ones(1, "float32"), np.array([7], "int32")).tolist() == [7.0]
+    f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), dtypes={"w": "int32"})
+    assert f(np.ones(1, "float32"), np.array([7], "int32")).tolist() == [7.0]
+    f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body))
+    with pytest.raises(KernelNotFoundError, match="input 'w' expected float32 like 'x', got int32; cast one of them"):
+        f(np.ones(1, "float32"), np.array([7], "int32"))
 
 
 def test_an_output_whose_shape_only_the_run_knows_is_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import KernelNotFoundError, ShapeError
 
 C = """
 int32_t hinge_f64(const DLTensor *s, const DLTensor *t, DLTensor *y) {
@@ -131,3 +131,13 @@ def test_a_native_entry_is_for_inputs_of_one_shape_too():
     assert opsdk.native(op, LARGE, LARGE).kind == "call"
     with pytest.raises(ShapeError, match=r"'tests::hinge': native entry expected inputs of one shape, got \(3, 4\)"):
         opsdk.native(op, LARGE, SMALL)
+
+
+@pytest.mark.parametrize("infer", [None, opsdk.infer.broadcast])
+@pytest.mark.parametrize("dtype", ["int64", "int16", "bool"])
+def test_a_c_row_takes_inputs_of_one_dtype(infer, dtype):
+    op = hinge("c", infer)
+    op(LARGE, LARGE)
+    for other in (np.ones((3, 4), dtype), opsdk.to_tensor(np.ones((3, 4), dtype))):
+        with pytest.raises(KernelNotFoundError, match=rf"input 't' expected float64 like 's', got {dtype}; cast"):
+            op(opsdk.to_tensor(LARGE) if isinstance(other, opsdk.Tensor) else LARGE, other)

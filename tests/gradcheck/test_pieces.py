@@ -52,7 +52,7 @@ def test_cotangents_start_with_ones_and_skip_what_is_not_finite() -> None:
 def test_the_last_cotangent_takes_all_bits_unless_an_output_is_short() -> None:
     for is_short in (False, True):
         last = draw_cotangents(np.ones(20), np.random.default_rng(0), is_short=is_short)[-1]
-        assert ((0.5 <= np.abs(last)) & (np.abs(last) <= 1.5)).all()
+        assert ((np.abs(last) >= 0.5) & (np.abs(last) <= 1.5)).all()
         assert (last.astype(np.float32) == last).all() == is_short
 
 
