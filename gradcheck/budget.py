@@ -1,8 +1,9 @@
-"""The number of forward calls a run may make."""
+"""The number of forward calls, or the time, that a run may take."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,28 +15,48 @@ _LEAST = 200
 
 @dataclass
 class Budget:
-    """A count of forward calls, and how many are meant to be made."""
+    """A count of forward calls, and how many are meant to be made, at the latest until when.
+
+    Args:
+        total: forward calls.
+        used: those made.
+        seconds: for all of them; None means any time.
+    """
 
     total: int
     used: int = 0
+    seconds: float | None = None
+    started: float = field(default_factory=lambda: time.perf_counter())
 
     @classmethod
-    def read(cls, budget: int | None) -> Budget:
+    def read(cls, budget: float | None) -> Budget:
         """Reads the caller's budget.
 
         Raises:
-            UsageError: it is not an integer, or too small for one derivative with an error bar.
+            UsageError: it is neither seconds > 0 nor a count that is enough for one derivative with an error bar.
         """
         if budget is None:
             return cls(_DEFAULT)
+        if isinstance(budget, float):
+            if not 0 < budget < np.inf:
+                raise UsageError(f"budget: expected seconds > 0, got {budget!r}; an integer counts forward calls")
+            return cls(_DEFAULT, seconds=budget)
         if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < _LEAST:
             raise UsageError(f"budget: expected an integer >= {_LEAST} forward calls or None, got {budget!r}; raise it")
         return cls(int(budget))
 
     @property
     def is_spent(self) -> bool:
-        """Whether no calls are left."""
-        return self.used >= self.total
+        """Whether no calls, or no time, are left."""
+        return self.used >= self.total or (self.seconds is not None and self._elapsed() >= self.seconds)
+
+    def pace(self, seconds_each: float) -> None:
+        """Turns seconds into a number of calls that take so long each; the clock then only ends what took longer."""
+        if self.seconds is not None:
+            self.total = int(np.clip(self.seconds / max(seconds_each, 1e-9), _LEAST, 100 * _DEFAULT))
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.started
 
     def elements(self, most: int, calls_each: int, share: float) -> int:
         """Gives how many elements can be measured singly, at `calls_each` calls, with a share of the total."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 
@@ -12,15 +13,16 @@ from gradcheck.budget import Budget
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
 from gradcheck.evaluation import Point
+from gradcheck.further import check_further
 from gradcheck.hidden import hidden_eps
 from gradcheck.points import PointCheck
 from gradcheck.precision import check_precision
-from gradcheck.protocol import Forward, Jvp, Subject, Vjp, build_subject, copy_inputs, read_inputs
+from gradcheck.protocol import Also, Forward, Jvp, Jvp2, Subject, Vjp, Vjp2, build_subject, copy_inputs, read_inputs
 from gradcheck.report import Finding, Report, Verdict
-from gradcheck.transpose import check_jvp
 from gradcheck.variation import vary_inputs
 from gradcheck.wording import GIVEN
 
+_VARIATIONS = ("values", "sizes")
 # The order of findings: a fault before those that may follow from it.
 _GRAVITY = {
     check: rank
@@ -47,11 +49,19 @@ def check(
     inputs: Sequence[object],
     *,
     jvp: Jvp | None = None,
+    vjp2: Vjp2 | None = None,
+    jvp2: Jvp2 | None = None,
+    batched: Forward | None = None,
+    batched_vjp: Vjp | None = None,
+    surrogate: Forward | None = None,
     domain: object = None,
     nondifferentiable: Iterable[str | int] = (),
-    vary: bool = True,
+    nondifferentiable_outputs: Iterable[int] = (),
+    none_cotangents: bool = False,
+    convention: str = "conjugate",
+    vary: bool | Iterable[str] = True,
     seed: int = 0,
-    budget: int | None = None,
+    budget: float | None = None,
     names: Sequence[str] | None = None,
     alias_ok: Iterable[str] = (),
 ) -> Report:
@@ -64,11 +74,26 @@ def check(
         inputs: arrays of any shape and real dtype, and Python scalars. Floating ones are differentiated, in float64
             where forward accepts it; a float scalar counts as a 0-d float64 array.
         jvp: jvp(inputs, tangents) -> one tangent per output; a tangent has its input's shape and dtype.
+        vjp2: vjp2(inputs, cotangents, gradients, weights) -> (one gradient or None per input, one per cotangent): the
+            vjp of (inputs, cotangents) -> gradients; weights are its cotangents, one per gradient.
+        jvp2: jvp2(inputs, cotangents, input_tangents, cotangent_tangents) -> one tangent per gradient: the derivative
+            of the gradients along a direction. Forward over reverse.
+        batched: batched(*stacked) -> stacked outputs: forward where every array has one leading axis more; judged
+            against a loop over it.
+        batched_vjp: batched_vjp(inputs, outputs, stacked cotangents) -> stacked gradients, likewise.
+        surrogate: surrogate(*inputs) -> outputs of forward's shapes: the function whose derivative vjp is on purpose,
+            such as the identity for a straight-through estimator. Everything else is judged of forward.
         domain: (low, high) for all inputs, or one (low, high) or None per input, or a mapping from names; inclusive.
         nondifferentiable: names or positions of floating inputs whose derivative is declared to be zero.
-        vary: whether to judge at other values of the same shapes too.
+        nondifferentiable_outputs: positions of floating outputs through which no gradient is meant to flow; vjp gets
+            zeros for them.
+        none_cotangents: whether vjp takes None for the cotangent of an unused output; then None must count as zeros.
+        convention: of complex gradients, "conjugate" (dL/dx + i dL/dy, as PyTorch and Paddle) or "plain" (its
+            conjugate, as JAX).
+        vary: whether to judge at other values of the same shapes and at other sizes too; or some of "values", "sizes".
         seed: any integer >= 0; equal seeds give equal reports.
-        budget: about how many forward calls may be made, at least 200; None means 30000.
+        budget: an integer >= 200 is about how many forward calls may be made, a float is seconds; None means 30000
+            calls. Seconds make the report depend on the machine.
         names: one name per input, for messages; by default the parameter names of forward.
         alias_ok: kinds of shared memory that are meant: "output" (with an input), "cotangent" (of a gradient),
             "gradients" (of two gradients, or of a gradient and an input or output).
@@ -81,17 +106,39 @@ def check(
             forward raises at the given inputs; its exception is the cause.
     """
     values = read_inputs(inputs)
-    subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok)
+    also = Also(
+        vjp2,
+        jvp2,
+        batched,
+        batched_vjp,
+        surrogate,
+        tuple(nondifferentiable_outputs),
+        none_cotangents,
+        convention,
+    )
+    subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok, also)
+    kinds = _read_vary(vary)
     allowance = Budget.read(budget)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise UsageError(f"seed: expected an integer >= 0, got {seed!r}; pass any such number")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return _run(subject, values, vary, int(seed), allowance)
+        return _run(subject, values, kinds, int(seed), allowance)
 
 
-def _run(subject: Subject, inputs: tuple[object, ...], vary: bool, seed: int, budget: Budget) -> Report:
+def _read_vary(vary: bool | Iterable[str]) -> frozenset[str]:
+    if isinstance(vary, bool):
+        return frozenset(_VARIATIONS if vary else ())
+    kinds = frozenset([vary] if isinstance(vary, str) else vary)
+    if kinds - set(_VARIATIONS):
+        raise UsageError(f"vary: expected True, False or some of {', '.join(_VARIATIONS)}, got {vary!r}; name those")
+    return kinds
+
+
+def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], seed: int, budget: Budget) -> Report:
+    started = time.perf_counter()
     point = _start(subject, inputs)
+    budget.pace(time.perf_counter() - started)
     tally = Tally()
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
@@ -101,9 +148,8 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: bool, seed: int, bu
     if not _is_hopeless(findings):
         tally.checks.append("short dtype")
         findings += check_precision(point, np.random.default_rng([seed, 4]))
-        if subject.jvp is not None:
-            findings += check_jvp(point, tally, np.random.default_rng([seed, 1]))
-        if vary:
+        findings += check_further(point, tally, seed)
+        if "values" in vary:
             findings += _vary(subject, inputs, values, seed, point.forward_eps)
     findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
     return Report(_verdict(findings, values), tuple(findings), tally.freeze(budget.used), seed)

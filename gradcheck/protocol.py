@@ -17,8 +17,36 @@ from gradcheck.errors import UsageError
 Forward = Callable[..., Any]
 Vjp = Callable[..., Any]
 Jvp = Callable[..., Any]
+Vjp2 = Callable[..., Any]
+Jvp2 = Callable[..., Any]
 
+_ROLES = ("vjp2", "jvp2", "batched", "batched_vjp", "surrogate")
 ALIASES = ("output", "cotangent", "gradients")
+
+
+@dataclass(frozen=True)
+class Also:
+    """What a caller of `check` may give or declare beside forward and vjp; described there.
+
+    Args:
+        vjp2: the vjp of the vjp.
+        jvp2: the tangents of the vjp.
+        batched: forward over a leading axis of every array.
+        batched_vjp: vjp over a leading axis of the cotangents.
+        surrogate: the function whose derivative vjp is meant to be, where that is not forward.
+        nondifferentiable_outputs: positions of outputs through which no gradient flows.
+        none_cotangents: whether vjp takes None for the cotangent of an output that nobody used.
+        convention: of complex gradients.
+    """
+
+    vjp2: Vjp2 | None = None
+    jvp2: Jvp2 | None = None
+    batched: Forward | None = None
+    batched_vjp: Vjp | None = None
+    surrogate: Forward | None = None
+    nondifferentiable_outputs: tuple[int, ...] = ()
+    none_cotangents: bool = False
+    convention: str = "conjugate"
 
 
 @dataclass(frozen=True)
@@ -34,6 +62,7 @@ class Subject:
         differentiable: indices of inputs whose gradient is compared.
         declared: indices of floating inputs that the caller declared non-differentiable.
         alias_ok: kinds of memory sharing that the caller allows.
+        also: what the caller gave or declared beyond that.
     """
 
     forward: Forward
@@ -44,6 +73,7 @@ class Subject:
     differentiable: tuple[int, ...]
     declared: tuple[int, ...]
     alias_ok: frozenset[str]
+    also: Also
 
 
 def read_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
@@ -68,6 +98,7 @@ def build_subject(
     domain: object,
     nondifferentiable: Iterable[str | int],
     alias_ok: Iterable[str],
+    also: Also = Also(),
 ) -> Subject:
     """Checks what the caller declared and gathers it.
 
@@ -75,7 +106,9 @@ def build_subject(
         UsageError: a function is not callable, a name or position does not exist, an input lies outside its domain,
             an alias kind is unknown, or no input is differentiable.
     """
-    for role, function in (("forward", forward), ("vjp", vjp)) + ((("jvp", jvp),) if jvp is not None else ()):
+    optional = {"jvp": jvp} | {role: getattr(also, role) for role in _ROLES}
+    given = {"forward": forward, "vjp": vjp} | {role: made for role, made in optional.items() if made is not None}
+    for role, function in given.items():
         if not callable(function):
             raise UsageError(f"{role}: expected a callable, got {type(function).__name__}; pass the function itself")
     known = read_names(forward, len(inputs), names)
@@ -94,7 +127,7 @@ def build_subject(
     bounds = read_domain(domain, known)
     check_inside(inputs, bounds, known)
     declared = tuple(k for k in floating if k in excluded)
-    return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases)
+    return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases, also)
 
 
 def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tuple[str, ...]:

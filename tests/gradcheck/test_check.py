@@ -205,3 +205,14 @@ def test_a_vjp_that_tires_gives_a_report_and_no_traceback(most: int) -> None:
 
     report = gradcheck.check(np.sin, tired, (X,), jvp=lambda i, t: t[0] * np.cos(i[0]))
     assert report.verdict in ("pass", "fail")
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, float("nan"), float("inf")])
+def test_seconds_that_are_not_positive_are_refused(budget: float) -> None:
+    with pytest.raises(gradcheck.UsageError, match=r"budget: expected seconds > 0, got .*; an integer counts forward"):
+        gradcheck.check(np.sin, lambda i, o, c: (c[0] * np.cos(i[0]),), (np.ones(2),), budget=budget)
+
+
+def test_an_unknown_kind_of_variation_is_refused() -> None:
+    with pytest.raises(gradcheck.UsageError, match=r"vary: expected True, False or some of values, sizes, got 'value'"):
+        gradcheck.check(np.sin, lambda i, o, c: (c[0] * np.cos(i[0]),), (np.ones(2),), vary="value")

@@ -1,0 +1,29 @@
+"""The checks of what a caller may give beside forward and vjp: each is asked for, or does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from gradcheck.coverage import Tally
+from gradcheck.evaluation import Point
+from gradcheck.protocol import Subject
+from gradcheck.report import Finding
+from gradcheck.transpose import check_jvp
+
+# Text, because naming np.random at import time loads it.
+_Check: TypeAlias = "Callable[[Point, Tally, np.random.Generator], list[Finding]]"
+
+
+def check_further(point: Point, tally: Tally, seed: int) -> list[Finding]:
+    """Runs every check that the subject asks for, at the given inputs; each enters its name into the tally."""
+    findings = []
+    for place, (wants, run) in enumerate(_CHECKS):
+        if wants(point.subject):
+            findings += run(point, tally, np.random.default_rng([seed, 1, place]))
+    return findings
+
+
+_CHECKS: tuple[tuple[Callable[[Subject], bool], _Check], ...] = ((lambda subject: subject.jvp is not None, check_jvp),)
