@@ -145,3 +145,29 @@ def test_a_forward_that_works_twice_only_is_a_finding() -> None:
 
     messages = found(forward, cosine).values()
     assert any("got RuntimeError: worn out; remove state" in message for message in messages)
+
+
+def test_a_refusal_of_unaligned_memory_is_noted_and_not_blamed() -> None:
+    def forward(x: Any) -> Any:
+        if not x.flags.aligned:
+            raise TypeError("unaligned")
+        return np.sin(x)
+
+    report = check(forward, cosine, (X,))
+    assert report.verdict == "pass"
+    assert "forward refuses inputs in an unaligned address: TypeError: unaligned" in report.coverage.notes
+
+
+def test_a_gradient_that_cancels_for_inputs_of_one_value_is_not_blamed_on_their_layout() -> None:
+    def forward(a: Any, b: Any) -> Any:
+        return 1 - a @ b / np.sqrt(a @ a) / np.sqrt(b @ b)
+
+    def vjp(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+        a, b = inputs
+        p, q = np.sqrt(a @ a), np.sqrt(b @ b)
+        s = a @ b / p / q
+        return -cotangents[0] * (b / p / q - s * a / p**2), -cotangents[0] * (a / p / q - s * b / q**2)
+
+    generator = np.random.default_rng(0)
+    generator.normal(size=1800)
+    assert found(forward, vjp, (generator.normal(size=30), generator.normal(size=30)), vary=False) == {}

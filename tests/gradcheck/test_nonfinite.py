@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import gradcheck
 from gradcheck.layouts import reversed_copy
@@ -63,13 +62,6 @@ def test_a_vjp_that_raises_at_a_varied_point_is_a_finding_only_where_forward_is_
     assert "got ValueError: below zero, at signs flipped, where forward is finite" in finding.message
     report = gradcheck.check(np.log, fussy, (np.array([1.0, 2.0]),), names=["x"])
     assert report.verdict == "pass"
-
-
-def test_complex_numbers_are_refused_in_words() -> None:
-    with pytest.raises(gradcheck.UsageError, match="pass the real and the imaginary part as two inputs, and join them"):
-        gradcheck.check(np.sin, cosine, (np.ones(2) * 1j,))
-    with pytest.raises(gradcheck.UsageError, match="return the real and the imaginary part as two outputs"):
-        gradcheck.check(lambda x: np.exp(1j * x), cosine, (np.ones(2),))
 
 
 def test_a_jvp_is_judged_beside_outputs_that_are_not_finite() -> None:
