@@ -28,7 +28,7 @@ def op(
     domain: Domain | None = ...,
     deterministic: bool = ...,
     linear: bool = ...,
-    surrogate: bool = ...,
+    surrogate: bool | Callable[..., Any] = ...,
     composite: bool = ...,
     name: str | None = ...,
     namespace: str | None = ...,
@@ -45,7 +45,7 @@ def op(
     domain: Domain | None = None,
     deterministic: bool = True,
     linear: bool = False,
-    surrogate: bool = False,
+    surrogate: bool | Callable[..., Any] = False,
     composite: bool = False,
     name: str | None = None,
     namespace: str | None = None,
@@ -60,7 +60,9 @@ def op(
         domain: per input name the least and the greatest value it may hold; None for no bound.
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
-        surrogate: the backward is not the derivative, on purpose.
+        surrogate: the backward is not the forward's derivative, on purpose. A function with the forward's parameters,
+            on NumPy arrays, is the one whose derivative it is; what that wraps in `gradcheck.stop_gradient` counts as
+            constant. With True, the gradient is compared with nothing.
         composite: the function is made of registered ops, and is differentiated through them.
         name: the op's name, where it is not the function's.
         namespace: the op's namespace, where it is not the defining package.

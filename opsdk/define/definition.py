@@ -46,7 +46,8 @@ def define_op(
         lazy: asks for that rule when the op is first differentiated, not now.
 
     Raises:
-        DefinitionError: a trait names no input or output.
+        DefinitionError: a trait names no input or output, or the surrogate is no function.
+        BindingError: the surrogate takes other parameters than the forward.
         NameClashError: another definition holds the name.
     """
     known = (*schema.input_names, *schema.output_names)
@@ -56,6 +57,13 @@ def define_op(
                 f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs and outputs "
                 f"are {', '.join(known)}"
             )
+    if callable(traits.surrogate):
+        check_forward(schema, traits.surrogate, "surrogate")
+    elif not isinstance(traits.surrogate, bool):
+        raise DefinitionError(
+            f"op {schema.qualified_name!r}: surrogate expected a function or True, got {traits.surrogate!r}; "
+            "pass the function whose derivative the backward is"
+        )
     origin = origin_of(function)
     call = reference or reorder(function, schema.input_names)
     kernels = KernelTable()
@@ -116,15 +124,15 @@ def name_for(function: Callable[..., Any]) -> str:
     return str(found)
 
 
-def check_forward(schema: OpSchema, function: Callable[..., Any]) -> None:
-    """Checks that a reference function takes what its schema, given as text, declares."""
+def check_forward(schema: OpSchema, function: Callable[..., Any], role: str = "forward") -> None:
+    """Checks that a function in the place of the reference, in words `role`, takes what the schema declares."""
     names = parameters_of(function)
     known = (*schema.input_names, *schema.attr_names)
-    check_names(function, names, known, f"op {schema.qualified_name!r}, forward")
+    check_names(function, names, known, f"op {schema.qualified_name!r}, {role}")
     for name in known:
         if name not in names:
             raise BindingError(
-                f"op {schema.qualified_name!r}, forward {name_of(function)}({', '.join(names)}): expected a parameter "
+                f"op {schema.qualified_name!r}, {role} {name_of(function)}({', '.join(names)}): expected a parameter "
                 f"{name!r}, which the schema declares"
             )
 

@@ -106,7 +106,7 @@ def difference(old: OpDef, new: OpDef) -> str:
     parts = []
     if str(old.schema) != str(new.schema):
         parts.append(f"schema ({old.schema} → {new.schema})")
-    if repr(old.traits) != repr(new.traits):
+    if text_of(old.traits) != text_of(new.traits):
         parts.append("declared traits")
     if text_of(old.infer) != text_of(new.infer):
         parts.append("the infer rule")

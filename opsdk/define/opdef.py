@@ -63,12 +63,20 @@ class GradRule:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an op promises about itself; `verify` holds it to every one of them."""
+    """What an op promises about itself; `verify` holds it to every one of them.
+
+    Args:
+        nondifferentiable: names of inputs and outputs that carry no gradient.
+        deterministic: the same inputs give the same bits.
+        linear: the op is linear in its inputs.
+        surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
+        domain: per input name the least and the greatest value.
+    """
 
     nondifferentiable: tuple[str, ...] = ()
     deterministic: bool = True
     linear: bool = False
-    surrogate: bool = False
+    surrogate: bool | Callable[..., Any] = False
     domain: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, compare=False)
 
 
@@ -115,13 +123,14 @@ class OpDef:
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)
-        if is_closure(self.function):
+        surrogate = self.traits.surrogate
+        if is_closure(self.function) or (callable(surrogate) and is_closure(surrogate)):
             _ = self.digest  # now: what a closure holds may change later
 
     @cached_property
     def digest(self) -> str:
         """A short hash over everything that decides what the op computes; had when asked for, since hardly any is."""
-        return digest_of(str(self.schema), repr(self.traits), self.infer, self.function)
+        return digest_of(str(self.schema), self.traits, self.infer, self.function)
 
     @cached_property
     def grad(self) -> GradRule | None:
@@ -146,5 +155,3 @@ class OpDef:
     def differentiable_inputs(self) -> tuple[int, ...]:
         """Returns the positions of the inputs that were not declared non-differentiable."""
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
-
-

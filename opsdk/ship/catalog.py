@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdk.core.origin import shorten
+from opsdk.define.binding import name_of
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.discover import Provider
@@ -84,8 +85,12 @@ def derivative_of(opdef: OpDef) -> str:
         kind = "derived from its expression, to any order"
     else:
         kind = "hand-written, opaque" if gradient.grad is None else "hand-written, with a backward of its own"
-    wrong = "; a surrogate, declared to differ from the derivative" if opdef.traits.surrogate else ""
-    return f"{gradient.name}, {kind}{wrong}"
+    surrogate = opdef.traits.surrogate
+    if callable(surrogate):
+        kind += f"; the derivative of the surrogate {name_of(surrogate)}"
+    elif surrogate:
+        kind += "; a surrogate, declared to differ from the derivative"
+    return f"{gradient.name}, {kind}"
 
 
 def saves_of(opdef: OpDef) -> str:

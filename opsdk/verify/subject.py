@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy as np
 from opsdk.autograd.functional import grad
 from opsdk.autograd.modes import enable_grad
 from opsdk.autograd.tensor import Tensor
-from opsdk.define.kernel import Kernel
+from opsdk.core.origin import origin_of
+from opsdk.define.binding import reorder
+from opsdk.define.kernel import REFERENCE, Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.verify.calls import Call, Values, flat, flat_names, is_float, outputs_of, refill
@@ -34,6 +37,7 @@ class Subject:
         names: one per input.
         domain: per input its bounds or None.
         nondifferentiable: names of the floating inputs whose derivative was declared to be zero.
+        surrogate: the function whose derivative vjp is, where that is not forward.
     """
 
     forward: Callable[..., tuple[np.ndarray, ...]]
@@ -42,6 +46,7 @@ class Subject:
     names: tuple[str, ...]
     domain: tuple[Any, ...]
     nondifferentiable: tuple[str, ...] = field(default=())
+    surrogate: Callable[..., tuple[np.ndarray, ...]] | None = None
 
 
 def first_order(opdef: OpDef, call: Call, row: Kernel | None) -> Subject:
@@ -49,8 +54,8 @@ def first_order(opdef: OpDef, call: Call, row: Kernel | None) -> Subject:
     reference = opdef.kernels.reference()
     judged = _judged(opdef)
 
-    def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        made = launch(opdef, reference, refill(call.inputs, arrays), call.attrs)
+    def forward(*arrays: np.ndarray, row: Kernel | None = reference) -> tuple[np.ndarray, ...]:
+        made = launch(opdef, row, refill(call.inputs, arrays), call.attrs)
         return tuple(array for i in judged for array in flat([made[i]]))
 
     def by_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
@@ -63,7 +68,13 @@ def first_order(opdef: OpDef, call: Call, row: Kernel | None) -> Subject:
     def by_tape(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         return through_tape(opdef, Call(refill(call.inputs, inputs), call.attrs), cotangents)
 
-    return _subject(opdef, call, forward, by_rule if opdef.grad is not None else by_tape)
+    subject = _subject(opdef, call, forward, by_rule if opdef.grad is not None else by_tape)
+    if not callable(opdef.traits.surrogate):
+        return subject
+    names = opdef.schema.input_names
+    function = reorder(opdef.traits.surrogate, names)
+    stand_in = Kernel(KernelKey("cpu"), REFERENCE, function, origin_of(opdef.traits.surrogate), names)
+    return replace(subject, surrogate=partial(forward, row=stand_in))
 
 
 def no_gradient(opdef: OpDef, call: Call) -> Subject:

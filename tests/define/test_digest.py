@@ -105,7 +105,7 @@ def test_the_digest_of_an_op_says_what_its_closure_held_when_it_was_defined():
 
     opdef = opsdk.op(f, namespace="t").opdef
     factor = 3
-    assert opdef.digest == digest_of(str(opdef.schema), repr(opdef.traits), opdef.infer, scaled_by("factor", 2))
+    assert opdef.digest == digest_of(str(opdef.schema), opdef.traits, opdef.infer, scaled_by("factor", 2))
 
 
 def scaled_by(name, factor):

@@ -37,3 +37,15 @@ def test_a_jvp_that_raises_or_has_another_shape_is_found() -> None:
 
     assert "expected a tangent per output, got RuntimeError: no rule" in found(broken)["jvp raises"]
     assert "tangents of shape [()] for outputs of shape [(2, 3)]" in found(lambda i, t: t[0].sum())["jvp raises"]
+
+
+def test_a_jvp_that_is_wrong_where_the_function_is_flat_only_nearby_is_found() -> None:
+    x = np.array([-0.05, 1.0, 2.0])
+    report = check(
+        lambda x: np.maximum(x, 0.0),
+        lambda i, o, c: (c[0] * (i[0] > 0),),
+        (x,),
+        jvp=lambda i, t: t[0].copy(),
+        vary=False,
+    )
+    assert {finding.check for finding in report.findings} == {"jvp value"}
