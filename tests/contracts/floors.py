@@ -30,6 +30,7 @@ FACADE = "opsdk"
 MAY_USE_FACADE = ("opsdk.ship", "opsdk.__main__")
 MAY_DEFER = ("opsdk.core.lazy", "opsdk.bridges", "opsdk.ship", "gradcheck.subjects")
 FRAMEWORKS = {"torch", "jax", "paddle"}
+PYTEST_PLUGIN = "gradcheck.pytest_plugin"
 
 
 def floor_violations(modules):
@@ -75,7 +76,7 @@ def _step_problem(source, target, edge):
 
 
 def gradcheck_violations(modules):
-    """Finds imports of gradcheck beyond NumPy, the standard library and itself; a subject may use its framework."""
+    """Finds imports of gradcheck beyond NumPy, the standard library and itself; a subject may use its framework, the plugin pytest."""
     violations = []
     for module in modules.values():
         if module.parts[0] != "gradcheck":
@@ -83,6 +84,8 @@ def gradcheck_violations(modules):
         allowed = {"gradcheck", "numpy", *sys.stdlib_module_names}
         if _within(module.name, ("gradcheck.subjects",)):
             allowed |= FRAMEWORKS
+        if module.name == PYTEST_PLUGIN:
+            allowed |= {"pytest"}
         violations += [
             f"{edge.where}: gradcheck imports {edge.base}; it knows NumPy and the standard library only"
             for edge in imports_of(module, modules)

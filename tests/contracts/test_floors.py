@@ -92,6 +92,12 @@ def test_only_a_gradcheck_subject_may_import_its_framework(tmp_path):
     assert [v.split(":")[0] for v in floors.gradcheck_violations(modules)] == ["gradcheck/numeric.py"]
 
 
+def test_only_gradchecks_pytest_plugin_may_import_pytest(tmp_path):
+    source = "import pytest\n"
+    modules = plant(tmp_path, {"gradcheck/pytest_plugin.py": source, "gradcheck/door.py": source})
+    assert [v.split(":")[0] for v in floors.gradcheck_violations(modules)] == ["gradcheck/door.py"]
+
+
 @pytest.mark.parametrize(
     "source", ["from opsdk.define import schema\n", "import opsdk.define\n", "opsdk.define\n", "import opsdk._op\n"]
 )

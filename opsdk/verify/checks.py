@@ -1,0 +1,29 @@
+"""The names of the checks that `verify` runs, in the order in which it runs them."""
+
+from __future__ import annotations
+
+CHECKS = (
+    "runs",
+    "bounds",
+    "mutation",
+    "alias",
+    "infer",
+    "value",
+    "repeats",
+    "linear",
+    "layout",
+    "mask",
+    "materialize",
+    "vjp",
+    "nondifferentiable",
+    "vjp2",
+    "dynamic",
+    "static",
+    "static2",
+)
+
+
+def check_of(name: str) -> str:
+    """Returns the check that a finding's `check`, such as `vjp.x`, is of; a row that does not compile does not run."""
+    kind = name.partition(".")[0]
+    return "runs" if kind == "compile" else kind

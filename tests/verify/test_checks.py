@@ -1,0 +1,20 @@
+import re
+
+from opsdk.verify.checks import CHECKS, check_of
+from tests.contracts.tree import REPOSITORY
+
+NAMED = re.compile(
+    r"""session\.(?:find|find_raised|did)\(\s*[\w.]+,\s*f?"([a-z0-9]+)|\b_run\(session, [^"]*"([a-z0-9]+)\""""
+)
+
+
+def test_every_check_that_the_sources_name_is_listed():
+    found = set()
+    for file in (REPOSITORY / "opsdk" / "verify").glob("*.py"):
+        found |= {first or second for first, second in NAMED.findall(file.read_text(encoding="utf-8"))}
+    assert {"vjp", "runs", "static2", "nondifferentiable"} <= found
+    assert {check_of(name) for name in found} <= set(CHECKS)
+
+
+def test_a_findings_check_is_told_by_its_first_word():
+    assert [check_of(name) for name in ("vjp.x", "runs", "compile", "infer.open")] == ["vjp", "runs", "runs", "infer"]
