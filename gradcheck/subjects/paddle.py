@@ -1,0 +1,174 @@
+"""Paddle functions as subjects: PyLayer classes, and any callable of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcheck.dtypes import Array
+from gradcheck.errors import UsageError
+from gradcheck.report import Report
+from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure, parameter_names
+from gradcheck.subjects.tape import Recorder, Tape, Tensor
+
+try:
+    import paddle
+    from paddle.autograd import PyLayer
+except ImportError as error:
+    raise ImportError(
+        f"gradcheck.subjects.paddle: expected Paddle, got {error}; install it with pip install paddlepaddle"
+    ) from error
+
+
+def check(
+    fn: object,
+    inputs: Sequence[object],
+    *,
+    raw: bool = True,
+    second_order: bool = True,
+    **options: Any,  # Any: gradcheck.check reads and judges them
+) -> Report:
+    """Judges the derivative of a Paddle function as it stands.
+
+    Args:
+        fn: see `subject`.
+        inputs: see `subject`.
+        raw: see `subject`.
+        second_order: see `subject`.
+        options: those of `gradcheck.check`; `names` and the like count the tensors and arrays among the inputs.
+
+    Returns:
+        The report of `gradcheck.check`.
+
+    Raises:
+        UsageError: see `subject` and `gradcheck.check`.
+    """
+    return subject(fn, inputs, raw=raw, second_order=second_order).check(**options)
+
+
+def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_order: bool = True) -> Case:
+    """Gives a Paddle function in the form that `gradcheck.check` takes.
+
+    Args:
+        fn: a subclass of paddle.autograd.PyLayer, a layer, or any callable of tensors.
+        inputs: one per argument. Differentiated are floating tensors whose stop_gradient is False, and floating NumPy
+            arrays; other floating tensors and whatever is no tensor stay as they are.
+        raw: whether to judge what the backward of a PyLayer returns; otherwise what Paddle makes of it.
+        second_order: whether to judge the gradient of the gradient, where Paddle can take it.
+
+    Returns:
+        The case; its inputs are the tensors and arrays among `inputs`.
+
+    Raises:
+        UsageError: fn is of another kind, no input is differentiable, or a tensor is bfloat16.
+    """
+    call = _callable(fn)
+    frozen = [_frozen(value) for value in inputs] if isinstance(inputs, (tuple, list)) else inputs
+    arguments = Arguments.read(frozen, _varied)
+    if not any(array.dtype.kind in "fc" for array in arguments.arrays):
+        kinds = ", ".join(array.dtype.name for array in arguments.arrays)
+        raise UsageError(f"inputs: expected a floating tensor whose stop_gradient is False, got {kinds}; pass one")
+    recorder = _recorder(fn, _tensor_places(arguments)) if raw and _is_layer(fn) else None
+    tape = _PaddleTape(call, arguments, recorder)
+    names = parameter_names(fn.forward)[1:] if _is_layer(fn) else parameter_names(fn)  # type: ignore[attr-defined]
+    options: dict[str, Any] = {"names": arguments.names(names), "none_cotangents": True}
+    notes = []
+    if second_order:
+        reason = first_failure(tape.try_twice)
+        if reason is None:
+            options["vjp2"] = tape.vjp2
+        else:
+            notes.append(f"the gradient of the gradient was not judged: {reason}")
+    return Case(tape.forward, tape.vjp, arguments.arrays, options, tuple(notes))
+
+
+class _PaddleTape(Tape):
+    def leaf(self, array: Array, k: int) -> Tensor:
+        return paddle.to_tensor(np.array(array, order="C"), stop_gradient=array.dtype.kind not in "fc")
+
+    def constant(self, array: Array, like: Tensor) -> Tensor:
+        return paddle.to_tensor(np.array(array, order="C"), place=like.place)
+
+    def tensors(self, result: object) -> tuple[Tensor, ...]:
+        return as_tensors(result, paddle.Tensor, "a tensor")
+
+    def to_array(self, tensor: Tensor) -> Array:
+        return _to_array(tensor)
+
+    def output(self, tensor: Tensor, leaves: Sequence[Tensor]) -> Array:
+        return np.array(_to_array(tensor))
+
+    def follows(self, tensor: Tensor) -> bool:
+        return not tensor.stop_gradient
+
+    def wanting(self, tensor: Tensor) -> Tensor:
+        tensor.stop_gradient = False
+        return tensor
+
+    def grad(
+        self, outputs: list[Tensor], leaves: list[Tensor], cotangents: list[Tensor], create_graph: bool
+    ) -> Sequence[Tensor | None]:
+        found: Sequence[Tensor | None] = paddle.grad(
+            outputs, leaves, cotangents, create_graph=create_graph, allow_unused=True
+        )
+        return found
+
+
+def _callable(fn: object) -> Callable[..., object]:
+    if _is_layer(fn):
+        applied: Callable[..., object] = fn.apply  # type: ignore[attr-defined]
+        return applied
+    if isinstance(fn, type) or not callable(fn):
+        kind = f"the class {fn.__name__}" if isinstance(fn, type) else type(fn).__name__
+        raise UsageError(
+            f"fn: expected a subclass of paddle.autograd.PyLayer or a callable of tensors, got {kind}; "
+            "pass the function itself"
+        )
+    return fn
+
+
+def _is_layer(fn: object) -> bool:
+    return isinstance(fn, type) and issubclass(fn, PyLayer)
+
+
+def _recorder(fn: Any, places: Sequence[int]) -> Recorder:  # Any: a PyLayer class, whose base has no types
+    """Makes a subclass whose backward is that of `fn` and keeps what it returns."""
+    returned: list[object] = []
+
+    def recorded(ctx: object, *cotangents: object) -> object:
+        result = fn.backward(ctx, *cotangents)
+        returned.append(tuple(result) if isinstance(result, list) else result)
+        return result
+
+    made: Any = type(fn)(fn.__name__, (fn,), {"backward": staticmethod(recorded), "__module__": fn.__module__})
+    return Recorder(made.apply, returned, places)
+
+
+def _tensor_places(arguments: Arguments) -> list[int]:
+    """Gives the arrays' places among the tensors: a PyLayer's backward returns nothing for other arguments."""
+    constants = enumerate(arguments.constants)
+    tensors = [k for k, value in constants if k in arguments.places or isinstance(value, paddle.Tensor)]
+    return [tensors.index(place) for place in arguments.places]
+
+
+def _frozen(value: object) -> object:
+    """Takes a copy of a tensor that stays constant, so that nothing can change the caller's."""
+    return value.detach().clone() if isinstance(value, paddle.Tensor) and value.stop_gradient else value
+
+
+def _varied(value: object) -> Array | None:
+    if isinstance(value, np.ndarray):
+        return value
+    if not isinstance(value, paddle.Tensor):
+        return None
+    array = np.array(_to_array(value))
+    return array if not value.stop_gradient or array.dtype.kind not in "fc" else None
+
+
+def _to_array(tensor: Tensor) -> Array:
+    if tensor.dtype == paddle.bfloat16:
+        raise UsageError("inputs: expected dtypes that NumPy knows, got paddle.bfloat16; pass float32")
+    array: Array = tensor.detach().numpy()
+    return array
