@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcheck
+
+
+def _inverse_vjp(i: Any, o: Any, c: Any) -> Any:
+    y = np.linalg.inv(i[0])
+    return (-y.T @ c[0] @ y.T,)
+
+
+def _mish(x: Any) -> Any:
+    return x * np.tanh(np.log(1 + np.exp(x)))
+
+
+def _mish_vjp(i: Any, o: Any, c: Any) -> Any:
+    x, soft = i[0], np.logaddexp(i[0], 0)
+    return (c[0] * (np.tanh(soft) + x / (1 + np.exp(-x)) / np.cosh(soft) ** 2),)
+
+
+def _nearly_singular() -> Any:
+    a = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.5], [5.0, 4.0, 2.5]])  # the last row is the sum of the others
+    a[2, 2] += 4e-15
+    return a
+
+
+X = np.random.default_rng(3).normal(size=(3, 4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_next_to_a_singular_matrix_a_right_gradient_is_not_blamed(seed: int) -> None:
+    report = gradcheck.check(np.linalg.inv, _inverse_vjp, (_nearly_singular(),), seed=seed, vary=False)
+    assert report.verdict != "fail"
+
+
+@pytest.mark.parametrize("x", [-34.15893182151904, -33.0, -35.5, -36.2])
+def test_between_two_roundings_on_the_way_a_right_gradient_is_not_blamed(x: float) -> None:
+    assert gradcheck.check(_mish, _mish_vjp, (np.array([x]),), vary=False).verdict != "fail"
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e10, 1e11])
+def test_a_large_number_added_and_taken_away_again_hides_no_fault_and_blames_no_right_one(offset: float) -> None:
+    def forward(x: Any) -> Any:
+        return (offset + np.sin(x)) - offset
+
+    assert gradcheck.check(forward, lambda i, o, c: (c[0] * np.cos(i[0]),), (X,)).verdict != "fail"
+    assert gradcheck.check(forward, lambda i, o, c: (1.5 * c[0] * np.cos(i[0]),), (X,)).verdict == "fail"
+
+
+@pytest.mark.parametrize("levels", [1, 16, 128, 1024, 100, 3])
+def test_a_quantiser_has_gradient_zero_and_not_that_of_the_identity(levels: int) -> None:
+    def forward(x: Any) -> Any:
+        return np.round(x * levels) / levels
+
+    assert gradcheck.check(forward, lambda i, o, c: (0 * c[0],), (X,)).verdict == "pass"
+    assert gradcheck.check(forward, lambda i, o, c: (c[0],), (X,)).verdict == "fail"
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5, -1.0, 1 + 1e-6])
+def test_a_wrong_gradient_of_a_tiny_function_is_not_excused(factor: float) -> None:
+    report = gradcheck.check(np.sin, lambda i, o, c: (factor * c[0] * np.cos(i[0]),), (X * 1e-150,), vary=False)
+    assert report.verdict == "fail"
