@@ -3,21 +3,34 @@
 The package needs NumPy only and knows nothing of what calls it.
 """
 
+from gradcheck.case import Case
 from gradcheck.check import check
 from gradcheck.coverage import Coverage
 from gradcheck.door import gradcheck
 from gradcheck.errors import GradcheckError, UsageError
+from gradcheck.junit import render_junit
+from gradcheck.page import render_html
 from gradcheck.render import render_text, to_json
 from gradcheck.report import Finding, Report
+from gradcheck.shrink import shrink
+from gradcheck.surrogate import stop_gradient
+from gradcheck.taylor import TaylorReport, taylor_test
 
 __all__ = [
+    "Case",
     "Coverage",
     "Finding",
     "GradcheckError",
     "Report",
+    "TaylorReport",
     "UsageError",
     "check",
     "gradcheck",
+    "render_html",
+    "render_junit",
     "render_text",
+    "shrink",
+    "stop_gradient",
+    "taylor_test",
     "to_json",
 ]

@@ -1,4 +1,4 @@
-"""The checks that need no derivative: form, linearity, mutation, sharing, repeatability and layouts."""
+"""The checks that need no derivative: form, linearity, mutation, shared memory, hidden state and layouts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gradcheck.buffers import check_buffers
 from gradcheck.coverage import Tally
+from gradcheck.elsewhere import check_pickling, check_thread
 from gradcheck.evaluation import VjpError, call_forward, call_vjp
 from gradcheck.layouts import check_layouts
 from gradcheck.linearity import check_linearity
 from gradcheck.mutation import check_mutation, check_read_only
+from gradcheck.nonfinite import check_nonfinite
 from gradcheck.protocol import Subject, copy_inputs
 from gradcheck.report import Finding
+from gradcheck.same_array import check_same_array
 from gradcheck.session import Session
 from gradcheck.sharing import check_sharing
 from gradcheck.state import check_interleaving, check_repeats
@@ -57,6 +61,8 @@ def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, 
             findings.append(Finding(name, f"vjp: expected gradients, got {error}, during the check {name!r}"))
         except Exception as error:  # forward accepted these very inputs before
             findings.append(_worn_out(name, error))
+    for sentence in session.notes:
+        tally.note(sentence)
     return findings
 
 
@@ -71,14 +77,24 @@ _CHECKS: dict[str, Callable[[Session], list[Finding]]] = {
     "sharing": check_sharing,
     "repeats": check_repeats,
     "interleaving": check_interleaving,
+    "buffers": check_buffers,
+    "other thread": check_thread,
+    "pickling": check_pickling,
+    "same array": check_same_array,
     "linear in the cotangent": check_linearity,
+    "nonfinite cotangent": check_nonfinite,
     "layouts": check_layouts,
 }
 
 # A check is left out when an earlier finding would make it fail for the same reason.
+_HIDDEN_STATE = frozenset({"mutation", "repeats", "interleaving"})
 _SPOILED_BY = {
     "read-only": frozenset({"mutation"}),
     "layouts": frozenset({"mutation", "repeats"}),
     "interleaving": frozenset({"repeats"}),
+    "buffers": _HIDDEN_STATE,
+    "other thread": _HIDDEN_STATE,
+    "pickling": _HIDDEN_STATE,
+    "same array": _HIDDEN_STATE,
     "linear in the cotangent": frozenset({"repeats"}),
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gradcheck.behaviour import check_behaviour
 from gradcheck.budget import Budget
+from gradcheck.carriers import check_positions, read_positions
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
 from gradcheck.evaluation import Point
@@ -19,10 +21,13 @@ from gradcheck.points import PointCheck
 from gradcheck.precision import check_precision
 from gradcheck.protocol import Also, Forward, Jvp, Jvp2, Subject, Vjp, Vjp2, build_subject, copy_inputs, read_inputs
 from gradcheck.report import Finding, Report, Verdict
+from gradcheck.sizes import check_sizes
 from gradcheck.variation import vary_inputs
-from gradcheck.wording import GIVEN
+from gradcheck.wording import CAUSES, GIVEN
 
 _VARIATIONS = ("values", "sizes")
+# What is wrong at the given sizes is wrong at others, and says no more there.
+_VALUE_CHECKS = ("vjp value", "gradient missing", "gradient shape")
 # The order of findings: a fault before those that may follow from it.
 _GRAVITY = {
     check: rank
@@ -34,7 +39,12 @@ _GRAVITY = {
             "mutation",
             "repeats",
             "interleaving",
+            "buffers",
+            "other thread",
+            "pickling",
+            "same array",
             "gradient dtype",
+            "output dtype",
             "gradient missing",
             "vjp value",
             "nondifferentiable",
@@ -71,8 +81,9 @@ def check(
         forward: forward(*inputs) -> array or tuple of arrays; a pure function.
         vjp: vjp(inputs, outputs, cotangents) -> tuple with one gradient, or None, per input. All three arguments are
             tuples; a cotangent has its output's shape and dtype.
-        inputs: arrays of any shape and real dtype, and Python scalars. Floating ones are differentiated, in float64
-            where forward accepts it; a float scalar counts as a 0-d float64 array.
+        inputs: arrays of any shape and dtype of numbers, and Python scalars. Floating and complex ones are
+            differentiated, in float64 or complex128 where forward accepts it; a float scalar counts as a 0-d float64
+            array, a complex one likewise.
         jvp: jvp(inputs, tangents) -> one tangent per output; a tangent has its input's shape and dtype.
         vjp2: vjp2(inputs, cotangents, gradients, weights) -> (one gradient or None per input, one per cotangent): the
             vjp of (inputs, cotangents) -> gradients; weights are its cotangents, one per gradient.
@@ -82,14 +93,16 @@ def check(
             against a loop over it.
         batched_vjp: batched_vjp(inputs, outputs, stacked cotangents) -> stacked gradients, likewise.
         surrogate: surrogate(*inputs) -> outputs of forward's shapes: the function whose derivative vjp is on purpose,
-            such as the identity for a straight-through estimator. Everything else is judged of forward.
+            such as the identity for a straight-through estimator; what it wraps in `gradcheck.stop_gradient` counts
+            as constant. Its derivative is also what jvp is held to; everything else is judged of forward.
         domain: (low, high) for all inputs, or one (low, high) or None per input, or a mapping from names; inclusive.
+            Of a complex input they bound the real and the imaginary part, each by itself.
         nondifferentiable: names or positions of floating inputs whose derivative is declared to be zero.
         nondifferentiable_outputs: positions of floating outputs through which no gradient is meant to flow; vjp gets
             zeros for them.
         none_cotangents: whether vjp takes None for the cotangent of an unused output; then None must count as zeros.
-        convention: of complex gradients, "conjugate" (dL/dx + i dL/dy, as PyTorch and Paddle) or "plain" (its
-            conjugate, as JAX).
+        convention: of complex gradients and cotangents of a real loss L, "conjugate" (dL/dx + i dL/dy, as PyTorch and
+            Paddle) or "plain" (its conjugate, as JAX). The gradient of a real input is real in both.
         vary: whether to judge at other values of the same shapes and at other sizes too; or some of "values", "sizes".
         seed: any integer >= 0; equal seeds give equal reports.
         budget: an integer >= 200 is about how many forward calls may be made, a float is seconds; None means 30000
@@ -103,7 +116,7 @@ def check(
 
     Raises:
         UsageError: an argument is of the wrong form, no input is differentiable, an input is outside its domain, or
-            forward raises at the given inputs; its exception is the cause.
+            forward, or surrogate, raises at the given inputs or the two differ in shape; the exception is the cause.
     """
     values = read_inputs(inputs)
     also = Also(
@@ -112,7 +125,7 @@ def check(
         batched,
         batched_vjp,
         surrogate,
-        tuple(nondifferentiable_outputs),
+        read_positions(nondifferentiable_outputs),
         none_cotangents,
         convention,
     )
@@ -137,11 +150,14 @@ def _read_vary(vary: bool | Iterable[str]) -> frozenset[str]:
 
 def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], seed: int, budget: Budget) -> Report:
     started = time.perf_counter()
-    point = _start(subject, inputs)
+    point = _start(replace(subject, also=replace(subject.also, surrogate=None)), inputs)
     budget.pace(time.perf_counter() - started)
     tally = Tally()
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
+    if subject.also.surrogate is not None:
+        tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
+        point = _start_surrogate(subject, inputs, point.forward_eps, seed)
     values = PointCheck(subject, tally, seed, budget)
     if not _is_hopeless(findings):
         findings += values.judge(point)
@@ -151,6 +167,8 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
         findings += check_further(point, tally, seed)
         if "values" in vary:
             findings += _vary(subject, inputs, values, seed, point.forward_eps)
+        if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
+            findings += check_sizes(subject, inputs, values, seed, point.forward_eps)
     findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
     return Report(_verdict(findings, values), tuple(findings), tally.freeze(budget.used), seed)
 
@@ -170,12 +188,23 @@ def _start(subject: Subject, inputs: tuple[object, ...]) -> Point:
             f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
             "call forward(*inputs) to see it alone"
         ) from error
-    for position, output in enumerate(point.outputs):
-        if output.dtype.kind == "c":
-            raise UsageError(
-                f"output {position}: expected a real dtype, got {output.dtype}; derivatives are judged for real "
-                "outputs only: return the real and the imaginary part as two outputs"
-            )
+    check_positions(subject, point.outputs)
+    return point
+
+
+def _start_surrogate(subject: Subject, inputs: tuple[object, ...], least_eps: float, seed: int) -> Point:
+    """Evaluates the declared surrogate; vjp gets forward's outputs, so it cannot be finer than those."""
+    try:
+        point = Point(subject, inputs, GIVEN)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"surrogate: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
+            "call surrogate(*inputs) to see it alone"
+        ) from error
+    point.forward_eps = max(point.forward_eps, least_eps)
+    point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     return point
 
 
@@ -202,7 +231,7 @@ def _without_repeats(findings: list[Finding]) -> list[Finding]:
     kept: dict[tuple[str, str | None], Finding] = {}
     for finding in findings:
         kept.setdefault((finding.check, finding.input), finding)
-    return list(kept.values())
+    return [replace(found, cause=found.cause or CAUSES.get(found.check)) for found in kept.values()]
 
 
 def _verdict(findings: list[Finding], values: PointCheck) -> Verdict:

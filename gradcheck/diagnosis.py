@@ -26,6 +26,7 @@ class Evidence:
         owner: the element that each output depends on, for elementwise functions.
         others: right gradients of the other inputs of the same size, all elements, shape (C, size).
         counts: numbers that a forgotten or needless mean would divide by.
+        is_complex: whether the input is; then each element is two values, its real and its imaginary part.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Evidence:
     owner: IntArray | None
     others: Mapping[str, FloatArray]
     counts: frozenset[int]
+    is_complex: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -50,7 +52,8 @@ def diagnose(evidence: Evidence) -> str | None:
     """
     if not np.isfinite(evidence.comparison.analytic[:, evidence.comparison.wrong]).any():
         return "yours is not finite there"
-    found = [text for pattern in _PATTERNS if (text := pattern(evidence)) is not None]
+    patterns = _COMPLEX_PATTERNS if evidence.is_complex else _PATTERNS
+    found = [text for pattern in patterns if (text := pattern(evidence)) is not None]
     return found[0] if len(found) == 1 else None
 
 
@@ -70,7 +73,8 @@ def _constant_factor(evidence: Evidence) -> str | None:
         return "yours is zero everywhere; the gradient is never computed"
     if abs(ratio + 1.0) <= _CLOSE:
         return "yours has the opposite sign everywhere"
-    for size in sorted(size for size in {*evidence.counts, evidence.values.size, *evidence.shape} if size > 2):
+    elements = int(np.prod(evidence.shape))
+    for size in sorted(size for size in {*evidence.counts, elements, *evidence.shape} if size > 2):
         if abs(ratio - size) <= _CLOSE * size:
             return f"yours is {size} times too large everywhere: a sum where a mean is meant does this"
         if abs(ratio * size - 1.0) <= _CLOSE:
@@ -83,7 +87,7 @@ def _transposed(evidence: Evidence) -> str | None:
         return None
     rows, columns = evidence.shape
     analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
-    turned = analytic.reshape(-1, columns, rows).transpose(0, 2, 1).reshape(numeric.shape)
+    turned = analytic.reshape(len(analytic), columns, rows, -1).transpose(0, 2, 1, 3).reshape(numeric.shape)
     return "yours is the transpose of the derivative" if _equal(turned, numeric) else None
 
 
@@ -146,6 +150,23 @@ def _rounded_short(evidence: Evidence) -> str | None:
     return None
 
 
+def _conjugated(evidence: Evidence) -> str | None:
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    signs = np.where(evidence.comparison.elements % 2 == 1, -1.0, 1.0)
+    is_mixed = numeric[:, signs > 0].any() and numeric[:, signs < 0].any()
+    if is_mixed and not evidence.comparison.kink.any() and _equal(signs * analytic, numeric):
+        return "yours is the conjugate of the derivative: the imaginary parts have the opposite sign"
+    return None
+
+
+def _real_only(evidence: Evidence) -> str | None:
+    analytic, wrong = evidence.comparison.analytic, evidence.comparison.wrong
+    imaginary = evidence.comparison.elements % 2 == 1
+    if analytic.any() and not analytic[:, imaginary].any() and wrong[imaginary].any() and not wrong[~imaginary].any():
+        return "the imaginary part of yours is zero everywhere: it was dropped"
+    return None
+
+
 def _own_cotangent(evidence: Evidence) -> FloatArray | None:
     """Gives the cotangent at the element's own place, shape (C, E), for elementwise functions without broadcasting."""
     if evidence.owner is None or evidence.owner.size != evidence.values.size:
@@ -179,4 +200,14 @@ _PATTERNS: tuple[Callable[[Evidence], str | None], ...] = (
     _absolute_cotangent,
     _last_elements,
     _rounded_short,
+)
+# A complex gradient has a side of zero, a last element and a sign of the cotangent for each part: they tell nothing.
+_COMPLEX_PATTERNS = (
+    _constant_factor,
+    _transposed,
+    _other_input,
+    _ignores_cotangent,
+    _rounded_short,
+    _conjugated,
+    _real_only,
 )

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gradcheck.dtypes import FloatArray, is_floating
+from gradcheck.dtypes import FloatArray, as_float64, is_continuous, name_number
 from gradcheck.errors import UsageError
 
 Reach = Literal["typical", "wide", "narrow"]
@@ -20,7 +20,7 @@ _NARROW = 2.0**-20
 
 @dataclass(frozen=True)
 class Bounds:
-    """A closed interval that an input never leaves; infinite ends mean no bound."""
+    """A closed interval that an input never leaves, nor a part of a complex one; infinite ends mean no bound."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -80,15 +80,16 @@ def check_inside(inputs: Sequence[object], domain: tuple[Bounds, ...], names: tu
         UsageError: an element lies outside; the message has its index and value.
     """
     for value, bounds, name in zip(inputs, domain, names, strict=True):
-        if not isinstance(value, np.ndarray) or not is_floating(value.dtype):
+        if not isinstance(value, np.ndarray) or not is_continuous(value.dtype):
             continue
-        values = value.astype(np.float64)
+        values = as_float64(value)
         outside = (values < bounds.low) | (values > bounds.high)
         if outside.any():
-            index = tuple(int(i) for i in np.argwhere(outside)[0])
+            number = tuple(int(i) for i in np.argwhere(outside)[0])
+            index, part = name_number(number, value.dtype)
             raise UsageError(
                 f"input {name!r}: expected values in [{bounds.low:g}, {bounds.high:g}], "
-                f"got {values[index]:g} at {list(index)}; move it inside or widen domain"
+                f"got {values[number]:g} at {list(index)}{part}; move it inside or widen domain"
             )
 
 

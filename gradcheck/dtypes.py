@@ -1,4 +1,4 @@
-"""Questions about dtypes: which are floating, how fine they are, and bitwise equality of arrays."""
+"""Questions about dtypes, bitwise equality, and arrays as float64 numbers: a complex one is two of them per element."""
 
 from __future__ import annotations
 
@@ -24,7 +24,17 @@ _EXTENSION_EPS = {
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
     """Says whether `dtype` is a real floating dtype, including bfloat16 and the float8 family."""
-    return np.issubdtype(dtype, np.floating) or dtype.name in _EXTENSION_EPS
+    return issubclass(dtype.type, np.floating) or dtype.name in _EXTENSION_EPS
+
+
+def is_complex(dtype: np.dtype[Any]) -> bool:
+    """Says whether `dtype` is complex."""
+    return dtype.kind == "c"
+
+
+def is_continuous(dtype: np.dtype[Any]) -> bool:
+    """Says whether `dtype` is floating or complex: its values can have a derivative."""
+    return is_floating(dtype) or is_complex(dtype)
 
 
 def is_discrete(dtype: np.dtype[Any]) -> bool:
@@ -47,5 +57,34 @@ def same_bits(first: Array, second: Array) -> bool:
 
 
 def as_float64(array: Array) -> FloatArray:
-    """Copies `array` into a C-contiguous float64 array of the same shape."""
-    return np.array(array, dtype=np.float64, order="C")
+    """Copies `array` into a C-contiguous float64 array of the same shape.
+
+    A complex array gets one axis more, at the end: its real and its imaginary part.
+    """
+    wide = widened(array)
+    return wide.reshape(*wide.shape, 1).view(np.float64) if is_complex(wide.dtype) else wide
+
+
+def from_float64(values: FloatArray, like: Array) -> Array:
+    """Gives an array of the shape and dtype of `like` from as many numbers as `as_float64(like)` has."""
+    if not is_complex(like.dtype):
+        return np.array(values.reshape(like.shape), dtype=like.dtype)
+    parts = np.array(values, dtype=np.float64, order="C").reshape(-1, 2)
+    return parts.view(np.complex128).reshape(like.shape).astype(like.dtype)
+
+
+def widened(array: Array) -> Array:
+    """Copies `array` into a C-contiguous one of float64, or of complex128 if it is complex."""
+    return np.array(array, dtype=np.complex128 if is_complex(array.dtype) else np.float64, order="C")
+
+
+def name_number(index: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], str]:
+    """Splits an index into `as_float64(array)` into the element's and what to add to it in words: the part, if any."""
+    if not is_complex(dtype):
+        return index, ""
+    return index[:-1], (", real part", ", imaginary part")[index[-1]]
+
+
+def number_count(array: Array) -> int:
+    """Gives how many real numbers the elements of `array` are."""
+    return array.size * (2 if is_complex(array.dtype) else 1)

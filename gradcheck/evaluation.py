@@ -6,8 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, is_floating, resolution
+from gradcheck.carriers import carries, no_cotangent
+from gradcheck.conventions import to_conjugate
+from gradcheck.dtypes import (
+    FLOAT64_EPS,
+    Array,
+    FloatArray,
+    as_float64,
+    from_float64,
+    is_continuous,
+    number_count,
+    resolution,
+    widened,
+)
+from gradcheck.fitting import match_kind
 from gradcheck.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
+from gradcheck.surrogate import judged_function
 
 
 class VjpError(Exception):
@@ -20,7 +34,7 @@ def call_forward(subject: Subject, inputs: Sequence[object]) -> tuple[Array, ...
 
 
 def call_vjp(
-    subject: Subject, inputs: Sequence[object], outputs: Sequence[Array], cotangents: Sequence[Array]
+    subject: Subject, inputs: Sequence[object], outputs: Sequence[Array], cotangents: Sequence[Array | None]
 ) -> tuple[Array | None, ...]:
     """Calls vjp on exactly the arrays given.
 
@@ -34,7 +48,7 @@ def call_vjp(
 
 
 class Point:
-    """A subject at one set of input values, seen through float64.
+    """A subject at one set of input values, seen through float64: an element of a complex array is two numbers of it.
 
     Floating inputs are raised to float64 where forward accepts that, so that the mathematics is judged rather than the
     rounding of a short dtype. `forward_eps` and `vjp_eps` say how fine each function can be at best.
@@ -54,8 +68,10 @@ class Point:
         self.given = tuple(inputs)
         self.evaluations = 0
         self.shape_change: str | None = None
+        self.dtype_change: str | None = None
         native_eps = max([resolution(value.dtype) for value in floating_arrays(self.given)], default=FLOAT64_EPS)
         self.is_short = native_eps > FLOAT64_EPS
+        self.function = judged_function(subject)
         self.inputs, self.outputs = self._start()
         native = self.inputs is self.given
         self.native_eps, self.raises_to_float64 = native_eps, not native
@@ -64,17 +80,18 @@ class Point:
         self.vjp_inputs, self.vjp_eps = self.inputs, native_eps if native else FLOAT64_EPS
         if self.is_short and not native and not self._vjp_accepts_float64():
             self.vjp_inputs, self.vjp_eps = self.given, native_eps
-        self.floating = tuple(is_floating(output.dtype) for output in self.outputs)
+        self.floating = carries(subject, self.outputs)
         self.shapes = tuple(output.shape for output in self.outputs)
+        self.dtypes = tuple(output.dtype for output in self.outputs)
         self.center = self._flatten(self.outputs)
 
     @property
     def size(self) -> int:
-        """The number of floating output elements."""
+        """The number of floating output elements; a complex one counts as two."""
         return self.center.size
 
     def values(self, k: int) -> FloatArray:
-        """Gives input `k` as float64, in its shape."""
+        """Gives input `k` as float64, in its shape; the last axis is that of the two parts where it is complex."""
         value = self.given[k]
         assert isinstance(value, np.ndarray)
         return as_float64(value)
@@ -85,18 +102,26 @@ class Point:
         target = self.inputs[k]
         assert isinstance(target, np.ndarray)
         inputs = list(copy_inputs(self.inputs))
-        inputs[k] = np.array(values.reshape(target.shape), dtype=target.dtype)
+        inputs[k] = from_float64(values, target)
         try:
-            outputs = normalise_outputs(self.subject.forward(*inputs))
+            outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
             return np.full(self.size, np.nan)
         if tuple(output.shape for output in outputs) != self.shapes:
             self.shape_change = f"{[o.shape for o in outputs]} after a small step, {list(self.shapes)} before"
             return np.full(self.size, np.nan)
+        found = tuple(output.dtype for output in outputs)
+        if found != self.dtypes:
+            if not any(dtype.kind == "c" for dtype in (*found, *self.dtypes)):  # a step out of a real function's domain
+                names = ", ".join(map(str, found)), ", ".join(map(str, self.dtypes))
+                self.dtype_change = f"({names[0]}) after a small step, ({names[1]}) before"
+            return np.full(self.size, np.nan)
         return self._flatten(outputs)
 
     def gradients(self, cotangent: FloatArray) -> tuple[Array | None, ...]:
         """Gives what vjp returns for a flat cotangent, after a fresh forward at this point.
+
+        A complex gradient comes in the convention "conjugate", whose parts are the derivatives along both parts.
 
         Raises:
             VjpError: the vjp raised.
@@ -107,48 +132,55 @@ class Point:
             outputs = normalise_outputs(self.subject.forward(*inputs))
         except Exception as error:
             raise VjpError(f"forward raised on inputs it accepted before: {type(error).__name__}: {error}") from error
-        return call_vjp(self.subject, inputs, outputs, self.split(cotangent, outputs))
+        made = call_vjp(self.subject, inputs, outputs, self.split(cotangent, outputs))
+        matched = (match_kind(g, v) for g, v in zip(made, inputs, strict=False))
+        return tuple(None if g is None else to_conjugate(g, self.subject.also.convention) for g in matched)
 
     def split(self, cotangent: FloatArray, outputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Cuts a flat cotangent into one array per output; a discrete output gets float64 zeros."""
+        """Cuts a flat cotangent into one array per output, in the convention; zeros for one without a gradient."""
         parts: list[Array] = []
         start = 0
-        for output in outputs:
-            if is_floating(output.dtype):
-                piece = cotangent[start : start + output.size]
-                parts.append(np.array(piece.reshape(output.shape), dtype=output.dtype))
-                start += output.size
+        for output, wanted in zip(outputs, carries(self.subject, outputs), strict=True):
+            if wanted:
+                stop = start + number_count(output)
+                parts.append(to_conjugate(from_float64(cotangent[start:stop], output), self.subject.also.convention))
+                start = stop
             else:
-                parts.append(np.zeros(output.shape))
+                parts.append(no_cotangent(output))
         return tuple(parts)
 
     def _start(self) -> tuple[tuple[object, ...], tuple[Array, ...]]:
         self.evaluations += 1
         if not self.is_short:
-            return self.given, call_forward(self.subject, self.given)
+            return self.given, self._judged(self.given)
         raised = tuple(
-            as_float64(value) if isinstance(value, np.ndarray) and is_floating(value.dtype) else value
+            widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
             for value in self.given
         )
         try:
-            return raised, call_forward(self.subject, raised)
+            return raised, self._judged(raised)
         except Exception:  # a kernel written for one dtype: judge it in that dtype
-            return self.given, call_forward(self.subject, self.given)
+            return self.given, self._judged(self.given)
+
+    def _judged(self, inputs: Sequence[object]) -> tuple[Array, ...]:
+        return normalise_outputs(self.function(*copy_inputs(inputs)))
 
     def _vjp_accepts_float64(self) -> bool:
         try:
-            call_vjp(self.subject, copy_inputs(self.inputs), self.outputs, [np.zeros(o.shape) for o in self.outputs])
-        except VjpError:
+            outputs = call_forward(self.subject, self.inputs)
+            call_vjp(self.subject, copy_inputs(self.inputs), outputs, [widened(np.zeros_like(o)) for o in outputs])
+        except Exception:
             return False
         return True
 
     def _flatten(self, outputs: Sequence[Array]) -> FloatArray:
-        parts = [as_float64(output).ravel() for output in outputs if is_floating(output.dtype)]
+        carried = carries(self.subject, outputs)
+        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
         if not parts:
             return np.zeros(0)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def floating_arrays(values: Sequence[object]) -> list[Array]:
-    """Gives those of `values` that are arrays of a floating dtype."""
-    return [value for value in values if isinstance(value, np.ndarray) and is_floating(value.dtype)]
+    """Gives those of `values` that are arrays of a floating or complex dtype."""
+    return [value for value in values if isinstance(value, np.ndarray) and is_continuous(value.dtype)]

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcheck.dtypes import Array, FloatArray, as_float64, is_floating
+from gradcheck.dtypes import Array, FloatArray, as_float64, is_complex, is_continuous, is_discrete
 
 
 def fit_gradient(gradient: Array | None, shape: tuple[int, ...]) -> FloatArray | None:
-    """Gives a gradient in its input's shape: None becomes zeros, an unsummed one is summed; else None."""
+    """Gives a gradient in its input's shape: None becomes zeros, an unsummed one is summed; else None.
+
+    Where the input is complex, `shape` has its two parts as the last axis, and so has the result.
+    """
     if gradient is None:
         return np.zeros(shape)
-    axes = summed_axes(gradient.shape, shape)
-    if axes is None or not (is_floating(gradient.dtype) or gradient.dtype.kind in "iub"):
+    if not (is_continuous(gradient.dtype) or is_discrete(gradient.dtype)):
         return None
-    return np.asarray(as_float64(gradient).sum(axis=axes)).reshape(shape)
+    numbers = as_float64(gradient)
+    axes = summed_axes(numbers.shape, shape)
+    return None if axes is None else np.asarray(numbers.sum(axis=axes)).reshape(shape)
+
+
+def match_kind(gradient: Array | None, value: object) -> Array | None:
+    """Gives a gradient complex where its input is, else its real part; other checks say that it was not so."""
+    if gradient is None or not isinstance(value, np.ndarray) or is_complex(gradient.dtype) == is_complex(value.dtype):
+        return gradient
+    if is_complex(gradient.dtype):
+        return gradient.real
+    known = is_continuous(gradient.dtype) or is_discrete(gradient.dtype)
+    return as_float64(gradient).astype(np.complex128) if known else gradient
 
 
 def summed_axes(given: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:

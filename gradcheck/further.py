@@ -7,11 +7,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gradcheck.batched import check_batched, check_batched_vjp
 from gradcheck.coverage import Tally
 from gradcheck.evaluation import Point
 from gradcheck.protocol import Subject
 from gradcheck.report import Finding
+from gradcheck.second import check_jvp2, check_vjp2
 from gradcheck.transpose import check_jvp
+from gradcheck.unsent import check_declared_outputs, check_none_cotangents
 
 # Text, because naming np.random at import time loads it.
 _Check: TypeAlias = "Callable[[Point, Tally, np.random.Generator], list[Finding]]"
@@ -26,4 +29,12 @@ def check_further(point: Point, tally: Tally, seed: int) -> list[Finding]:
     return findings
 
 
-_CHECKS: tuple[tuple[Callable[[Subject], bool], _Check], ...] = ((lambda subject: subject.jvp is not None, check_jvp),)
+_CHECKS: tuple[tuple[Callable[[Subject], bool], _Check], ...] = (
+    (lambda subject: subject.jvp is not None, check_jvp),
+    (lambda subject: bool(subject.also.nondifferentiable_outputs), check_declared_outputs),
+    (lambda subject: subject.also.none_cotangents, check_none_cotangents),
+    (lambda subject: subject.also.vjp2 is not None, check_vjp2),
+    (lambda subject: subject.also.jvp2 is not None, check_jvp2),
+    (lambda subject: subject.also.batched is not None, check_batched),
+    (lambda subject: subject.also.batched_vjp is not None, check_batched_vjp),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcheck.domain import Room
-from gradcheck.dtypes import IntArray
+from gradcheck.dtypes import IntArray, is_complex
 from gradcheck.evaluation import Point
 from gradcheck.ladder import FIRST_EXPONENT
 
@@ -16,14 +16,20 @@ def owners(point: Point, k: int) -> IntArray | None:
     Returns:
         Flat indices of shape (outputs,), or None when the input does not broadcast to every floating output.
     """
+    target = point.inputs[k]
+    assert isinstance(target, np.ndarray)
     shape = point.values(k).shape
     numbers = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
     parts = []
-    for output_shape, floating in zip(point.shapes, point.floating, strict=True):
+    for output, floating in zip(point.outputs, point.floating, strict=True):
         if not floating:
             continue
+        pairs = is_complex(output.dtype)
+        if is_complex(target.dtype) and not pairs:
+            return None
+        own = numbers[..., None] if pairs and not is_complex(target.dtype) else numbers
         try:
-            parts.append(np.broadcast_to(numbers, output_shape).ravel())
+            parts.append(np.broadcast_to(own, (*output.shape, 2) if pairs else output.shape).ravel())
         except ValueError:
             return None
     return np.concatenate(parts) if parts else None

@@ -16,6 +16,8 @@ _CENTRAL_NOISE = 2.0
 _ONE_SIDED_NOISE = 4.0
 # Noise this far above its measure is not noise.
 _DOUBT = 8.0
+# So many columns at once keep the table within a core's cache.
+_COLUMNS = 512
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,16 @@ def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, ord
         order: 1 for one-sided, 2 for central quotients.
         levels: how many times to extrapolate.
     """
+    parts = [
+        _extrapolate(quotients[:, start : start + _COLUMNS], steps, noise[start : start + _COLUMNS], order, levels)
+        for start in range(0, max(1, noise.size), _COLUMNS)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return Slope(np.concatenate([part.value for part in parts]), np.concatenate([part.bar for part in parts]))
+
+
+def _extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:
     values, bars = [], []
     table = quotients
     for level in range(levels + 1):
@@ -89,11 +101,14 @@ def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, ord
             factor = RATIO ** (order * level)
             table = (factor * table[1:] - table[:-1]) / (factor - 1.0)
         middle = table[1:-1]
-        spread = np.maximum(np.abs(middle - table[:-2]), np.abs(middle - table[2:]))
+        change = np.abs(np.diff(table, axis=0))
         error = noise / steps[1 + level : len(steps) - 1, None]
-        bar = np.maximum(spread + error, _contradiction(middle, error))
+        bar = np.maximum(change[:-1], change[1:])
+        bar += error
+        np.maximum(bar, _contradiction(middle, error), out=bar)
+        bar[~np.isfinite(bar)] = np.inf
         values.append(middle)
-        bars.append(np.where(np.isfinite(bar), bar, np.inf))
+        bars.append(bar)
     return _least(np.concatenate(values), np.concatenate(bars))
 
 
@@ -105,13 +120,15 @@ def _contradiction(values: FloatArray, noise: FloatArray) -> FloatArray:
     """
     doubt = _DOUBT * noise
     known = np.isfinite(values)
-    most = np.where(known, values - doubt, -np.inf)[::-1]
-    least = np.where(known, values + doubt, np.inf)[::-1]
-    above = np.full_like(values, -np.inf)
-    below = np.full_like(values, np.inf)
-    above[:-1] = np.maximum.accumulate(most, axis=0)[::-1][1:]
-    below[:-1] = np.minimum.accumulate(least, axis=0)[::-1][1:]
-    return np.asarray(np.maximum(np.maximum(above - values, values - below), 0.0))
+    most, least = np.where(known, values - doubt, -np.inf), np.where(known, values + doubt, np.inf)
+    beyond = np.zeros_like(values)
+    above, below = np.full(values.shape[1:], -np.inf), np.full(values.shape[1:], np.inf)
+    # A loop over few rows: accumulate along the first axis goes through the columns one by one.
+    for row in range(len(values) - 2, -1, -1):
+        np.maximum(above, most[row + 1], out=above)
+        np.minimum(below, least[row + 1], out=below)
+        beyond[row] = np.maximum(above - values[row], values[row] - below)
+    return np.asarray(np.maximum(beyond, 0.0))
 
 
 def _least(values: FloatArray, bars: FloatArray) -> Slope:

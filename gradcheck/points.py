@@ -8,16 +8,20 @@ import numpy as np
 
 from gradcheck.budget import Budget
 from gradcheck.compare import Status
+from gradcheck.conjugation import as_given
 from gradcheck.coverage import Tally
-from gradcheck.diagnosis import Evidence, diagnose
-from gradcheck.dtypes import FloatArray
+from gradcheck.depict import depict
+from gradcheck.diagnosis import Evidence
+from gradcheck.dtypes import Array, is_complex
 from gradcheck.evaluation import Point, VjpError
+from gradcheck.explanation import explain_values
 from gradcheck.fitting import fit_gradient
 from gradcheck.ladder import ladder_steps
+from gradcheck.picture import Picture
 from gradcheck.protocol import Subject
 from gradcheck.report import Finding
 from gradcheck.values import Gradients, Limits, Outcome, judge_input, take_gradients
-from gradcheck.wording import GIVEN, describe_values, repro_call
+from gradcheck.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
 
 _SINGLE_LIMIT = 64
 _SHARED_LIMIT = 20_000  # for memory only: one ladder serves any number of elements
@@ -52,6 +56,7 @@ class PointCheck:
         self._sharpness: dict[int, float] = {}
         self._nonzero: set[int] = set()
         self._lost: set[int] = set()
+        self._pictured: set[int] = set()
         self._blind = self._seen = self._had_elements = False
 
     def judge(self, point: Point) -> list[Finding]:
@@ -109,6 +114,8 @@ class PointCheck:
             findings += self._findings(outcome, outcomes, point, gradients)
         if point.shape_change:
             findings.append(Finding("output shape", f"forward: expected one output shape, got {point.shape_change}"))
+        if point.dtype_change:
+            findings.append(Finding("output dtype", f"forward: expected one output dtype, got {point.dtype_change}"))
         return findings
 
     def _limits(self, point: Point) -> Limits:
@@ -125,6 +132,9 @@ class PointCheck:
         for status, reason in _REASONS.items():
             count = int((comparison.status == status).sum())
             (self.tally.inconclusive if status is Status.UNSURE else self.tally.skipped)[reason] += count
+        if outcome.by_complex_step:
+            counted = f"{outcome.by_complex_step} elements judged by the complex step"
+            self.tally.note(f"gradient of {name!r}, at {point.label}: {counted}")
         self._had_elements |= comparison.elements.size > 0
         self._seen |= bool((comparison.status == Status.WRONG).any()) or np.isfinite(outcome.sensitivity)
         unsure = int((comparison.status == Status.UNSURE).sum())
@@ -140,16 +150,18 @@ class PointCheck:
         self.tally.add_kinks(_conventions(outcome, name, point))
 
     def _findings(self, outcome: Outcome, outcomes: list[Outcome], point: Point, gradients: Gradients) -> list[Finding]:
-        name, values = self.subject.names[outcome.k], point.values(outcome.k)
+        name, value = self.subject.names[outcome.k], point.given[outcome.k]
+        assert isinstance(value, np.ndarray)
+        given = replace(outcome, comparison=as_given(point, outcome.k, outcome.comparison))
         repro = repro_call(point.given, point.label, self.seed)
         if outcome.k in self.subject.declared:
-            return [_declared(outcome, name, values, point, repro)] if outcome.comparison.wrong.any() else []
+            return [_declared(given, name, value, repro)] if outcome.comparison.wrong.any() else []
         if outcome.comparison.wrong.any():
-            sentence, fields = describe_values(outcome, name, values, point.label)
+            sentence, fields = describe_values(given, name, value, point.label)
             evidence = Evidence(
                 name,
-                values.shape,
-                values.ravel(),
+                value.shape,
+                point.values(outcome.k).ravel(),
                 outcome.comparison,
                 gradients.cotangents,
                 outcome.owner,
@@ -159,21 +171,30 @@ class PointCheck:
                     if other.k != outcome.k and other.size == outcome.size == other.comparison.elements.size
                 },
                 frozenset(
-                    {int(n) for shape in point.shapes for n in (*shape, np.prod(shape), np.prod(shape) // values.size)}
+                    {int(n) for shape in point.shapes for n in (*shape, np.prod(shape), np.prod(shape) // value.size)}
                 ),
+                is_complex(value.dtype),
             )
             check = "gradient missing" if outcome.missing else "vjp value"
-            cause = "vjp returned None, but the output depends on it" if outcome.missing else diagnose(evidence)
+            cause = explain_values(point, outcome, evidence, gradients)
+            fields["picture"] = self._picture(outcome, point, gradients)
             return [replace(Finding(check, sentence, input=name, cause=cause, repro=repro), **fields)]  # type: ignore[arg-type]
         if outcome.shift is not None:
             shift = outcome.shift
             sentence = (
-                f"gradient of {name!r}: wrong when all {outcome.size} elements move together: "
+                f"gradient of {name!r}: wrong when all {outcome.size} {count_noun(value.dtype)} move together: "
                 f"yours {shift.analytic:.6g}, derivative {shift.numeric:.6g} ± {shift.bar:.0e}, at {point.label}"
             )
-            cause = "each element alone is right, so tied elements are counted more than once, or not at all"
+            cause = "each of them alone is right, so tied elements are counted more than once, or not at all"
             return [Finding("vjp value", sentence, name, None, shift.analytic, shift.numeric, shift.bar, cause, repro)]
         return []
+
+    def _picture(self, outcome: Outcome, point: Point, gradients: Gradients) -> Picture | None:
+        """Takes the picture of a wrong gradient, once per input: later points show the same fault again."""
+        if outcome.k in self._pictured:
+            return None
+        self._pictured.add(outcome.k)
+        return depict(point, outcome, gradients, self.budget)
 
 
 def _fits(gradients: Gradients, k: int, point: Point) -> bool:
@@ -181,15 +202,15 @@ def _fits(gradients: Gradients, k: int, point: Point) -> bool:
     return all(fit_gradient(row[k], point.values(k).shape) is not None for row in gradients.raw)
 
 
-def _declared(outcome: Outcome, name: str, values: FloatArray, point: Point, repro: str) -> Finding:
+def _declared(outcome: Outcome, name: str, value: Array, repro: str) -> Finding:
     comparison = outcome.comparison
     position = int(np.argmax(np.where(comparison.wrong, np.abs(comparison.numeric[0]), -1.0)))
-    index = tuple(int(i) for i in np.unravel_index(int(comparison.elements[position]), values.shape))
+    index, part = name_element(int(comparison.elements[position]), value)
     row = int(np.argmax(np.abs(comparison.numeric[:, position])))
     numeric, bar = float(comparison.numeric[row, position]), float(comparison.bar[row, position])
     message = (
         f"gradient of {name!r}: expected derivative 0, as {name} is declared non-differentiable, "
-        f"got {numeric:.6g} ± {bar:.0e} at {name}{list(index)}; remove the declaration and return its gradient"
+        f"got {numeric:.6g} ± {bar:.0e} at {name}{list(index)}{part}; remove the declaration and return its gradient"
     )
     return Finding("nondifferentiable", message, name, index, 0.0, numeric, bar, None, repro)
 
@@ -203,16 +224,18 @@ def _silenced(gradients: Gradients, k: int) -> Gradients:
 
 def _conventions(outcome: Outcome, name: str, point: Point) -> list[str]:
     """Words the kinks met: where, and which of the right values the subject chose."""
-    comparison = outcome.comparison
+    comparison = as_given(point, outcome.k, outcome.comparison)
+    value = point.given[outcome.k]
+    assert isinstance(value, np.ndarray)
     found = np.flatnonzero(comparison.kink & (comparison.status == Status.RIGHT))
     if not found.size:
         return []
     first = found[0]
-    index = tuple(int(i) for i in np.unravel_index(int(comparison.elements[first]), point.values(outcome.k).shape))
-    value = float(point.values(outcome.k)[index])
+    index, part = name_element(int(comparison.elements[first]), value)
     place = f"{name}{list(index)}" if index else name
     low, high = comparison.low[0, first], comparison.high[0, first]
     more = f", and {found.size - 1} more" if found.size > 1 else ""
     where = "" if point.label == GIVEN else f", at {point.label}"
     chosen = float(comparison.analytic[0, first])
-    return [f"{place} = {value:.6g}: yours {chosen:.6g}, any value in [{low:.6g}, {high:.6g}] is right{more}{where}"]
+    right = f"any value in [{low:.6g}, {high:.6g}] is right"
+    return [f"{place} = {describe_number(value[index])}{part}: yours {chosen:.6g}, {right}{more}{where}"]

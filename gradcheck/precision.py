@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcheck.dtypes import Array, FloatArray, is_floating
+from gradcheck.dtypes import Array, FloatArray, as_float64, from_float64, is_continuous, name_number
 from gradcheck.evaluation import Point, call_forward, call_vjp
-from gradcheck.fitting import fit_gradient
+from gradcheck.fitting import fit_gradient, match_kind
 from gradcheck.protocol import copy_inputs
 from gradcheck.report import Finding
 
@@ -43,16 +43,21 @@ def check_precision(point: Point, generator: np.random.Generator) -> list[Findin
 def _gradients(point: Point, inputs: tuple[object, ...], cotangent: FloatArray) -> tuple[Array | None, ...]:
     copies = copy_inputs(inputs)
     outputs = call_forward(point.subject, copies)
-    return call_vjp(point.subject, copies, outputs, point.split(cotangent, outputs))
+    made = call_vjp(point.subject, copies, outputs, point.split(cotangent, outputs))
+    return tuple(match_kind(gradient, value) for gradient, value in zip(made, copies, strict=False))
 
 
 def _jitter(point: Point, eps: float, generator: np.random.Generator) -> tuple[object, ...]:
     return tuple(
-        value * (1.0 + eps * generator.choice([-1.0, 1.0], value.shape))
-        if isinstance(value, np.ndarray) and is_floating(value.dtype)
+        from_float64(_moved(as_float64(value), eps, generator), value)
+        if isinstance(value, np.ndarray) and is_continuous(value.dtype)
         else value
         for value in point.inputs
     )
+
+
+def _moved(values: FloatArray, eps: float, generator: np.random.Generator) -> FloatArray:
+    return np.asarray(values * (1.0 + eps * generator.choice([-1.0, 1.0], values.shape)))
 
 
 def _compare(
@@ -65,10 +70,12 @@ def _compare(
     if not far.any():
         return []
     flat = int(np.argmax(np.where(far, distance, -1.0)))
-    index = tuple(int(i) for i in np.unravel_index(flat, short.shape))
-    name, given = point.subject.names[k], point.given[k]
+    number = tuple(int(i) for i in np.unravel_index(flat, short.shape))
+    name, given, wide = point.subject.names[k], point.given[k], point.inputs[k]
+    assert isinstance(given, np.ndarray) and isinstance(wide, np.ndarray)
+    index, part = name_number(number, given.dtype)
     message = (
-        f"gradient of {name!r}: expected {getattr(given, 'dtype', 'it')} to agree with float64 up to rounding, "
-        f"got {short[index]:.6g} for {fine[index]:.6g} at {list(index)}; compare the two kernels"
+        f"gradient of {name!r}: expected {given.dtype} to agree with {wide.dtype} up to rounding, "
+        f"got {short[number]:.6g} for {fine[number]:.6g} at {list(index)}{part}; compare the two kernels"
     )
-    return [Finding("short dtype", message, name, index, float(short[index]), float(fine[index]))]
+    return [Finding("short dtype", message, name, index, float(short[number]), float(fine[number]))]

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.conventions import CONVENTIONS
 from gradcheck.domain import Bounds, check_inside, read_domain
-from gradcheck.dtypes import Array, is_discrete, is_floating
+from gradcheck.dtypes import Array, is_continuous, is_discrete
 from gradcheck.errors import UsageError
 
 # The subject's functions take and give whatever NumPy takes and gives; `normalise_outputs` narrows it.
@@ -80,7 +81,7 @@ def read_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
     """Turns what the caller gave into arrays; Python ints, bools, strings and None stay as they are.
 
     Raises:
-        UsageError: `inputs` is not a sequence, is empty, or holds an array of complex or object dtype.
+        UsageError: `inputs` is not a sequence, is empty, or holds an array of object dtype.
     """
     if isinstance(inputs, (str, bytes, np.ndarray)) or not isinstance(inputs, Sequence):
         raise UsageError(f"inputs: expected a tuple of arrays and scalars, got {type(inputs).__name__}; write (x,)")
@@ -104,8 +105,10 @@ def build_subject(
 
     Raises:
         UsageError: a function is not callable, a name or position does not exist, an input lies outside its domain,
-            an alias kind is unknown, or no input is differentiable.
+            an alias kind or the convention is unknown, or no input is differentiable.
     """
+    if also.convention not in CONVENTIONS:
+        raise UsageError(f"convention: expected {' or '.join(CONVENTIONS)}, got {also.convention!r}; choose one")
     optional = {"jvp": jvp} | {role: getattr(also, role) for role in _ROLES}
     given = {"forward": forward, "vjp": vjp} | {role: made for role, made in optional.items() if made is not None}
     for role, function in given.items():
@@ -116,17 +119,17 @@ def build_subject(
     aliases = frozenset([alias_ok] if isinstance(alias_ok, str) else alias_ok)
     for alias in sorted(aliases - set(ALIASES)):
         raise UsageError(f"alias_ok: expected some of {', '.join(ALIASES)}, got {alias!r}; remove it")
-    floating = [k for k, value in enumerate(inputs) if isinstance(value, np.ndarray) and is_floating(value.dtype)]
-    differentiable = tuple(k for k in floating if k not in excluded)
+    continuous = [k for k, value in enumerate(inputs) if isinstance(value, np.ndarray) and is_continuous(value.dtype)]
+    differentiable = tuple(k for k in continuous if k not in excluded)
     if not differentiable:
         kinds = ", ".join(f"{name} is {_kind(value)}" for name, value in zip(known, inputs, strict=True))
         raise UsageError(
-            f"inputs: expected a floating input to differentiate, got none ({kinds}); "
-            "pass a float array, or name fewer inputs in nondifferentiable"
+            f"inputs: expected a floating or complex input to differentiate, got none ({kinds}); "
+            "pass an array of floats, or name fewer inputs in nondifferentiable"
         )
     bounds = read_domain(domain, known)
     check_inside(inputs, bounds, known)
-    declared = tuple(k for k in floating if k in excluded)
+    declared = tuple(k for k in continuous if k in excluded)
     return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases, also)
 
 
@@ -176,15 +179,10 @@ def _read_input(value: object, position: int) -> object:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     array = np.array(value, order="C")
-    if not (is_floating(array.dtype) or is_discrete(array.dtype)):
-        remedy = "pass arrays of numbers"
-        if array.dtype.kind == "c":
-            remedy = (
-                "derivatives are judged for real inputs only: pass the real and the imaginary part as two inputs, "
-                "and join them inside forward"
-            )
+    if not (is_continuous(array.dtype) or is_discrete(array.dtype)):
         raise UsageError(
-            f"input {position}: expected a real floating, integer or bool dtype, got {array.dtype}; {remedy}"
+            f"input {position}: expected a floating, complex, integer or bool dtype, got {array.dtype}; "
+            "pass arrays of numbers"
         )
     return array
 

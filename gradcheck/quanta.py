@@ -11,6 +11,9 @@ from gradcheck.ladder import Ladder
 
 # A quantum this small beside the largest change is rounding; a larger one is the function itself, such as a floor.
 _SHARE = 1e-4
+# A power of two may be the last digit of a large number that was added and taken away again; then a zero gradient and
+# the mean slope are both let be.
+_BINARY_SHARE = 2e-3
 _ROWS = 4
 # Steps of a staircase are this many times what rounding of inputs, outputs and numbers near one could be.
 _STAIR = 64.0 * FLOAT64_EPS
@@ -24,7 +27,8 @@ def with_quanta(ladder: Ladder) -> Ladder:
     between two steps counts.
     """
     found = quantum(ladder)
-    noise = np.where(stairs(ladder) >= _SHARE, ladder.least_noise, ladder.noise)
+    height, least = stairs(ladder), _least_change(_changes(ladder))
+    noise = np.where((height > 0) & (height >= _share(least)), ladder.least_noise, ladder.noise)
     return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
 
 
@@ -36,7 +40,7 @@ def stairs(ladder: Ladder, size: float = 0.0) -> FloatArray:
     changes = _changes(ladder)
     count = len(ladder.steps)
     rests = ~(changes.reshape(2, count, -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
-    least = np.min(np.where(changes > 0, changes, np.inf), axis=0)
+    least = _least_change(changes)
     scale = np.maximum(max(1.0, size), np.abs(np.nan_to_num(ladder.center, posinf=0.0, neginf=0.0)))
     found = rests & np.isfinite(least) & (least > _STAIR * scale)
     most = changes.max(axis=0)
@@ -48,6 +52,15 @@ def _changes(ladder: Ladder) -> FloatArray:
     return np.where(np.isfinite(changes), changes, 0.0)
 
 
+def _least_change(changes: FloatArray) -> FloatArray:
+    return np.asarray(np.min(np.where(changes > 0, changes, np.inf), axis=0))
+
+
+def _share(least: FloatArray) -> FloatArray:
+    """Gives how large a quantum may be beside the largest change and still be rounding."""
+    return np.where(np.frexp(least)[0] == 0.5, _BINARY_SHARE, _SHARE)
+
+
 def quantum(ladder: Ladder) -> FloatArray:
     """Finds each column's quantum, shape (columns,); zero where there is none.
 
@@ -56,10 +69,10 @@ def quantum(ladder: Ladder) -> FloatArray:
     changes = _changes(ladder)
     moving = changes > 0
     flat = ~(moving[len(ladder.steps) - 1] | moving[-1])
-    least = np.min(np.where(moving, changes, np.inf), axis=0)
+    least = _least_change(changes)
     onset = np.sort(np.where(moving, changes, np.inf), axis=0)[:_ROWS]
     with np.errstate(all="ignore"):
         multiples = onset / least
         whole = (np.abs(multiples - np.round(multiples)) < 1e-6) | ~np.isfinite(onset)
-    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _SHARE * changes.max(axis=0))
+    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * changes.max(axis=0))
     return np.where(found, least, 0.0)

@@ -24,7 +24,7 @@ def render_text(report: Report) -> str:
     coverage = report.coverage
     lines = [f"{_word(report.verdict)}  {_totals(report)}"]
     for finding in report.findings:
-        lines.append(f"{finding.check}: {finding.message}")
+        lines.append(f"{finding.check}: {finding.headline}")
         lines += [f"  {label:<8} {text}" for label, text in notes_of(finding, report)]
     for title, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
         lines += [f"  {title:<8} {count} elements: {reason}" for reason, count in counts]

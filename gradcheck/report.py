@@ -7,6 +7,7 @@ from typing import Literal
 
 from gradcheck.coverage import Coverage
 from gradcheck.errors import GradcheckError, attach_note
+from gradcheck.picture import Picture
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -25,6 +26,7 @@ class Finding:
         cause: the one pattern that explains the finding; None when none, or several, fit.
         repro: a Python expression that shows the finding again.
         message: one sentence, complete in itself.
+        picture: the numbers around a wrong value, to be drawn; None where the finding is not about values.
     """
 
     check: str
@@ -36,6 +38,12 @@ class Finding:
     error_bar: float | None = None
     cause: str | None = None
     repro: str = ""
+    picture: Picture | None = None
+
+    @property
+    def headline(self) -> str:
+        """The message with the cause, in one line."""
+        return f"{self.message}; {self.cause}" if self.cause else self.message
 
 
 @dataclass(frozen=True)
@@ -66,19 +74,19 @@ class Report:
         if self.verdict != "fail":
             return
         first, rest = self.findings[0], self.findings[1:]
-        error = GradcheckError(f"{subject}, {first.message}")
+        error = GradcheckError(f"{subject}, {first.headline}")
         for label, text in notes_of(first, self):
             attach_note(error, f"  {label:<8} {text}")
         for finding in rest[:4]:
-            attach_note(error, f"  also     {finding.message}")
+            attach_note(error, f"  also     {finding.headline}")
         raise error
 
 
 def notes_of(finding: Finding, report: Report) -> list[tuple[str, str]]:
-    """Gives the labelled lines that follow a finding's first line: pattern, passed, rerun."""
+    """Gives the labelled lines that follow a finding's headline: passed, rerun."""
     failed = {other.check for other in report.findings}
     passed = [check for check in report.coverage.checks if check not in failed]
-    lines = [("pattern", finding.cause)] if finding.cause else []
+    lines = []
     if passed:
         lines.append(("passed", f"{len(passed)} other checks: {', '.join(passed)}"))
     if finding.repro:

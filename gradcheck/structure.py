@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.dtypes import Array, as_float64, is_floating
+from gradcheck.dtypes import Array, as_float64, is_complex, is_continuous
 from gradcheck.fitting import summed_axes
 from gradcheck.protocol import Subject
 from gradcheck.report import Finding
@@ -53,10 +53,9 @@ def check_dtypes(subject: Subject, inputs: Sequence[object], gradients: Sequence
         if gradient is None or gradient.dtype == value.dtype:
             continue
         name = subject.names[k]
-        message = (
-            f"gradient of {name!r}: expected dtype {value.dtype} like {name}, got {gradient.dtype}; "
-            f"cast it with .astype({name}.dtype)"
-        )
+        too_wide = is_complex(gradient.dtype) and not is_complex(value.dtype)
+        remedy = "take its real part" if too_wide else f"cast it with .astype({name}.dtype)"
+        message = f"gradient of {name!r}: expected dtype {value.dtype} like {name}, got {gradient.dtype}; {remedy}"
         findings.append(Finding("gradient dtype", message, input=name))
     return findings
 
@@ -65,8 +64,8 @@ def check_discrete(subject: Subject, inputs: Sequence[object], gradients: Sequen
     """Finds a gradient for an input that cannot have one; None and an array of zeros are both accepted."""
     findings = []
     for k, (value, gradient) in enumerate(zip(inputs, gradients, strict=True)):
-        floating = isinstance(value, np.ndarray) and is_floating(value.dtype)
-        if floating or gradient is None or not np.any(gradient):
+        continuous = isinstance(value, np.ndarray) and is_continuous(value.dtype)
+        if continuous or gradient is None or not np.any(gradient):
             continue
         name, kind = subject.names[k], value.dtype if isinstance(value, np.ndarray) else type(value).__name__
         message = f"gradient of {name!r}: expected None, as {name} is {kind}, got {gradient.dtype} values; return None"

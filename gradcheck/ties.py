@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcheck.compare import Comparison, Status
 from gradcheck.domain import Room
-from gradcheck.dtypes import BoolArray, FloatArray
+from gradcheck.dtypes import BoolArray, FloatArray, from_float64
 from gradcheck.evaluation import Point
 from gradcheck.fitting import fit_gradient
 from gradcheck.protocol import copy_inputs
@@ -68,7 +68,7 @@ def _nearby(point: Point, k: int, room: Room, generator: np.random.Generator) ->
     inputs = list(copy_inputs(point.inputs))
     target = inputs[k]
     assert isinstance(target, np.ndarray)
-    inputs[k] = np.array(point.values(k) + shift, dtype=target.dtype)
+    inputs[k] = from_float64(point.values(k) + shift, target)
     near = Point(point.subject, inputs, point.label)
     point.evaluations += 1 + near.evaluations
     return near

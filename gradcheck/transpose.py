@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcheck.coverage import Tally
 from gradcheck.domain import measure_room
-from gradcheck.dtypes import Array, BoolArray, FloatArray, as_float64, is_floating
+from gradcheck.dtypes import Array, BoolArray, FloatArray, as_float64, from_float64, is_complex, is_continuous
 from gradcheck.evaluation import Point, VjpError
 from gradcheck.fitting import fit_gradient
 from gradcheck.kinks import Kind, judge
@@ -22,23 +22,24 @@ from gradcheck.tolerance import ROUNDINGS
 _DIRECTIONS = 3
 
 
-def check_jvp(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+def check_jvp(point: Point, tally: Tally, generator: np.random.Generator, *, beside_vjp: bool = True) -> list[Finding]:
     """Finds a jvp that contradicts the function, or vjp: <J u, v> = <u, J^T v>; each input moves alone.
 
-    At a kink the two may follow different conventions; there neither comparison is made.
+    At a kink the two may follow different conventions; there neither comparison is made. Without a vjp, `beside_vjp` is
+    False.
     """
-    tally.checks += ["jvp value", "transpose"]
+    tally.checks += ["jvp value", "transpose"] if beside_vjp else ["jvp value"]
     if not np.isfinite(point.center).any():
         tally.note("jvp: not judged, as no output is finite")
         return []
     findings: list[Finding] = []
     for k in point.subject.differentiable:
         if point.values(k).size:
-            findings += _check_input(point, k, tally, generator)
+            findings += _check_input(point, k, tally, generator, beside_vjp)
     return findings
 
 
-def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Generator, beside_vjp: bool) -> list[Finding]:
     name = point.subject.names[k]
     room = measure_room(point.values(k), point.subject.domain[k])
     steps = ladder_steps(point.forward_eps)
@@ -66,7 +67,7 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
         if far.any():
             worst = int(np.argmax(np.where(far, np.nan_to_num(np.abs(pushed - middle), nan=np.inf), -1.0)))
             return [_wrong_value(name, far, worst, pushed[worst], middle[worst], derivative.bar[worst])]
-        found = _check_transpose(point, k, moves[0], pushed, generator)
+        found = _check_transpose(point, k, moves[0], pushed, generator) if beside_vjp else None
         if found is not None:
             return [found]
     return []
@@ -79,16 +80,20 @@ def _push(point: Point, k: int, move: FloatArray) -> FloatArray:
     for position, value in enumerate(inputs):
         if not isinstance(value, np.ndarray):
             tangents.append(0.0)
-        elif not is_floating(value.dtype):
+        elif not is_continuous(value.dtype):
             tangents.append(np.zeros(value.shape))
         else:
-            tangents.append(np.array(move if position == k else np.zeros(value.shape), dtype=value.dtype))
+            tangents.append(from_float64(move, value) if position == k else np.zeros_like(value))
     assert point.subject.jvp is not None
     results = normalise_outputs(point.subject.jvp(inputs, tuple(tangents)))
-    kept = [as_float64(r).ravel() for r, floating in zip(results, point.floating, strict=True) if floating]
     shapes = [result.shape for result in results]
     if shapes != list(point.shapes):
         raise ValueError(f"tangents of shape {shapes} for outputs of shape {list(point.shapes)}")
+    pairs = [(r, o) for r, o, floating in zip(results, point.outputs, point.floating, strict=True) if floating]
+    for result, output in pairs:
+        if is_complex(result.dtype) != is_complex(output.dtype):
+            raise ValueError(f"a tangent of dtype {result.dtype} for an output of dtype {output.dtype}")
+    kept = [as_float64(result).ravel() for result, _ in pairs]
     return np.concatenate(kept)
 
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from gradcheck.columns import Columns, measure_elementwise, measure_singly
 from gradcheck.compare import Comparison, Status, compare
+from gradcheck.complex_step import sharpen
 from gradcheck.cotangents import draw_cotangents, wiggle
 from gradcheck.domain import Reach, Room, measure_room
-from gradcheck.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, IntArray, is_floating, resolution
+from gradcheck.doubt import withdraw_doubtful
+from gradcheck.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, IntArray, is_continuous, resolution
 from gradcheck.evaluation import Point
 from gradcheck.fitting import fit_gradient
 from gradcheck.groups import is_elementwise, owners
@@ -65,6 +67,9 @@ class Outcome:
         shift: the judgement when all elements move together and no single element explains a fault; else None.
         sensitivity: smallest uniform relative error that would have been seen.
         missing: the subject returned None.
+        measured: the entries of the Jacobian that it rests on, one or more measurements of each.
+        tolerance: the rounding allowed to the subject.
+        by_complex_step: how many elements the complex step judged, because finite differences could not.
     """
 
     k: int
@@ -74,6 +79,9 @@ class Outcome:
     shift: Directional | None
     sensitivity: float
     missing: bool
+    measured: tuple[Columns, ...]
+    tolerance: Tolerance
+    by_complex_step: int = 0
 
 
 def take_gradients(point: Point, generator: np.random.Generator) -> Gradients:
@@ -105,12 +113,13 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
     elements = _with_broken(elements, analytic, values)
     tolerance = _tolerance(point, k, gradients, analytic)
     noise = measure_noise(point, k, room, generator)
-    columns = _measure(point, k, elements, owner, steps, noise, "typical")
-    comparison = _compare(columns, gradients, analytic, tolerance, values)
+    measured = [_measure(point, k, elements, owner, steps, noise, "typical")]
+    comparison = _compare(measured[0], gradients, analytic, tolerance, values)
     for reach in _other_reaches(point, k, room, comparison):
         own_noise = measure_noise(point, k, measure_room(values, point.subject.domain[k], reach), generator)
-        columns = _measure(point, k, elements, owner, steps, own_noise, reach)
-        comparison = _sharper(comparison, _compare(columns, gradients, analytic, tolerance, values))
+        measured.append(_measure(point, k, elements, owner, steps, own_noise, reach))
+        comparison = _sharper(comparison, _compare(measured[-1], gradients, analytic, tolerance, values))
+    comparison, by_complex_step = sharpen(point, k, comparison, gradients.cotangents, tolerance, owner)
     sensitivity = comparison.smallest_error_seen()
     shift = None
     if owner is None:
@@ -119,10 +128,15 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
         found, shift, seen = _project(projector, elements, comparison, generator)
         sensitivity = min(sensitivity, seen)
         if found.size:
-            columns = _measure(point, k, found, None, steps, noise, "typical")
-            comparison = _joined(comparison, _compare(columns, gradients, analytic, tolerance, values))
+            measured.append(_measure(point, k, found, None, steps, noise, "typical"))
+            single = _compare(measured[-1], gradients, analytic, tolerance, values)
+            single = excuse_ties(point, k, single, room, gradients.cotangents, generator)
+            comparison = _joined(comparison, single)
+    comparison = withdraw_doubtful(point, k, comparison, room, gradients.cotangents, steps, generator)
     missing = all(row[k] is None for row in gradients.raw)
-    return Outcome(k, comparison, values.size, owner, shift, sensitivity, missing)
+    return Outcome(
+        k, comparison, values.size, owner, shift, sensitivity, missing, tuple(measured), tolerance, by_complex_step
+    )
 
 
 def _stack(rows: Sequence[tuple[Array | None, ...]], k: int, values: FloatArray) -> FloatArray:
@@ -136,7 +150,7 @@ def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray)
     wiggle = np.max(np.abs(wiggled - analytic[-1]), axis=0, initial=0.0)
     eps = max(point.vjp_eps, point.forward_eps)
     gradient = gradients.raw[0][k]
-    if point.is_short and gradient is not None and is_floating(gradient.dtype):
+    if point.is_short and gradient is not None and is_continuous(gradient.dtype):
         eps = max(eps, resolution(gradient.dtype))
     return Tolerance(eps, np.nan_to_num(wiggle, nan=0.0, posinf=0.0))
 

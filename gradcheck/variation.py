@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gradcheck.dtypes import FloatArray, as_float64, is_floating
+from gradcheck.dtypes import FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.protocol import Subject
 
 # Text, because naming np.random at import time loads it.
@@ -26,9 +26,9 @@ def vary_inputs(
         changed = list(inputs)
         for k in subject.differentiable:
             value = inputs[k]
-            assert isinstance(value, np.ndarray) and is_floating(value.dtype)
+            assert isinstance(value, np.ndarray) and is_continuous(value.dtype)
             values = change(as_float64(value), generator)
-            changed[k] = np.array(subject.domain[k].clip(values), dtype=value.dtype).reshape(value.shape)
+            changed[k] = from_float64(subject.domain[k].clip(values), value)
         yield label, tuple(changed)
 
 

@@ -355,6 +355,14 @@ def test_complex_inputs_are_said_not_to_be_judged():
     assert any("complex inputs are not judged" in entry for entry in report.coverage.skipped)
 
 
+def test_complex_outputs_beside_real_ones_are_said_not_to_be_judged():
+    op = opsdk.op("planted::split(Tensor x) -> (Tensor a, Tensor b)")(lambda x: (2 * x, 1j * x.astype(np.float64)))
+    op.infer(lambda x: (x, opsdk.TensorSpec(x.shape, "complex128")))
+    op.backward(lambda da, db: 2 * da)
+    report = verify(op, samples=[opsdk.Sample(np.array([1.0, 2.0]))])
+    assert any("complex outputs are not judged" in entry for entry in report.coverage.skipped)
+
+
 def test_nondeterminism_is_found():
     rng = np.random.default_rng(0)
     report = verify(define(lambda x: x + rng.normal(size=x.shape)))

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import opsdk
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY, Op
-from opsdk.ship import check_page, check_text
+from opsdk.ship import check_junit, check_page, check_text
 from opsdk.ship.check_result import Checked, restricted
 from opsdk.ship.environment import described
 from opsdk.ship.exits import Exit, of_verdicts
+from opsdk.ship.isolated import check_in_workers
 from opsdk.ship.progress import Progress
 from opsdk.ship.target import Selection, resolve
 from opsdk.ship.terminal import narrate, width
+
+if TYPE_CHECKING:
+    from opsdk.verify.report import VerifyReport
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,10 @@ class CheckOptions:
 
     html: str | None = None
     json_path: str | None = None
+    junit: str | None = None
     seed: int = 0
+    jobs: int | None = None
+    timeout: float | None = None
     quiet: bool = False
     verbose: bool = False
     strict: bool = False
@@ -53,16 +63,23 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         narrate(f"nothing to check: {', '.join(targets)} defines no op; an op is a function under @opsdk.op")
         return Exit.NOTHING
     started = time.perf_counter()
-    checked: list[Checked] = []
-    interrupted = False
-    with Progress(len(work), "checking") as progress:
+    ended: dict[int, Checked] = {}
+    stopped: BaseException | None = None
+    with Progress(len(work), "checking") as progress, closing(_ends(work, options)) as ending:
         try:
-            for selection, op in work:
-                progress.start(op.opdef.name)
-                checked.append(check_one(selection, op, options.seed))
-                progress.advance(f"{op.opdef.name} {checked[-1].verdict}")
-        except KeyboardInterrupt:
-            interrupted = True
+            progress.start(work[0][1].opdef.name)
+            for position, one in ending:
+                name = work[position][1].opdef.name
+                if isinstance(one, BaseException):
+                    stopped = stopped or one  # the other ops go on; what was raised first is said after their report
+                    progress.advance(f"{name} not judged")
+                else:
+                    ended[position] = one
+                    progress.advance(f"{name} {one.verdict}")
+                progress.start(next((op.opdef.name for k, (_, op) in enumerate(work) if k not in ended), ""))
+        except KeyboardInterrupt as interrupt:
+            stopped = interrupt
+    checked = [ended[position] for position in sorted(ended)]
     text = check_text.render(
         checked,
         seconds=time.perf_counter() - started,
@@ -72,13 +89,27 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         verbose=options.verbose,
         targets=targets,
     )
-    print(text, file=sys.stderr if "-" in (options.html, options.json_path) else sys.stdout)
+    print(text, file=sys.stderr if "-" in (options.html, options.json_path, options.junit) else sys.stdout)
     _write(options, checked, text)
-    if interrupted:
+    if isinstance(stopped, KeyboardInterrupt):
         narrate(f"interrupted after {len(checked)} of {len(work)} ops")
         return Exit.INTERRUPTED
+    if stopped is not None:
+        raise stopped
     verdicts = [one.strict_verdict if options.strict else one.verdict for one in checked]
     return of_verdicts(verdicts, strict=options.strict, allow_inconclusive=options.allow_inconclusive)
+
+
+def _ends(
+    work: Sequence[tuple[Selection, Op]], options: CheckOptions
+) -> Generator[tuple[int, Checked | BaseException], None, None]:
+    """Yields each op's position and result as it ends, from this process unless isolation was asked for."""
+    if options.jobs is None and options.timeout is None:
+        for position, (selection, op) in enumerate(work):
+            yield position, check_one(selection, op, options.seed)
+        return
+    with closing(check_in_workers(work, options.seed, options.jobs or 1, options.timeout)) as ending:
+        yield from ending
 
 
 def judged_ops(selection: Selection) -> list[Op]:
@@ -103,6 +134,22 @@ def check_one(selection: Selection, op: Op, seed: int) -> Checked:
     return Checked(restricted(report, selection), op, selection)
 
 
+def check_again(text: str, name: str, seed: int) -> VerifyReport:
+    """Verifies one op of a target in a worker, which loads the target once.
+
+    Args:
+        text: the target as typed.
+        name: of the op, one of those that the target names.
+        seed: of every random choice.
+    """
+    selection = _resolved(text)
+    op = next(op for op in judged_ops(selection) if op.opdef.name == name)
+    return check_one(selection, op, seed).report
+
+
+_resolved = functools.cache(resolve)
+
+
 def _write(options: CheckOptions, checked: Sequence[Checked], text: str) -> None:
     if options.json_path:
         document = {
@@ -116,6 +163,8 @@ def _write(options: CheckOptions, checked: Sequence[Checked], text: str) -> None
         _put(options.json_path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if options.html:
         _put(options.html, check_page.render(checked, text))
+    if options.junit:
+        _put(options.junit, check_junit.render(checked))
 
 
 def _put(path: str, text: str) -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
 
 import opsdk
+from gradcheck.figures import FIGURE_STYLE, figures
 from opsdk.ship import check_text, page
 from opsdk.ship.check_result import Checked
 from opsdk.ship.environment import facts, rendered
+
+if TYPE_CHECKING:
+    from opsdk.verify.report import Finding
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -33,16 +39,20 @@ def render(checked: Sequence[Checked], text: str) -> str:
         body.append(page.heading(one.report.op, one.report.op.replace("::", "--")))
         if one.findings:
             body.append(page.code(plain("\n".join(check_text.failure(one)))))
+            body += [_pictured(finding) for finding in one.findings if finding.picture is not None]
         elif one.verdict == "inconclusive":
             body.append(page.code(plain("\n".join(check_text.unsure(one)))))
         body.append(page.code("\n".join(check_text.details(one))))
     body += [page.heading("As printed"), page.code(plain(text))]
     body += [page.heading("Environment"), page.code(rendered(facts(exercise=False)))]
-    return page.page(title, body)
+    return page.page(title, body, FIGURE_STYLE)
+
+
+def _pictured(finding: Finding) -> str:
+    assert finding.picture is not None
+    return f"<h3>{escape(finding.id)}</h3>\n{figures(finding.picture, finding.input or 'input')}"
 
 
 def plain(text: str) -> str:
     """Returns text without a terminal's escape sequences."""
     return _ESCAPES.sub("", text)
-
-

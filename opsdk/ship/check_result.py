@@ -45,10 +45,11 @@ class Checked:
     def _pasteable(self, finding: Finding) -> Finding:
         name = self.selection.paste(finding.op)
         pasted = finding.id.replace(f"{finding.op}[", f"{name}[", 1)
+        apart = " --jobs 1" if finding.check == "crash" else ""
         return replace(
             finding,
             id=pasted,
-            repro=f"opsdk check '{pasted}' --seed {self.report.seed}",
+            repro=f"opsdk check '{pasted}' --seed {self.report.seed}{apart}",
         )
 
 

@@ -15,10 +15,11 @@ TEXTS = {**explain_define.TEXTS, **explain_run.TEXTS, **explain_ship.TEXTS}
 
 
 # Errors of one class that differ in what has to be done.
-_COMPILE = {
-    "OP402": "A C row needs a C compiler, and there is none.",
-    "OP403": "Compiled code has to be kept in a folder, and none can be written.",
-    "OP411": "A Numba row is Python that Numba cannot compile.",
+_FURTHER = {
+    "OP302": (errors.GradcheckError, "An op ended the process in which it was verified."),
+    "OP402": (errors.CompileError, "A C row needs a C compiler, and there is none."),
+    "OP403": (errors.CompileError, "Compiled code has to be kept in a folder, and none can be written."),
+    "OP411": (errors.CompileError, "A Numba row is Python that Numba cannot compile."),
 }
 
 
@@ -39,8 +40,8 @@ def codes() -> dict[str, Code]:
         for cls in classes
         if inspect.isclass(cls) and issubclass(cls, OpsdkError) and cls is not OpsdkError
     }
-    for code, sentence in _COMPILE.items():
-        found[code] = Code(code, errors.CompileError.__name__, sentence)
+    for code, (error, sentence) in _FURTHER.items():
+        found[code] = Code(code, error.__name__, sentence)
     return found
 
 

@@ -16,6 +16,7 @@ STYLE = """\
 body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem; background: var(--ground); color: var(--ink);
   font: 16px/1.55 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .3rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2.4rem 0 .6rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .4rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0 .8rem; max-width: 46rem; } .soft { color: var(--soft); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
@@ -34,17 +35,18 @@ svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .grid { st
 """
 
 
-def page(title: str, body: Sequence[str]) -> str:
+def page(title: str, body: Sequence[str], style: str = "") -> str:
     """Returns a whole document.
 
     Args:
         title: plain text.
         body: pieces of HTML.
+        style: rules beyond those of every page.
     """
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n"
     )
     return head + "\n".join(body) + "\n</body>\n</html>\n"
 

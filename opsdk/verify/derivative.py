@@ -74,6 +74,9 @@ def _judge(session: Session, call: Call) -> None:
     outputs = launch(opdef, reference, call.inputs, call.attrs)
     if not any(is_float(array) for i in carriers(opdef) for array in flat([outputs[i]])):
         return
+    if any(array.dtype.kind == "c" for i in carriers(opdef) for array in flat([outputs[i]])):
+        session.skipped[f"{opdef.name}, gradient at {call}: complex outputs are not judged"] = None
+        return
     rule = opdef.grad
     cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
     if rule is None:
@@ -88,9 +91,11 @@ def _judge(session: Session, call: Call) -> None:
             row = _row_name(session, rule, kernel, here)
             at = f"{kernel.origin}, {rule.op.opdef.schema.name}"
             if _is_well_formed(session, rule, kernel, row, call, outputs, cotangents):
-                if opdef.traits.surrogate:
+                if opdef.traits.surrogate is True:
                     session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
                 else:
+                    if opdef.traits.surrogate:
+                        session.notes[f"{opdef.name}: judged as the gradient of the declared surrogate"] = None
                     # A row held to float32 gets float32 outputs: further out a gradient may be nothing but their
                     # rounding. There its values are compared with the reference's, from the same saved values.
                     is_short = kernel.key.dtype is not None and resolution(kernel.key.dtype) > resolution(_LONG)
@@ -287,12 +292,17 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
                 subject.inputs,
                 domain=subject.domain,
                 nondifferentiable=subject.nondifferentiable,
+                surrogate=subject.surrogate,
                 seed=session.seed,
                 budget=session.budget,
-                vary=vary and check != "vjp2" and not call.extra,  # the second order repeats the formulas of the first
+                # The second order repeats the formulas of the first; other sizes come with the samples.
+                vary=("values",) if vary and check != "vjp2" and not call.extra else False,
                 names=subject.names,
             )
         except gradcheck.UsageError as error:
+            if str(error).startswith("surrogate:"):
+                session.find(row, f"{check}.surrogate", f"{opdef.subject}, {error}", call)
+                return
             session.skipped[f"{opdef.name}, gradient at {call}: {error}"] = None
             return
     session.tested += report.coverage.tested
@@ -326,6 +336,7 @@ def _record(session: Session, row: str, call: Call, check: str, at: str, finding
         numeric=finding.numeric,
         error_bar=finding.error_bar,
         cause=finding.cause,
+        picture=finding.picture,
         code=_CODES.get(finding.check, GradcheckError.default_code),
     )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from opsdk.core.errors import GradcheckError, attach_note
 from opsdk.core.lazy import slow
+
+if TYPE_CHECKING:
+    from gradcheck.picture import Picture
 
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
@@ -32,6 +35,7 @@ class Finding:
         repro: a command that shows it again.
         code: stable code of the kind of finding.
         also: where else the same shows.
+        picture: the numbers around a wrong gradient, to be drawn; None where the finding is not about one.
     """
 
     id: str
@@ -50,6 +54,7 @@ class Finding:
     repro: str = ""
     code: str = "OP301"
     also: str = ""
+    picture: Picture | None = None
 
 
 @dataclass(frozen=True)
@@ -170,4 +175,4 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
 
 
 def _is_reference(row: str) -> bool:
-    return row.rpartition(",")[2] in ("numpy", "composite")
+    return row.rpartition(",")[2] in ("numpy", "composite", "*")

@@ -7,8 +7,10 @@ import pytest
 import gradcheck
 from tests.gradcheck.right_bank import RIGHT
 from tests.gradcheck.right_hard import HARD
+from tests.gradcheck.right_ops import OPS
 from tests.gradcheck.wrong_bank import WRONG
 from tests.gradcheck.wrong_hard import SUBTLE
+from tests.gradcheck.wrong_ops import WRONG_OPS
 
 
 def seeded(cases: Any) -> list[Any]:
@@ -17,7 +19,9 @@ def seeded(cases: Any) -> list[Any]:
     return [pytest.param(*case[1:], seed, id=f"{case[0]}, seed {seed}") for case, seed in pairs]
 
 
-@pytest.mark.parametrize(("forward", "vjp", "inputs"), [pytest.param(*case[1:], id=case[0]) for case in WRONG])
+@pytest.mark.parametrize(
+    ("forward", "vjp", "inputs"), [pytest.param(*case[1:], id=case[0]) for case in [*WRONG, *WRONG_OPS]]
+)
 def test_a_wrong_backward_fails(forward: Any, vjp: Any, inputs: Any) -> None:
     report = gradcheck.check(forward, vjp, inputs)
     assert report.verdict == "fail"
@@ -30,7 +34,7 @@ def test_a_subtly_wrong_backward_fails_at_any_seed(forward: Any, vjp: Any, input
 
 
 @pytest.mark.parametrize(
-    ("forward", "vjp", "inputs", "options"), [pytest.param(*case[1:], id=case[0]) for case in RIGHT]
+    ("forward", "vjp", "inputs", "options"), [pytest.param(*case[1:], id=case[0]) for case in [*RIGHT, *OPS]]
 )
 def test_a_right_but_hard_backward_passes(forward: Any, vjp: Any, inputs: Any, options: dict[str, Any]) -> None:
     report = gradcheck.check(forward, vjp, inputs, **options)
@@ -41,3 +45,18 @@ def test_a_right_but_hard_backward_passes(forward: Any, vjp: Any, inputs: Any, o
 def test_a_right_backward_passes_at_any_seed(forward: Any, vjp: Any, inputs: Any, options: Any, seed: int) -> None:
     report = gradcheck.check(forward, vjp, inputs, seed=seed, **options)
     assert report.verdict == "pass", gradcheck.render_text(report)
+
+
+@pytest.mark.parametrize(
+    ("forward", "vjp", "inputs", "options"), [pytest.param(*case[1:], id=case[0]) for case in OPS[::4]]
+)
+def test_an_error_a_little_above_the_stated_sensitivity_is_seen(
+    forward: Any, vjp: Any, inputs: Any, options: Any
+) -> None:
+    seen = gradcheck.check(forward, vjp, inputs, vary=False, **options).coverage.smallest_error_seen
+
+    def enlarged(i: Any, o: Any, c: Any) -> Any:
+        return tuple(None if g is None else g * (1 + 2 * seen) for g in vjp(i, o, c))
+
+    assert seen < 1e-6
+    assert gradcheck.check(forward, enlarged, inputs, vary=False, **options).verdict == "fail"

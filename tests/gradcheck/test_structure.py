@@ -25,10 +25,10 @@ def test_a_forgotten_sum_names_its_axes() -> None:
     assert finding.cause == "not summed over the axes [0, 2] along which b was broadcast"
 
 
-def test_a_wrong_shape_that_is_no_broadcast_has_no_cause() -> None:
+def test_a_wrong_shape_that_is_no_broadcast_is_not_called_one() -> None:
     (finding,) = found(np.sin, lambda i, o, c: (np.zeros(5),), (X,), names=["x"])
     assert finding.message == "gradient of 'x': expected shape (2, 3, 4) like x, got (5,)"
-    assert finding.cause is None
+    assert finding.cause == "the gradient was not brought back to the shape of its input"
 
 
 def test_a_gradient_of_another_dtype_is_found() -> None:
