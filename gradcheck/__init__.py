@@ -8,12 +8,12 @@ from gradcheck.check import check
 from gradcheck.coverage import Coverage
 from gradcheck.door import gradcheck
 from gradcheck.errors import GradcheckError, UsageError
-from gradcheck.junit import render_junit
-from gradcheck.page import render_html
-from gradcheck.render import render_text, to_json
+from gradcheck.model.surrogate import stop_gradient
 from gradcheck.report import Finding, Report
+from gradcheck.show.junit import render_junit
+from gradcheck.show.page import render_html
+from gradcheck.show.render import render_text, to_json
 from gradcheck.shrink import shrink
-from gradcheck.surrogate import stop_gradient
 from gradcheck.taylor import TaylorReport, taylor_test
 
 __all__ = [

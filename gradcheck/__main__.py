@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcheck.command import main
+from gradcheck.run.command import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from gradcheck.check import check
 from gradcheck.errors import UsageError
-from gradcheck.protocol import Forward, Vjp
+from gradcheck.model.protocol import Forward, Vjp
 from gradcheck.report import Report
 
 _PARTS = ("forward", "vjp", "inputs")

@@ -9,21 +9,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.behaviour import check_behaviour
-from gradcheck.budget import Budget
-from gradcheck.carriers import check_positions, read_positions
+from gradcheck.checks.behaviour import check_behaviour
+from gradcheck.checks.further import check_further
+from gradcheck.checks.points import PointCheck
+from gradcheck.checks.precision import check_precision
+from gradcheck.checks.sizes import check_sizes
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
-from gradcheck.evaluation import Point
-from gradcheck.further import check_further
-from gradcheck.hidden import hidden_eps
-from gradcheck.points import PointCheck
-from gradcheck.precision import check_precision
-from gradcheck.protocol import Also, Forward, Jvp, Jvp2, Subject, Vjp, Vjp2, build_subject, copy_inputs, read_inputs
+from gradcheck.explain.wording import CAUSES, GIVEN
+from gradcheck.judge.variation import vary_inputs
+from gradcheck.model.budget import Budget
+from gradcheck.model.carriers import check_positions, read_positions
+from gradcheck.model.evaluation import Point
+from gradcheck.model.protocol import (
+    Also,
+    Forward,
+    Jvp,
+    Jvp2,
+    Subject,
+    Vjp,
+    Vjp2,
+    build_subject,
+    copy_inputs,
+    read_inputs,
+)
+from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Verdict
-from gradcheck.sizes import check_sizes
-from gradcheck.variation import vary_inputs
-from gradcheck.wording import CAUSES, GIVEN
 
 _VARIATIONS = ("values", "sizes")
 # What is wrong at the given sizes is wrong at others, and says no more there.

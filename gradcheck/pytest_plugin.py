@@ -9,7 +9,7 @@ import pytest
 
 from gradcheck.check import check
 from gradcheck.errors import GradcheckError
-from gradcheck.protocol import Forward, Vjp
+from gradcheck.model.protocol import Forward, Vjp
 from gradcheck.report import Report
 
 _MARK = "gradcheck(**options): options of gradcheck.check for the fixture gradcheck in this test"

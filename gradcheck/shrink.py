@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradcheck.check import check
-from gradcheck.dtypes import Array, as_float64, from_float64, is_continuous
 from gradcheck.errors import UsageError
-from gradcheck.protocol import Also, Forward, Vjp, build_subject, read_inputs
+from gradcheck.judge.resizing import resize_inputs
+from gradcheck.judge.variation import vary_inputs
+from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
+from gradcheck.model.protocol import Also, Forward, Vjp, build_subject, read_inputs
 from gradcheck.report import Finding
-from gradcheck.resizing import resize_inputs
-from gradcheck.variation import vary_inputs
 
 _BUDGET = 400  # forward calls of one check: enough for a few elements
 _SINGLY = 16  # elements that are simplified one by one

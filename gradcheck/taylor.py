@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcheck.domain import Reach
-from gradcheck.dtypes import FloatArray
 from gradcheck.errors import UsageError, attach_note
-from gradcheck.evaluation import Point, VjpError
-from gradcheck.hidden import hidden_eps
-from gradcheck.protocol import Forward, Vjp, build_subject, read_inputs
-from gradcheck.rays import Pulled, Ray, follow, pull
-from gradcheck.remainders import Rate, read_rate
+from gradcheck.explain.wording import GIVEN
+from gradcheck.model.domain import Reach
+from gradcheck.model.dtypes import FloatArray
+from gradcheck.model.evaluation import Point, VjpError
+from gradcheck.model.protocol import Forward, Vjp, build_subject, read_inputs
+from gradcheck.numeric.hidden import hidden_eps
+from gradcheck.numeric.rays import Pulled, Ray, follow, pull
+from gradcheck.numeric.remainders import Rate, read_rate
 from gradcheck.report import Verdict
-from gradcheck.wording import GIVEN
 
 _TOGETHER = "all"
 _BEND = 0.25

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradcheck.check import check
-from gradcheck.dtypes import Array
 from gradcheck.errors import UsageError
-from gradcheck.protocol import Forward, Vjp
+from gradcheck.model.dtypes import Array
+from gradcheck.model.protocol import Forward, Vjp
 from gradcheck.report import Report
 
 

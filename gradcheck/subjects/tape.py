@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.dtypes import Array, same_bits
-from gradcheck.protocol import copy_inputs
+from gradcheck.model.dtypes import Array, same_bits
+from gradcheck.model.protocol import copy_inputs
 from gradcheck.subjects.case import Arguments
 
 Tensor = Any  # of the framework, which is not imported here

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.dtypes import Array
 from gradcheck.errors import UsageError
+from gradcheck.model.dtypes import Array
 from gradcheck.report import Report
 from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure, parameter_names
 from gradcheck.subjects.tape import Recorder, Tape, Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcheck.junit import Case, write_suites
+from gradcheck.show.junit import Case, write_suites
 from opsdk.ship.check_result import Checked
 from opsdk.verify.report import Finding, VerifyReport, notes_of
 

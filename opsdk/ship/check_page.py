@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import opsdk
-from gradcheck.figures import FIGURE_STYLE, figures
+from gradcheck.show.figures import FIGURE_STYLE, figures
 from opsdk.ship import check_text, page
 from opsdk.ship.check_result import Checked
 from opsdk.ship.environment import facts, rendered

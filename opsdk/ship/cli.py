@@ -86,7 +86,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True, max=threading.TIMEOUT_MAX)
 
 
 def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    from gradcheck.workers import jobs_of
+    from gradcheck.run.workers import jobs_of
 
     try:
         return None if value is None else jobs_of(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing
 
-from gradcheck.stacks import innermost
-from gradcheck.workers import Outcome, Piece, run
+from gradcheck.run.stacks import innermost
+from gradcheck.run.workers import Outcome, Piece, run
 from opsdk.define.op import Op
 from opsdk.ship.check_result import Checked
 from opsdk.ship.target import Selection

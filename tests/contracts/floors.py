@@ -20,6 +20,28 @@ FLOORS = {
     "jit": 5,
     "distributed": 5,
 }
+# The same inside gradcheck: folders, and the modules beside them by name.
+GRADCHECK_FLOORS = {
+    "errors": 0,
+    "coverage": 0,
+    "picture": 0,
+    "report": 0,
+    "model": 1,
+    "numeric": 2,
+    "judge": 3,
+    "explain": 4,
+    "show": 5,
+    "checks": 6,
+    "check": 7,
+    "shrink": 8,
+    "taylor": 8,
+    "door": 8,
+    "case": 8,
+    "subjects": 9,
+    "run": 9,
+    "pytest_plugin": 9,
+    "__main__": 10,
+}
 LEAVES = {"bridges", "verify", "ship", "__main__"}
 
 # Narrower than the floor says: built-in ops see what a user's op sees, and a backend runs kernels without knowing ops.
@@ -75,8 +97,28 @@ def _step_problem(source, target, edge):
     return None
 
 
+def gradcheck_floor_violations(modules):
+    """Finds imports inside gradcheck that go up."""
+    found = []
+    for module in modules.values():
+        if module.parts[0] != "gradcheck" or len(module.parts) < 2:
+            continue
+        source = module.parts[1]
+        if source not in GRADCHECK_FLOORS:
+            found.append(f"{module.name} stands on no floor; move it into a folder that does")
+            continue
+        for edge in imports_of(module, modules):
+            target = edge.target.split(".")[1] if edge.target.startswith("gradcheck.") else None
+            if target in GRADCHECK_FLOORS and GRADCHECK_FLOORS[target] > GRADCHECK_FLOORS[source]:
+                found.append(f"{edge.where}: {source} imports {edge.target}; imports go down")
+    return found
+
+
 def gradcheck_violations(modules):
-    """Finds imports of gradcheck beyond NumPy, the standard library and itself; a subject may use its framework, the plugin pytest."""
+    """Finds imports of gradcheck beyond NumPy, the standard library and itself.
+
+    A subject may use its framework, and the plugin pytest.
+    """
     violations = []
     for module in modules.values():
         if module.parts[0] != "gradcheck":

@@ -15,6 +15,10 @@ def test_gradcheck_knows_numpy_only():
     assert floors.gradcheck_violations(MODULES) == []
 
 
+def test_imports_inside_gradcheck_go_down():
+    assert floors.gradcheck_floor_violations(MODULES) == []
+
+
 def test_contrib_ops_uses_public_names_only():
     assert floors.contrib_violations(MODULES, public_names("opsdk")) == []
 
@@ -84,6 +88,18 @@ def test_gradcheck_importing_opsdk_is_reported(tmp_path, path):
     modules = plant(tmp_path, {path: "import numpy\ndef f():\n    import opsdk.core\n"})
     (violation,) = floors.gradcheck_violations(modules)
     assert violation == f"{path}:3: gradcheck imports opsdk.core; it knows NumPy and the standard library only"
+
+
+def test_a_step_up_inside_gradcheck_is_reported(tmp_path):
+    sources = {
+        "gradcheck/numeric/noise.py": "from gradcheck.checks import state\n",
+        "gradcheck/checks/state.py": "from gradcheck.numeric import noise\n",
+        "gradcheck/helpers.py": "",
+    }
+    assert sorted(floors.gradcheck_floor_violations(plant(tmp_path, sources))) == [
+        "gradcheck.helpers stands on no floor; move it into a folder that does",
+        "gradcheck/numeric/noise.py:1: numeric imports gradcheck.checks.state; imports go down",
+    ]
 
 
 def test_only_a_gradcheck_subject_may_import_its_framework(tmp_path):

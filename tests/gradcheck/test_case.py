@@ -5,7 +5,7 @@ import pytest
 
 from gradcheck import Case, UsageError
 from gradcheck.case import case_of
-from gradcheck.targets import find_cases
+from gradcheck.run.targets import find_cases
 
 X = np.array([0.3, -1.2, 2.0])
 

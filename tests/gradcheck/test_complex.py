@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.conventions import to_conjugate
-from gradcheck.dtypes import as_float64, from_float64, is_continuous, name_number, number_count, widened
-from gradcheck.fitting import fit_gradient, match_kind
+from gradcheck.model.conventions import to_conjugate
+from gradcheck.model.dtypes import as_float64, from_float64, is_continuous, name_number, number_count, widened
+from gradcheck.model.fitting import fit_gradient, match_kind
 
 _DRAW = np.random.default_rng(5)
 
@@ -374,7 +374,7 @@ def test_mutated_and_shared_complex_arrays_are_found_in_the_plain_convention_too
 
 
 def test_varied_points_with_parts_that_are_not_finite_are_written_as_code() -> None:
-    from gradcheck.wording import repro_call
+    from gradcheck.explain.wording import repro_call
 
     value = np.array([complex(1, np.nan), complex(np.inf, -2)])
     text = repro_call((value,), "random values", 0)

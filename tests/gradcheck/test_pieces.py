@@ -5,21 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck.compare import Status
-from gradcheck.cotangents import draw_cotangents, wiggle
-from gradcheck.domain import Bounds, measure_room
-from gradcheck.dtypes import is_discrete, is_floating, resolution, same_bits
-from gradcheck.evaluation import Point, VjpError
-from gradcheck.fitting import fit_gradient, summed_axes
-from gradcheck.groups import is_elementwise, owners
-from gradcheck.hidden import hidden_eps
-from gradcheck.layouts import LAYOUTS
-from gradcheck.protocol import build_subject, read_inputs
-from gradcheck.sampling import sample_elements
-from gradcheck.tolerance import gradients_close
-from gradcheck.values import Limits, judge_input, take_gradients
-from gradcheck.variation import vary_inputs
-from gradcheck.wording import repro_call, tell_apart
+from gradcheck.checks.layouts import LAYOUTS
+from gradcheck.explain.wording import repro_call, tell_apart
+from gradcheck.judge.compare import Status
+from gradcheck.judge.values import Limits, judge_input, take_gradients
+from gradcheck.judge.variation import vary_inputs
+from gradcheck.model.cotangents import draw_cotangents, wiggle
+from gradcheck.model.domain import Bounds, measure_room
+from gradcheck.model.dtypes import is_discrete, is_floating, resolution, same_bits
+from gradcheck.model.evaluation import Point, VjpError
+from gradcheck.model.fitting import fit_gradient, summed_axes
+from gradcheck.model.protocol import build_subject, read_inputs
+from gradcheck.numeric.groups import is_elementwise, owners
+from gradcheck.numeric.hidden import hidden_eps
+from gradcheck.numeric.sampling import sample_elements
+from gradcheck.numeric.tolerance import gradients_close
 
 X = np.linspace(-2, 3, 12).reshape(3, 4)
 

@@ -7,7 +7,7 @@ import pytest
 
 import gradcheck
 from gradcheck import taylor_test
-from gradcheck.remainders import read_rate
+from gradcheck.numeric.remainders import read_rate
 
 X = np.random.default_rng(3).normal(size=7)
 LONG = np.random.default_rng(4).normal(size=100)

@@ -260,10 +260,6 @@ def _last_axis_of_three(i: Any, o: Any, c: Any) -> Any:
     return (g,)
 
 
-def _needs_elements(i: Any, o: Any, c: Any) -> Any:
-    return (c[0] * i[0] / i[0].flat[0] * i[0].flat[0] * 2,)
-
-
 TWELVE = normal(3, 4)
 EIGHT = normal(8)
 SQUARE = normal(4, 4)
@@ -369,7 +365,6 @@ SIZES = [
     ("a mean over twelve", np.mean, _twelve, (TWELVE,)),
     ("not for a length of one", lambda x: x.sum(axis=-1), _squeezed, (THREES,)),
     ("not beyond three", lambda x: (x * x).sum(axis=-1), _last_axis_of_three, (THREES,)),
-    ("not for none", np.square, _needs_elements, (THREES,)),
 ]
 
 WRONG_OPS = [*ARITHMETIC, *BEHAVIOUR, *SIZES]

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from gradcheck.workers import Outcome
+from gradcheck.run.workers import Outcome
 from opsdk.ship import isolated
 from opsdk.ship.explain import explained
 from opsdk.verify.report import VerifyReport

@@ -1,0 +1,100 @@
+"""The checks that need no derivative: form, linearity, mutation, shared memory, hidden state and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gradcheck.checks.buffers import check_buffers
+from gradcheck.checks.elsewhere import check_pickling, check_thread
+from gradcheck.checks.layouts import check_layouts
+from gradcheck.checks.linearity import check_linearity
+from gradcheck.checks.mutation import check_mutation, check_read_only
+from gradcheck.checks.nonfinite import check_nonfinite
+from gradcheck.checks.same_array import check_same_array
+from gradcheck.checks.session import Session
+from gradcheck.checks.sharing import check_sharing
+from gradcheck.checks.state import check_interleaving, check_repeats
+from gradcheck.checks.structure import check_count, check_discrete, check_dtypes, check_shapes
+from gradcheck.coverage import Tally
+from gradcheck.explain.wording import GIVEN, repro_call
+from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
+from gradcheck.model.protocol import Subject, copy_inputs
+from gradcheck.report import Finding
+
+
+def check_behaviour(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:
+    """Runs every check that needs no derivative, in the dtypes of the given inputs.
+
+    When vjp raises, or returns the wrong number of gradients, that is the only finding: others would follow from it.
+    """
+    tally.checks += ["vjp raises", "gradient count"]
+    try:
+        return _check(subject, inputs, tally, seed, eps)
+    except Exception as error:  # forward accepted these very inputs before
+        return [_worn_out("repeats", error)]
+
+
+def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:
+    session = Session.start(subject, inputs, np.random.default_rng([seed, 0]), eps)
+    try:
+        gradients = call_vjp(subject, copy_inputs(inputs), call_forward(subject, inputs), session.cotangents(0))
+    except VjpError as error:
+        shapes = ", ".join(str(output.shape) for output in session.outputs)
+        message = f"vjp: expected gradients, got {error}, with cotangents of shape {shapes}"
+        return [Finding("vjp raises", message, repro=repro_call(inputs, GIVEN, seed))]
+    findings = check_count(subject, gradients)
+    if findings:
+        return findings
+    tally.checks += ["gradient shape", "gradient dtype", "nondifferentiable"]
+    findings += check_shapes(subject, inputs, gradients)
+    findings += check_dtypes(subject, inputs, gradients)
+    findings += check_discrete(subject, inputs, gradients)
+    for name, run in _CHECKS.items():
+        if _SPOILED_BY.get(name, frozenset()) & {finding.check for finding in findings}:
+            continue
+        tally.checks.append(name)
+        try:
+            findings += run(session)
+        except VjpError as error:
+            findings.append(Finding(name, f"vjp: expected gradients, got {error}, during the check {name!r}"))
+        except Exception as error:  # forward accepted these very inputs before
+            findings.append(_worn_out(name, error))
+    for sentence in session.notes:
+        tally.note(sentence)
+    return findings
+
+
+def _worn_out(check: str, error: Exception) -> Finding:
+    reason = f"{type(error).__name__}: {error}"
+    return Finding(check, f"forward: expected to accept the same inputs again, got {reason}; remove state")
+
+
+_CHECKS: dict[str, Callable[[Session], list[Finding]]] = {
+    "mutation": check_mutation,
+    "read-only": check_read_only,
+    "sharing": check_sharing,
+    "repeats": check_repeats,
+    "interleaving": check_interleaving,
+    "buffers": check_buffers,
+    "other thread": check_thread,
+    "pickling": check_pickling,
+    "same array": check_same_array,
+    "linear in the cotangent": check_linearity,
+    "nonfinite cotangent": check_nonfinite,
+    "layouts": check_layouts,
+}
+
+# A check is left out when an earlier finding would make it fail for the same reason.
+_HIDDEN_STATE = frozenset({"mutation", "repeats", "interleaving"})
+_SPOILED_BY = {
+    "read-only": frozenset({"mutation"}),
+    "layouts": frozenset({"mutation", "repeats"}),
+    "interleaving": frozenset({"repeats"}),
+    "buffers": _HIDDEN_STATE,
+    "other thread": _HIDDEN_STATE,
+    "pickling": _HIDDEN_STATE,
+    "same array": _HIDDEN_STATE,
+    "linear in the cotangent": frozenset({"repeats"}),
+}

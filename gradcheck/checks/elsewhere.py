@@ -1,0 +1,110 @@
+"""The same functions in another thread, and after pickling: results must not depend on where they run."""
+
+from __future__ import annotations
+
+import contextvars
+import pickle
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcheck.checks.agreement import identical
+from gradcheck.checks.session import Session, copy_arrays
+from gradcheck.model.dtypes import Array
+from gradcheck.model.evaluation import VjpError, call_forward
+from gradcheck.model.protocol import copy_inputs, normalise_gradients, normalise_outputs
+from gradcheck.report import Finding
+
+_Gradients = tuple[Array | None, ...]
+
+
+def check_thread(session: Session) -> list[Finding]:
+    """Finds a vjp that gives something else in another thread than the one where forward ran.
+
+    A setting of the caller's thread that both functions need is no fault of theirs: when forward and vjp do not give
+    the same in one other thread either, that is noted, and nothing is said.
+    """
+    context, apart = contextvars.copy_context(), contextvars.copy_context()  # before forward, which may set something
+    outputs = copy_arrays(call_forward(session.subject, session.inputs))
+    expected = session.pull(session.inputs, outputs)
+    try:
+        got: _Gradients | None = _elsewhere(lambda: context.run(session.pull, session.inputs, outputs))
+        problem = "others"
+    except VjpError as error:
+        got, problem = None, str(error)
+    if got is not None and identical(expected, got):
+        return []
+    try:
+        whole = _elsewhere(lambda: apart.run(session.gradients, session.cotangents(1)))
+    except Exception:
+        whole = None
+    if whole is None or not identical(expected, whole):
+        session.notes.append("not judged across threads: forward and vjp do not work alike in another thread")
+        return []
+    message = (
+        "vjp: expected in another thread the gradients that it gives in the one where forward ran, "
+        f"got {problem}; compute from inputs and outputs, not from what forward kept for its thread"
+    )
+    return [Finding("other thread", message, cause="values kept for one thread are used")]
+
+
+def _elsewhere(call: Callable[[], _Gradients]) -> _Gradients:
+    """Calls in a new thread; an exception there is raised here."""
+    results: list[_Gradients] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                results.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="gradcheck", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def check_pickling(session: Session) -> list[Finding]:
+    """Finds a pair that can be pickled, but is not the same afterwards; a pair that cannot be is left alone."""
+    subject = session.subject
+    # Any: functions of every signature, as the subject's own
+    pair: Any
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            data = pickle.dumps((subject.forward, subject.vjp))
+        except Exception:
+            return []
+        try:
+            pair = pickle.loads(data)
+        except Exception as error:
+            return [_spoiled("forward and vjp", f"{type(error).__name__}: {error}")]
+    forward, vjp = pair
+    if forward is subject.forward and vjp is subject.vjp:  # pickled by name: the very same functions
+        return []
+    outputs = copy_arrays(call_forward(subject, session.inputs))
+    expected = session.pull(session.inputs, outputs)
+    try:
+        again = copy_arrays(normalise_outputs(forward(*copy_inputs(session.inputs))))
+    except Exception as error:
+        return [_spoiled("forward", f"{type(error).__name__}: {error}")]
+    if not identical(outputs, again):
+        return [_spoiled("forward", "other outputs")]
+    try:
+        arguments = copy_inputs(session.inputs), copy_arrays(outputs), session.cotangents(1)
+        gradients = normalise_gradients(vjp(*arguments))
+    except Exception as error:
+        return [_spoiled("vjp", f"{type(error).__name__}: {error}")]
+    return [] if identical(expected, gradients) else [_spoiled("vjp", "other gradients")]
+
+
+def _spoiled(function: str, got: str) -> Finding:
+    message = f"{function}: expected to work as before after pickling, got {got}; keep all state that it needs, or none"
+    return Finding("pickling", message, cause="state is lost in pickling")

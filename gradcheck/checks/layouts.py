@@ -1,0 +1,196 @@
+"""Memory layouts: results must not depend on how the arguments lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from gradcheck.checks.agreement import close
+from gradcheck.checks.jitter import jitter
+from gradcheck.checks.session import Session, copy_arrays
+from gradcheck.model.domain import Bounds
+from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
+from gradcheck.model.evaluation import VjpError, call_vjp
+from gradcheck.model.protocol import copy_inputs, normalise_outputs
+from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
+from gradcheck.report import Finding
+
+_MANY_ROUNDINGS = 64.0
+_JITTERS = 2
+
+
+def reversed_copy(array: Array) -> Array:
+    """Gives equal values with negative strides along every axis."""
+    return np.asarray(np.flip(np.array(np.flip(array), order="C")))  # np.flip turns a 0-d array into a scalar
+
+
+def strided_copy(array: Array) -> Array:
+    """Gives equal values as every second element of a larger array, along every axis."""
+    if not array.ndim:
+        return np.array(array)
+    larger = np.zeros([2 * length + 1 for length in array.shape], dtype=array.dtype)
+    view: Array = larger[tuple(slice(1, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def fortran_copy(array: Array) -> Array:
+    """Gives equal values with the first axis contiguous."""
+    return np.array(array, order="F")
+
+
+def unaligned_copy(array: Array) -> Array:
+    """Gives equal values at an address that is no multiple of the item size."""
+    raw = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    view = raw[1:].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "Fortran order": fortran_copy,
+    "negative strides": reversed_copy,
+    "a strided slice": strided_copy,
+    "an unaligned address": unaligned_copy,
+}
+
+
+def check_layouts(session: Session) -> list[Finding]:
+    """Finds results that differ from those for contiguous copies of the same values; each function is named once.
+
+    A difference of a few roundings of inputs, or of numbers near one, may come from the order of arithmetic (vector
+    and scalar code round differently) where results are tiny. It counts if values of ordinary size show one too.
+    """
+    findings = _differences(session, session.inputs, _MANY_ROUNDINGS)
+    if not findings and _differences(session, session.inputs, 0.0):
+        findings = _differences(session, tuple(map(_ordinary, session.inputs, session.subject.domain)), 0.0)
+    unique = {(finding.input, finding.message.split(":")[0]): finding for finding in reversed(findings)}
+    return list(unique.values())[::-1]
+
+
+def _differences(session: Session, inputs: Sequence[object], roundings: float) -> list[Finding]:
+    findings = []
+    cotangents = session.cotangents(1)
+    slack = roundings * session.eps * max([1.0, *map(_largest, inputs)])
+    for label, change in LAYOUTS.items():
+        changed = tuple(change(value) if isinstance(value, np.ndarray) else value for value in inputs)
+        findings += _compare(session, f"inputs in {label}", (inputs, changed), (cotangents, cotangents), slack)
+        other = tuple(change(cotangent) for cotangent in cotangents)
+        findings += _compare(session, f"cotangents in {label}", (inputs, inputs), (cotangents, other), slack)
+    even = tuple(_even(cotangent) for cotangent in cotangents)
+    flat = tuple(np.array(cotangent, order="C") for cotangent in even)
+    findings += _compare(session, "cotangents of stride 0", (inputs, inputs), (flat, even), slack)
+    level = tuple(_level(value) for value in inputs)
+    return findings + _compare(
+        session, "inputs of stride 0", (copy_inputs(level), level), (cotangents, cotangents), slack
+    )
+
+
+def _largest(value: object) -> float:
+    if not isinstance(value, np.ndarray) or not is_continuous(value.dtype):
+        return 0.0
+    values = as_float64(value)
+    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+
+
+def _ordinary(value: object, bounds: Bounds) -> object:
+    """Gives floating values brought to magnitudes near one, inside their bounds."""
+    if not isinstance(value, np.ndarray) or not is_continuous(value.dtype):
+        return value
+    values = as_float64(value)
+    used = np.abs(values[np.isfinite(values) & (values != 0)])
+    scaled = values / float(np.median(used)) if used.size else values
+    return from_float64(bounds.clip(scaled), value)
+
+
+def _even(array: Array) -> Array:
+    return np.broadcast_to(array.ravel()[0], array.shape) if array.size else array
+
+
+def _level(value: object) -> object:
+    return _even(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
+
+
+def _compare(
+    session: Session,
+    label: str,
+    both_inputs: tuple[Sequence[object], Sequence[object]],
+    both_cotangents: tuple[Sequence[Array], Sequence[Array]],
+    slack: float,
+) -> list[Finding]:
+    """Compares results for (contiguous, changed) inputs and cotangents; differences up to `slack` are let be."""
+    (inputs, changed), (cotangents, other) = both_inputs, both_cotangents
+    subject = session.subject
+    try:
+        plain = normalise_outputs(subject.forward(*copy_inputs(inputs)))
+        expected = call_vjp(subject, copy_inputs(inputs), plain, copy_arrays(cotangents))
+    except Exception:  # values that forward or vjp refuse in any layout say nothing about layouts
+        return []
+    try:
+        outputs = normalise_outputs(subject.forward(*changed))
+    except Exception as error:
+        return _refused(session, "forward", label, f"{type(error).__name__}: {error}")
+    moved = _Moved(session, inputs, cotangents)
+    findings = []
+    for position, (want, got) in enumerate(zip(plain, outputs, strict=False)):
+        if not _same(want, got, session.eps, slack) and not moved.explains(0, position, want, got):
+            findings.append(Finding("layouts", f"output {position}: {_DIFFERENT.format(label=label)}"))
+    try:
+        gradients = call_vjp(subject, changed, plain, other)
+    except VjpError as error:
+        return [*findings, *_refused(session, "vjp", label, str(error))]
+    for k, (name, gradient, right) in enumerate(zip(subject.names, gradients, expected, strict=True)):
+        if not _same(right, gradient, session.eps, slack) and not moved.explains(1, k, right, gradient):
+            message = f"gradient of {name!r}: {_DIFFERENT.format(label=label)}"
+            findings.append(Finding("layouts", message, input=name))
+    return findings
+
+
+_DIFFERENT = "expected what contiguous copies give, got other values for {label}; index by element, not by memory"
+
+
+def _same(first: Array | None, second: Array | None, eps: float, slack: float) -> bool:
+    if first is None or second is None:
+        return first is second
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    return gradients_close(as_float64(second), as_float64(first), eps, slack / (ROUNDINGS * eps))
+
+
+def _refused(session: Session, function: str, label: str, reason: str) -> list[Finding]:
+    if "unaligned" in label:  # libraries refuse it in words, and arrays seldom lie so
+        session.notes.append(f"{function} refuses {label}: {reason}")
+        return []
+    return [Finding("layouts", f"{function}: expected to accept {label}, got {reason}; copy to the layout it needs")]
+
+
+class _Moved:
+    """Results of contiguous inputs that were moved by a rounding, computed where a difference asks for them.
+
+    Where terms cancel, as for parallel vectors in a distance of angles, nothing but rounding is left of a result, and
+    its layout decides which.
+    """
+
+    def __init__(self, session: Session, inputs: Sequence[object], cotangents: Sequence[Array]) -> None:
+        self._session, self._inputs, self._cotangents = session, inputs, cotangents
+
+    def explains(self, part: int, place: int, right: Array | None, got: Array | None) -> bool:
+        """Says whether an output (part 0) or a gradient (part 1) differs as far as rounding of the inputs takes it."""
+        if right is None or got is None or right.shape != got.shape or right.dtype != got.dtype:
+            return False
+        return close(got, right, self._session.eps, [run[part][place] for run in self._runs])
+
+    @cached_property
+    def _runs(self) -> list[tuple[tuple[Array | None, ...], tuple[Array | None, ...]]]:
+        runs: list[tuple[tuple[Array | None, ...], tuple[Array | None, ...]]] = []
+        for seed in range(_JITTERS):
+            inputs = jitter(self._session, self._inputs, seed)
+            try:
+                outputs = normalise_outputs(self._session.subject.forward(*inputs))
+                gradients = call_vjp(self._session.subject, inputs, outputs, copy_arrays(self._cotangents))
+            except Exception:  # at the edge of what is accepted: no rounding to measure
+                continue
+            runs.append((outputs, gradients))
+        return runs

@@ -1,0 +1,138 @@
+"""Linearity of vjp in the cotangent: zero, negative, scaled, huge, summed, sparse and whole cotangents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcheck.checks.session import Session
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, name_number
+from gradcheck.model.fitting import match_kind
+from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
+from gradcheck.report import Finding
+
+_CHECK = "linear in the cotangent"
+_PARTS = 3
+_SAFETY = 64.0
+_HUGE = 2.0**100  # about 1e30; within reach of float32, not of shorter dtypes
+_SINGLE_EPS = 2.0**-23
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One rule: gradients got for a derived cotangent, and those expected; `scale` is their size beside base."""
+
+    what: str
+    got: list[FloatArray]
+    expected: list[FloatArray]
+    scale: float
+
+
+def check_linearity(session: Session) -> list[Finding]:
+    """Finds gradients that are not linear in the cotangent, naming the first rule that each input breaks."""
+    first = session.flat[1]
+    base = _run(session, first)
+    rounding = _rounding(session, base)
+    findings = []
+    cases = _cases(session, base)
+    for k in session.subject.differentiable:
+        for case in cases:
+            if not _holds(case, base[k], k, rounding[k], session.eps):
+                findings.append(_finding(session, k, case.what, case.got[k], case.expected[k]))
+                break
+    return findings
+
+
+def _cases(session: Session, base: list[FloatArray]) -> list[_Case]:
+    first, second = session.flat[1], session.flat[2]
+    other = _run(session, second)
+    # Powers of two change no digit, so a threshold on the cotangent's size cannot hide; short dtypes overflow soon.
+    large = 2.0**40 if session.eps <= FLOAT64_EPS else 2.0**4
+    small = 1.0 / large
+    sums = _sums(base, other)
+    cases = [
+        _Case("a zero cotangent", _run(session, 0.0 * first), [0.0 * g for g in base], 0.0),
+        _Case("a negated cotangent", _run(session, -first), [-g for g in base], 1.0),
+        _Case(f"a cotangent {large:g} times larger", _run(session, large * first), [large * g for g in base], large),
+        _Case(f"a cotangent {large:g} times smaller", _run(session, first / large), [g / large for g in base], small),
+        _Case("the sum of two cotangents", _run(session, first + second), sums, 1.0),
+    ]
+    sparse = np.where(np.arange(first.size) == session.seed % max(first.size, 1), first, 0.0)
+    parts = {"a cotangent with one nonzero": sparse, "a cotangent of whole numbers": np.rint(2.0 * first)}
+    for what, part in parts.items():
+        got = _sums(_run(session, part), _run(session, first - part))
+        cases.append(_Case(f"the sum of {what} and the rest", got, base, 1.0))
+    if session.eps <= _SINGLE_EPS:
+        huge = _overflowing(_run(session, _HUGE * first), [_HUGE * g for g in base])
+        cases.append(_Case(f"a cotangent {_HUGE:g} times larger", *huge, _HUGE))
+    return cases
+
+
+def _sums(first: list[FloatArray], second: list[FloatArray]) -> list[FloatArray]:
+    return [a + b if a.shape == b.shape else a for a, b in zip(first, second, strict=True)]
+
+
+def _overflowing(got: list[FloatArray], expected: list[FloatArray]) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Drops what is out of range of the dtype in use, from both lists: an overflow is no fault."""
+    pairs = [
+        (np.where(np.isfinite(g), g, e), e) if g.shape == e.shape else (g, e)
+        for g, e in zip(got, expected, strict=True)
+    ]
+    return [g for g, _ in pairs], [e for _, e in pairs]
+
+
+def _run(session: Session, flat: FloatArray) -> list[FloatArray]:
+    gradients = session.gradients(session.shape_cotangents(flat))
+    return [_plain(match_kind(g, value)) for g, value in zip(gradients, session.inputs, strict=False)]
+
+
+def _plain(gradient: Array | None) -> FloatArray:
+    if gradient is None or gradient.dtype.kind not in "fciubV":
+        return np.zeros(0)
+    return as_float64(gradient)
+
+
+def _rounding(session: Session, base: list[FloatArray]) -> list[float]:
+    """Gives the size of the terms that make up each gradient before they cancel.
+
+    For a small part d of a cotangent v, g(v + d) - g(v) - g(d) is nothing but rounding, which is in proportion to that
+    size.
+    """
+    generator = np.random.default_rng(session.seed)
+    found = [0.0 for _ in base]
+    for _ in range(_PARTS):
+        part = session.flat[1] * session.eps**0.5 * generator.integers(-8, 9, session.flat.shape[1])
+        whole, small = _run(session, session.flat[1] + part), _run(session, part)
+        for k, (g, w, s) in enumerate(zip(base, whole, small, strict=True)):
+            if g.shape == w.shape == s.shape:
+                rest = np.nan_to_num(np.abs(w - g - s), nan=0.0, posinf=0.0)
+                found[k] = max(found[k], float(np.max(rest, initial=0.0)) / session.eps * (_SAFETY / ROUNDINGS))
+    return found
+
+
+def _holds(case: _Case, base: FloatArray, k: int, rounding: float, eps: float) -> bool:
+    got, expected = case.got[k], case.expected[k]
+    if got.shape != expected.shape or got.shape != base.shape:
+        return False
+    finite = np.isfinite(base) & np.isfinite(expected)
+    if case.scale == 0.0:
+        return not np.any(got[finite])
+    peak = max(float(np.max(np.abs(base[finite]), initial=0.0)), rounding) * case.scale
+    return gradients_close(got[finite], expected[finite], eps, peak)
+
+
+def _finding(session: Session, k: int, what: str, got: FloatArray, expected: FloatArray) -> Finding:
+    name, value = session.subject.names[k], session.inputs[k]
+    assert isinstance(value, np.ndarray)
+    if got.shape != expected.shape:
+        message = f"gradient of {name!r}: expected shape {expected.shape} for {what}, got {got.shape}; keep it the same"
+        return Finding(_CHECK, message, input=name)
+    distance = np.nan_to_num(np.abs(got - expected), nan=np.inf)
+    number = tuple(int(i) for i in np.unravel_index(int(np.argmax(distance)), got.shape))
+    index, part = name_number(number, value.dtype)
+    message = (
+        f"gradient of {name!r}: expected {expected[number]:.6g} for {what}, got {got[number]:.6g} at "
+        f"{list(index)}{part}; a vjp is linear in the cotangent"
+    )
+    return Finding(_CHECK, message, name, index, float(got[number]), float(expected[number]))

@@ -1,0 +1,251 @@
+"""Checks of second derivatives that a caller wrote: the vjp of the vjp, and its tangents.
+
+The gradients are a function of inputs and cotangents. So vjp2 and jvp2 are judged as the vjp and the jvp of that
+function, by everything that judges those of forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gradcheck.checks.behaviour import check_behaviour
+from gradcheck.checks.points import PointCheck
+from gradcheck.checks.symmetry import check_symmetry, hidden_rounding
+from gradcheck.checks.transpose import check_jvp
+from gradcheck.coverage import Tally
+from gradcheck.explain.wording import GIVEN
+from gradcheck.model.budget import Budget
+from gradcheck.model.carriers import carries, no_cotangent
+from gradcheck.model.cotangents import draw_cotangents
+from gradcheck.model.dtypes import Array, is_continuous
+from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
+from gradcheck.model.protocol import Also, Subject, build_subject, copy_inputs
+from gradcheck.numeric.hidden import hidden_eps
+from gradcheck.report import Finding
+
+# Forward calls; fewer than for the first derivative, since each is a forward and a vjp.
+_BUDGET = 10_000
+# How many such losses a difference quotient may show, whose step is a share of its input.
+_STAIRS = 16.0
+# Checks that compare results without, or with too little, regard to how their terms cancel.
+_SUMS = ("transpose", "jvp value", "linear in the cotangent")
+
+
+@dataclass(frozen=True)
+class Second:
+    """The gradients of a subject as a function of what moves: its differentiable inputs, then its cotangents.
+
+    Args:
+        subject: whose gradients they are.
+        inputs: all inputs; those that are not differentiated stay.
+        cotangents: one per output; that of an output which carries no gradient stays.
+        entering: positions of the cotangents that move.
+        wanted: positions of the inputs with a gradient; vjp gave None for the others.
+    """
+
+    subject: Subject
+    inputs: tuple[object, ...]
+    cotangents: tuple[Array, ...]
+    entering: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+    @classmethod
+    def at(cls, point: Point, generator: np.random.Generator) -> Second | None:
+        """Gives the gradients near a point, at random cotangents; None where no gradient is of its input's form.
+
+        Raises:
+            VjpError: the vjp raised.
+        """
+        subject = point.subject
+        outputs = call_forward(subject, point.given)
+        cotangents = point.split(draw_cotangents(point.center, generator, is_short=True)[1], outputs)
+        gradients = call_vjp(subject, copy_inputs(point.given), outputs, [np.array(c) for c in cotangents])
+        entering = tuple(j for j, moves in enumerate(carries(subject, outputs)) if moves)
+        given = {k: gradients[k] for k in subject.differentiable}
+        wanted = tuple(k for k, gradient in given.items() if gradient is not None)
+        fits = all(_alike(gradients[k], point.given[k]) for k in wanted)
+        return cls(subject, point.given, cotangents, entering, wanted) if wanted and fits else None
+
+    def names(self) -> tuple[str, ...]:
+        """Gives one name per moving array: the input's, and `dy`, or `dy0` and so on, for a cotangent."""
+        known = self.subject.names
+        made = ["dy" if len(self.cotangents) == 1 else f"dy{j}" for j in self.entering]
+        made = [f"cotangent {j}" if name in known else name for j, name in zip(self.entering, made, strict=True)]
+        return (*(known[k] for k in self.subject.differentiable), *made)
+
+    def arrays(self) -> tuple[object, ...]:
+        """Gives the values of what moves."""
+        return (*(self.inputs[k] for k in self.subject.differentiable), *(self.cotangents[j] for j in self.entering))
+
+    def split(self, arrays: Sequence[object]) -> tuple[tuple[object, ...], tuple[Any, ...]]:
+        """Gives all inputs and all cotangents, with `arrays` where something moves; the rest are copies."""
+        count = len(self.subject.differentiable)
+        inputs, cotangents = list(copy_inputs(self.inputs)), list(copy_inputs(self.cotangents))
+        for k, value in zip(self.subject.differentiable, arrays[:count], strict=True):
+            inputs[k] = value
+        for j, value in zip(self.entering, arrays[count:], strict=True):
+            cotangents[j] = value
+        return tuple(inputs), tuple(cotangents)
+
+    def forward(self, *arrays: object) -> tuple[Array, ...]:
+        """Gives the gradients, copied, so that what they share with their arguments is told once, of vjp."""
+        inputs, cotangents = self.split(arrays)
+        gradients = call_vjp(self.subject, inputs, call_forward(self.subject, inputs), cotangents)
+        found = [gradients[k] for k in self.wanted]
+        if any(gradient is None for gradient in found):
+            raise ValueError("vjp gives None for what it gave a gradient of before")
+        return tuple(np.array(gradient) for gradient in found)
+
+    def vjp(self, arrays: Sequence[object], made: Sequence[Array], weights: Sequence[Array]) -> tuple[Any, ...]:
+        """Calls vjp2; gives one gradient per moving array."""
+        inputs, cotangents = self.split(arrays)
+        assert self.subject.also.vjp2 is not None
+        result = self.subject.also.vjp2(inputs, cotangents, self._placed(made), self._placed(weights))
+        by_input, by_cotangent = read_pair(result, len(inputs), len(cotangents))
+        return (*(by_input[k] for k in self.subject.differentiable), *(by_cotangent[j] for j in self.entering))
+
+    def jvp(self, arrays: Sequence[object], tangents: Sequence[object]) -> tuple[Any, ...]:
+        """Calls jvp2; gives one tangent per gradient, zeros for None."""
+        inputs, cotangents = self.split(arrays)
+        count = len(self.subject.differentiable)
+        input_tangents = [_rest(value) for value in inputs]
+        cotangent_tangents: list[object] = [no_cotangent(c) for c in cotangents]
+        for k, tangent in zip(self.subject.differentiable, tangents[:count], strict=True):
+            input_tangents[k] = tangent
+        for j, tangent in zip(self.entering, tangents[count:], strict=True):
+            cotangent_tangents[j] = tangent
+        assert self.subject.also.jvp2 is not None
+        result = _listed(self.subject.also.jvp2(inputs, cotangents, tuple(input_tangents), tuple(cotangent_tangents)))
+        if len(result) != len(inputs):
+            raise ValueError(f"jvp2 returned {len(result)} tangents for {len(inputs)} gradients, one per input")
+        return tuple(_rest(inputs[k]) if result[k] is None else result[k] for k in self.wanted)
+
+    def _placed(self, arrays: Sequence[Array]) -> tuple[Array | None, ...]:
+        placed: list[Array | None] = [None] * len(self.inputs)
+        for k, array in zip(self.wanted, arrays, strict=True):
+            placed[k] = array
+        return tuple(placed)
+
+    def as_subject(self) -> Subject:
+        """Gives the function of the gradients with vjp2 and jvp2 as its vjp and jvp."""
+        first = self.subject
+        bounds = [(first.domain[k].low, first.domain[k].high) for k in first.differentiable]
+        domain = (*bounds, *(None for _ in self.entering))
+        also = Also(convention=first.also.convention)
+        return build_subject(
+            self.forward, self.vjp, self.jvp, self.arrays(), self.names(), domain, (), first.alias_ok, also
+        )
+
+
+def check_vjp2(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+    """Finds a vjp2 that is not the vjp of vjp: it is judged as a subject of its own, and must be symmetric."""
+    started = _start(point, tally, "vjp2", generator)
+    if started is None:
+        return []
+    second, near = started
+    seed, nested = int(generator.integers(2**31)), Tally()
+    findings = check_behaviour(near.subject, second.arrays(), nested, seed, near.forward_eps)
+    if not any(finding.check in ("vjp raises", "gradient count") for finding in findings):
+        values = PointCheck(near.subject, nested, seed, Budget(_BUDGET))
+        findings += values.judge(near)
+        if not findings and not values.is_conclusive():
+            nested.note("not every gradient could be judged sharply")
+        findings += check_symmetry(second, point, nested, generator)
+    _merge(tally, nested, "vjp")
+    findings = [finding for finding in findings if not _is_rounding(finding, near)]
+    # What is said of "forward" and its outputs is said of vjp, which was judged before.
+    return [_restated(f, "vjp") for f in findings if not f.message.startswith(("forward:", "output "))]
+
+
+def check_jvp2(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+    """Finds a jvp2 that contradicts numeric derivatives of the gradients, or vjp2, as `check_jvp` does for a jvp."""
+    started = _start(point, tally, "jvp2", generator)
+    if started is None:
+        return []
+    nested = Tally()
+    findings = check_jvp(started[1], nested, generator, beside_vjp=point.subject.also.vjp2 is not None)
+    _merge(tally, nested, "jvp")
+    findings = [finding for finding in findings if not _is_rounding(finding, started[1])]
+    return [_restated(finding, "vjp" if finding.check.startswith("vjp") else "jvp") for finding in findings]
+
+
+def read_pair(result: object, inputs: int, cotangents: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Reads what vjp2 returned: a pair of tuples, or all gradients in one tuple.
+
+    Raises:
+        ValueError: another number of gradients than inputs and cotangents.
+    """
+    listed = _listed(result)
+    if len(listed) == 2 and any(isinstance(part, (tuple, list)) for part in listed):
+        pair = _listed(listed[0]), _listed(listed[1])
+    else:
+        pair = listed[:inputs], listed[inputs:]
+    if (len(pair[0]), len(pair[1])) != (inputs, cotangents):
+        raise ValueError(
+            f"vjp2 returned {len(pair[0])} gradients of inputs and {len(pair[1])} of cotangents for {inputs} and "
+            f"{cotangents}; return None where there is none"
+        )
+    return pair
+
+
+def _start(point: Point, tally: Tally, role: str, generator: np.random.Generator) -> tuple[Second, Point] | None:
+    """Evaluates the gradients as a function; None, with a note, where vjp gives nothing to differentiate."""
+    try:
+        second = Second.at(point, generator)
+    except VjpError:
+        second = None
+    if second is None:
+        tally.note(f"{role}: not judged, as vjp gives no gradient of its input's shape")
+        return None
+    near = Point(second.as_subject(), second.arrays(), GIVEN)
+    near.forward_eps = max(near.forward_eps, point.forward_eps)
+    near.forward_eps = hidden_eps(near, generator)
+    return second, near
+
+
+def _is_rounding(finding: Finding, near: Point) -> bool:
+    """Says whether a result is off by no more than what numbers near one lose where they cancel.
+
+    Gradients do cancel so: p * (dy - sum(p * dy)) of a softmax that is nearly one-hot is a staircase, between whose
+    steps no derivative is seen. The finding is about the element that is furthest off, so it stands for all.
+    """
+    if finding.check not in _SUMS or finding.analytic is None or finding.numeric is None:
+        return False
+    hidden = hidden_rounding([*near.vjp_inputs, *near.outputs], near)
+    return abs(finding.analytic - finding.numeric) <= _STAIRS * hidden * near.size
+
+
+def _listed(result: object) -> tuple[Any, ...]:
+    if isinstance(result, Mapping):
+        raise TypeError("a mapping was returned; expected a tuple")
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _alike(gradient: Array | None, value: object) -> bool:
+    shape = getattr(value, "shape", None)
+    return gradient is not None and gradient.shape == shape and is_continuous(gradient.dtype)
+
+
+def _rest(value: object) -> object:
+    """Gives the tangent of an input that does not move."""
+    return no_cotangent(value) if isinstance(value, np.ndarray) else 0.0
+
+
+def _merge(tally: Tally, nested: Tally, role: str) -> None:
+    tally.checks += [_renamed(check, role) for check in nested.checks]
+    for note in nested.notes:
+        tally.note(f"{role}2{note.removeprefix(role)}" if note.startswith(f"{role} of") else f"{role}2: {note}")
+
+
+def _renamed(check: str, role: str) -> str:
+    return f"{role}2 {check.removeprefix(role).lstrip()}"
+
+
+def _restated(finding: Finding, role: str) -> Finding:
+    message = finding.message
+    message = f"{role}2{message.removeprefix(role)}" if message.startswith(role) else f"{role}2, {message}"
+    return replace(finding, check=_renamed(finding.check, role), message=message, repro="")

@@ -1,0 +1,147 @@
+"""Cotangents that carry nothing: of outputs declared non-differentiable, and None for an output that nobody used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradcheck.checks.agreement import close
+from gradcheck.coverage import Tally
+from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous, same_bits
+from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
+from gradcheck.model.protocol import copy_inputs
+from gradcheck.report import Finding
+
+_STEP = 2.0**-10
+_WIGGLES = 2
+
+
+def check_declared_outputs(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+    """Finds gradients that follow the cotangent of an output declared non-differentiable.
+
+    That such an output moves with the inputs is no fault: that is what was declared. It goes into the notes.
+    """
+    tally.checks.append("nondifferentiable")
+    declared = point.subject.also.nondifferentiable_outputs
+    for position in declared:
+        if is_continuous(point.outputs[position].dtype):
+            tally.note(_movement(point, position, generator))
+    outputs = call_forward(point.subject, point.vjp_inputs)
+    quiet = point.split(_draw(point, generator), outputs)
+    try:
+        base = _pull(point, outputs, quiet)
+    except VjpError:  # a finding of every other check
+        return []
+    findings = []
+    for position in declared:
+        loud = list(quiet)
+        loud[position] = np.array(generator.integers(1, 9, quiet[position].shape), dtype=quiet[position].dtype)
+        try:
+            gradients = _pull(point, outputs, loud)
+        except VjpError as error:
+            message = f"vjp: expected gradients, got {error}, for a cotangent of output {position}, {_DECLARED}"
+            findings.append(Finding("nondifferentiable", f"{message}; leave that cotangent alone"))
+            continue
+        for name, before, after in zip(point.subject.names, base, gradients, strict=True):
+            if _moved(before, after):
+                message = f"output {position} {_DECLARED}, but the gradient of {name} changes with its cotangent"
+                message += "; leave that cotangent alone, or remove the declaration"
+                findings.append(Finding("nondifferentiable", message, input=name))
+    return findings
+
+
+_DECLARED = "declared non-differentiable"
+
+
+def _movement(point: Point, position: int, generator: np.random.Generator) -> str:
+    subject, moving = point.subject, []
+    for k in subject.differentiable:
+        values = point.values(k)
+        inputs = list(copy_inputs(point.inputs))
+        target = inputs[k]
+        assert isinstance(target, np.ndarray)
+        step = _STEP * np.maximum(np.abs(values), _STEP) * generator.choice([-1.0, 1.0], values.shape)
+        inputs[k] = from_float64(subject.domain[k].clip(values + step), target)
+        try:
+            outputs = call_forward(subject, inputs)
+        except Exception:  # a step may leave the domain nobody declared
+            continue
+        if len(outputs) == len(point.outputs) and not same_bits(outputs[position], point.outputs[position]):
+            moving.append(subject.names[k])
+    what = f"moves with {', '.join(moving)}" if moving else "does not move with the inputs"
+    return f"output {position}, {_DECLARED}, {what}"
+
+
+def check_none_cotangents(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+    """Finds a vjp for which None is not the same as a cotangent of zeros."""
+    tally.checks.append("none cotangents")
+    outputs = call_forward(point.subject, point.vjp_inputs)
+    full = point.split(_draw(point, generator), outputs)
+    count = len(outputs)
+    everywhere = frozenset(range(count))
+    cases = [frozenset({k}) for k in range(count)] + [everywhere - {k} for k in range(count)] + [everywhere]
+    for missing in dict.fromkeys(case for case in cases if case):
+        found = _judge_missing(point, outputs, full, missing, generator)
+        if found:
+            return found
+    return []
+
+
+def _judge_missing(
+    point: Point,
+    outputs: Sequence[Array],
+    full: Sequence[Array],
+    missing: frozenset[int],
+    generator: np.random.Generator,
+) -> list[Finding]:
+    which = "every output" if len(missing) == len(full) else f"output {' and '.join(map(str, sorted(missing)))}"
+    zeros = [np.zeros_like(c) if k in missing else c for k, c in enumerate(full)]
+    try:
+        right = _pull(point, outputs, zeros)
+        wiggled = [_pull(point, outputs, _wiggle(zeros, point.vjp_eps, generator)) for _ in range(_WIGGLES)]
+    except VjpError:  # zeros are refused: a finding of the check of linearity
+        return []
+    try:
+        got = _pull(point, outputs, [None if k in missing else c for k, c in enumerate(full)])
+    except VjpError as error:
+        message = f"vjp: expected None as the cotangent of {which} to count as zeros, got {error}; test it for None"
+        return [Finding("none cotangents", message)]
+    for k, name in enumerate(point.subject.names):
+        reactions = [row[k] for row in wiggled]
+        if not close(got[k], right[k], point.vjp_eps, reactions):
+            message = (
+                f"gradient of {name!r}: expected None as the cotangent of {which} to count as zeros, got other values"
+            )
+            return [Finding("none cotangents", message + "; leave out the terms of that output only", input=name)]
+    return []
+
+
+def _pull(point: Point, outputs: Sequence[Array], cotangents: Sequence[Array | None]) -> tuple[Array | None, ...]:
+    """Runs vjp on fresh copies and keeps copies of what it gives.
+
+    Raises:
+        VjpError: the vjp raised, or gave another number of gradients than there are inputs.
+    """
+    copies = [None if cotangent is None else np.array(cotangent, order="C") for cotangent in cotangents]
+    found = call_vjp(point.subject, copy_inputs(point.vjp_inputs), [np.array(o, order="C") for o in outputs], copies)
+    if len(found) != len(point.subject.names):
+        raise VjpError(f"{len(found)} gradients for {len(point.subject.names)} inputs")
+    return tuple(None if gradient is None else np.array(gradient, order="C") for gradient in found)
+
+
+def _draw(point: Point, generator: np.random.Generator) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    drawn = generator.integers(4, 13, point.size) / 8.0 * generator.choice([-1.0, 1.0], point.size)
+    return np.where(np.isfinite(point.center), drawn, 0.0)
+
+
+def _wiggle(cotangents: Sequence[Array], eps: float, generator: np.random.Generator) -> list[Array]:
+    return [c * (1.0 + eps * generator.choice([-8.0, 8.0], c.shape)).astype(c.dtype) for c in cotangents]
+
+
+def _moved(before: Array | None, after: Array | None) -> bool:
+    """Says whether a gradient changed; None counts as zeros, and -0.0 as 0.0."""
+    if before is None or after is None:
+        given = after if before is None else before
+        return given is not None and bool(np.any(given))
+    return before.shape != after.shape or not np.array_equal(as_float64(before), as_float64(after), equal_nan=True)

@@ -1,0 +1,1 @@
+"""The words for what is wrong: patterns, causes, places."""

@@ -1,0 +1,213 @@
+"""Patterns in wrong gradients that point to one mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcheck.judge.compare import Comparison
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
+
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a diagnosis may look at.
+
+    Args:
+        name: the input's name.
+        shape: its shape.
+        values: its values, flat.
+        comparison: the judgement of its gradient.
+        cotangents: shape (C, outputs).
+        owner: the element that each output depends on, for elementwise functions.
+        others: right gradients of the other inputs of the same size, all elements, shape (C, size).
+        counts: numbers that a forgotten or needless mean would divide by.
+        is_complex: whether the input is; then each element is two values, its real and its imaginary part.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    values: FloatArray
+    comparison: Comparison
+    cotangents: FloatArray
+    owner: IntArray | None
+    others: Mapping[str, FloatArray]
+    counts: frozenset[int]
+    is_complex: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every element was compared."""
+        return self.comparison.elements.size == self.values.size
+
+
+def diagnose(evidence: Evidence) -> str | None:
+    """Gives the one pattern that fits, in words.
+
+    None when no pattern fits or several do: a wrong hint costs more than none.
+    """
+    if not np.isfinite(evidence.comparison.analytic[:, evidence.comparison.wrong]).any():
+        return "yours is not finite there"
+    patterns = _COMPLEX_PATTERNS if evidence.is_complex else _PATTERNS
+    found = [text for pattern in patterns if (text := pattern(evidence)) is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _constant_factor(evidence: Evidence) -> str | None:
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    large = np.abs(numeric) > _CLOSE * _peak(numeric)
+    if large.sum() < 2 or evidence.comparison.kink.any() or _far(evidence.comparison)[~large].any():
+        return None
+    ratios = analytic[large] / numeric[large]
+    ratio = float(np.median(ratios))
+    if ratio == 1.0:
+        return None
+    accuracy = _CLOSE if abs(ratio - 1.0) > 1e-3 else 1e-2 * abs(ratio - 1.0)
+    if not np.all(np.abs(ratios - ratio) <= accuracy * max(abs(ratio), 1.0)):
+        return None
+    if ratio == 0.0:
+        return "yours is zero everywhere; the gradient is never computed"
+    if abs(ratio + 1.0) <= _CLOSE:
+        return "yours has the opposite sign everywhere"
+    elements = int(np.prod(evidence.shape))
+    for size in sorted(size for size in {*evidence.counts, elements, *evidence.shape} if size > 2):
+        if abs(ratio - size) <= _CLOSE * size:
+            return f"yours is {size} times too large everywhere: a sum where a mean is meant does this"
+        if abs(ratio * size - 1.0) <= _CLOSE:
+            return f"yours is {size} times too small everywhere: a mean where a sum is meant does this"
+    return f"yours is {ratio:.10g} times the derivative everywhere: a constant factor"
+
+
+def _transposed(evidence: Evidence) -> str | None:
+    if len(evidence.shape) != 2 or min(evidence.shape) < 2 or not evidence.is_complete:
+        return None
+    rows, columns = evidence.shape
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    turned = analytic.reshape(len(analytic), columns, rows, -1).transpose(0, 2, 1, 3).reshape(numeric.shape)
+    return "yours is the transpose of the derivative" if _equal(turned, numeric) else None
+
+
+def _other_input(evidence: Evidence) -> str | None:
+    analytic = evidence.comparison.analytic
+    for name, gradient in evidence.others.items():
+        if _equal(analytic, gradient[:, evidence.comparison.elements]):
+            return f"yours is the gradient of {name!r}"
+    return None
+
+
+def _one_side(evidence: Evidence) -> str | None:
+    if _constant_factor(evidence) is not None:  # then the other side is right only because its derivative is zero
+        return None
+    values = evidence.values[evidence.comparison.elements]
+    wrong = evidence.comparison.wrong
+    for region, side in ((values < 0, "<"), (values > 0, ">")):
+        outside = ~region & (values != 0)
+        if wrong[region].all() and region.sum() > 1 and outside.any() and not wrong[~region].any():
+            same = _equals_cotangent(evidence, wrong)
+            detail = "; there yours equals the cotangent" if same else ""
+            return f"wrong exactly where {evidence.name} {side} 0{detail}"
+    return None
+
+
+def _ignores_cotangent(evidence: Evidence) -> str | None:
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    varies = not _equal(numeric[1:], np.broadcast_to(numeric[:1], numeric[1:].shape))
+    if varies and analytic.any() and _equal(analytic[1:], np.broadcast_to(analytic[:1], analytic[1:].shape)):
+        return "yours does not change with the cotangent; multiply by it"
+    return None
+
+
+def _absolute_cotangent(evidence: Evidence) -> str | None:
+    weights = _own_cotangent(evidence)
+    if weights is None:
+        return None
+    far = _far(evidence.comparison)
+    negative = weights < 0
+    active = np.abs(evidence.comparison.numeric) > evidence.comparison.allowance
+    if negative.any() and far.any() and np.array_equal(far, negative & active):
+        return "wrong exactly where the cotangent is negative"
+    return None
+
+
+def _last_elements(evidence: Evidence) -> str | None:
+    wrong = evidence.comparison.wrong
+    count = int(wrong.sum())
+    if wrong.size < 4 or count > max(1, wrong.size // 4) or not wrong[-count:].all():
+        return None
+    return "only the last element is wrong" if count == 1 else f"only the last {count} elements are wrong"
+
+
+def _rounded_short(evidence: Evidence) -> str | None:
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    if _constant_factor(evidence) is not None:
+        return None
+    if np.all(np.abs(analytic - numeric) <= 2.0**-22 * np.abs(numeric)):
+        return "yours differs by float32's rounding: the backward computes in float32 somewhere"
+    return None
+
+
+def _conjugated(evidence: Evidence) -> str | None:
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    signs = np.where(evidence.comparison.elements % 2 == 1, -1.0, 1.0)
+    is_mixed = numeric[:, signs > 0].any() and numeric[:, signs < 0].any()
+    if is_mixed and not evidence.comparison.kink.any() and _equal(signs * analytic, numeric):
+        return "yours is the conjugate of the derivative: the imaginary parts have the opposite sign"
+    return None
+
+
+def _real_only(evidence: Evidence) -> str | None:
+    analytic, wrong = evidence.comparison.analytic, evidence.comparison.wrong
+    imaginary = evidence.comparison.elements % 2 == 1
+    if analytic.any() and not analytic[:, imaginary].any() and wrong[imaginary].any() and not wrong[~imaginary].any():
+        return "the imaginary part of yours is zero everywhere: it was dropped"
+    return None
+
+
+def _own_cotangent(evidence: Evidence) -> FloatArray | None:
+    """Gives the cotangent at the element's own place, shape (C, E), for elementwise functions without broadcasting."""
+    if evidence.owner is None or evidence.owner.size != evidence.values.size:
+        return None
+    return evidence.cotangents[:, evidence.comparison.elements]
+
+
+def _equals_cotangent(evidence: Evidence, where: BoolArray) -> bool:
+    weights = _own_cotangent(evidence)
+    return weights is not None and _equal(evidence.comparison.analytic[:, where], weights[:, where])
+
+
+def _far(comparison: Comparison) -> BoolArray:
+    return np.asarray(np.abs(comparison.analytic - comparison.numeric) > comparison.allowance)
+
+
+def _peak(values: FloatArray) -> float:
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def _equal(first: FloatArray, second: FloatArray) -> bool:
+    return first.size > 0 and bool(np.all(np.abs(first - second) <= _CLOSE * max(_peak(second), 1e-300)))
+
+
+_PATTERNS: tuple[Callable[[Evidence], str | None], ...] = (
+    _constant_factor,
+    _transposed,
+    _other_input,
+    _one_side,
+    _ignores_cotangent,
+    _absolute_cotangent,
+    _last_elements,
+    _rounded_short,
+)
+# A complex gradient has a side of zero, a last element and a sign of the cotangent for each part: they tell nothing.
+_COMPLEX_PATTERNS = (
+    _constant_factor,
+    _transposed,
+    _other_input,
+    _ignores_cotangent,
+    _rounded_short,
+    _conjugated,
+    _real_only,
+)

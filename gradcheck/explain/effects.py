@@ -1,0 +1,60 @@
+"""What the wrong elements of a gradient have in common, in words: zero, a factor, a constant too much."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcheck.model.dtypes import FloatArray
+
+_CLOSE = 1e-6
+
+
+def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArray | None) -> str | None:
+    """Says how wrong elements relate to the right ones, if a few words do.
+
+    Args:
+        analytic: the subject's, shape (C, wrong elements), one row per cotangent.
+        numeric: the right ones.
+        weights: the cotangent at each element's own place, for elementwise functions.
+
+    Returns:
+        Words that follow "there", such as "yours is zero"; None where no rule fits.
+    """
+    if not np.isfinite(analytic).all():
+        return "yours is not finite" if not np.isfinite(analytic).all(axis=0).any() else None
+    if not analytic.any():
+        return "yours is zero"
+    peak = float(np.max(np.abs(numeric), initial=0.0))
+    if weights is not None and _near(analytic, weights, peak):
+        return "yours equals the cotangent"
+    if weights is not None and _near(analytic, -weights, peak):
+        return "yours is the negative cotangent"
+    error = analytic - numeric
+    if analytic.size > 1 and _near(error, np.full_like(error, error.flat[0]), float(np.max(np.abs(error)))):
+        return (
+            f"yours is {abs(error.flat[0]):.6g} too {'large' if error.flat[0] > 0 else 'small'}, whatever the cotangent"
+        )
+    if peak == 0.0:
+        return "nothing depends on the element"
+    large = np.abs(numeric) > _CLOSE * peak
+    ratios = analytic[large] / numeric[large]
+    ratio = float(np.median(ratios))
+    if ratios.size > 1 and _near(analytic, ratio * numeric, peak):
+        return (
+            "yours has the opposite sign" if abs(ratio + 1) <= _CLOSE else f"yours is {ratio:.6g} times the derivative"
+        )
+    return None
+
+
+def describe_spread(analytic: FloatArray, numeric: FloatArray) -> str:
+    """Says between which factors the subject's elements lie; always true, where nothing simpler is."""
+    with np.errstate(all="ignore"):
+        ratios = (analytic / numeric)[(numeric != 0) & np.isfinite(analytic)]
+    if not ratios.size:
+        return "the derivative is zero there"
+    low, high = float(ratios.min()), float(ratios.max())
+    return f"no fixed factor: yours is {low:.3g} to {high:.3g} times the derivative"
+
+
+def _near(first: FloatArray, second: FloatArray, peak: float) -> bool:
+    return bool(np.all(np.abs(first - second) <= _CLOSE * max(peak, 1e-300)))

@@ -1,0 +1,80 @@
+"""The cause of a wrong gradient, as far as the numbers tell: first what is certain, then where and what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcheck.explain.causes import Jacobians, explain
+from gradcheck.explain.conjugation import suits_other_convention
+from gradcheck.explain.diagnosis import Evidence, diagnose
+from gradcheck.explain.effects import describe_effect
+from gradcheck.explain.jacobian import settle, subject_rows
+from gradcheck.explain.places import describe_place
+from gradcheck.judge.compare import Status
+from gradcheck.judge.values import Gradients, Outcome
+from gradcheck.model.dtypes import is_complex
+from gradcheck.model.evaluation import Point
+
+# Whole Jacobians are compared up to that many outputs, one vjp each.
+_MOST_OUTPUTS = 96
+
+
+def explain_values(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> str | None:
+    """Gives the cause of wrong values in words; None where nothing fits.
+
+    The rules go from the special to the general: complex conventions, one pattern of the gradient, one of the whole
+    Jacobian, and last what the wrong elements and their places have in common.
+    """
+    if outcome.missing:
+        return "vjp returned None, but the output depends on it"
+    cause = suits_other_convention(point, outcome.k, outcome.comparison, gradients.cotangents)
+    cause = cause or diagnose(evidence)
+    if cause is None and not evidence.is_complex:
+        jacobians = _whole_jacobians(point, outcome, evidence, gradients)
+        cause = explain(jacobians) if jacobians is not None else None
+        cause = cause or _place_and_effect(outcome, evidence)
+    return cause
+
+
+def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> Jacobians | None:
+    """Takes the subject's Jacobian beside the right one; None where they are too large, or not known throughout."""
+    comparison = outcome.comparison
+    is_whole = evidence.is_complete and point.size <= _MOST_OUTPUTS and np.isfinite(point.center).all()
+    if not is_whole or any(is_complex(output.dtype) for output in point.outputs):
+        return None
+    outputs = np.arange(point.size)
+    analytic = subject_rows(point, outcome.k, outputs)
+    if analytic is None or not np.isfinite(analytic).all():
+        return None
+    low, high, bar, unknown = settle(outcome.measured, outputs, comparison.elements)
+    if unknown.any():
+        return None
+    numeric = np.clip(analytic, low, high)
+    slack = 4.0 * bar + 1e-9 * np.max(np.abs(numeric), initial=0.0)
+    return Jacobians(
+        evidence.name,
+        evidence.values.reshape(evidence.shape),
+        tuple(out.shape for out, floating in zip(point.outputs, point.floating, strict=True) if floating),
+        analytic,
+        numeric,
+        np.abs(analytic - numeric) > slack,
+        gradients.cotangents,
+        comparison.analytic,
+    )
+
+
+def _place_and_effect(outcome: Outcome, evidence: Evidence) -> str | None:
+    comparison = outcome.comparison
+    weightless = (np.abs(comparison.numeric) <= comparison.allowance).all(axis=0)
+    wrong, right = np.zeros(outcome.size, dtype=np.bool_), np.zeros(outcome.size, dtype=np.bool_)
+    wrong[comparison.elements] = comparison.wrong
+    right[comparison.elements] = (comparison.status == Status.RIGHT) & ~weightless
+    values = evidence.values.reshape(evidence.shape)
+    place = describe_place(wrong.reshape(evidence.shape), right.reshape(evidence.shape), values, evidence.name)
+    analytic, numeric = comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong]
+    owned = outcome.owner is not None and outcome.owner.size == outcome.size
+    weights = evidence.cotangents[:, comparison.elements[comparison.wrong]] if owned else None
+    effect = describe_effect(analytic, numeric, weights)
+    if effect is not None:
+        return f"wrong {place}; there {effect}" if place else f"in all wrong elements {effect}"
+    return None if place in (None, "everywhere") else f"wrong {place}"

@@ -1,0 +1,191 @@
+"""The derivative from a step along the imaginary axis, where finite differences drown in rounding."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from gradcheck.judge.compare import Comparison, Status
+from gradcheck.model.domain import Bounds
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, is_floating
+from gradcheck.model.evaluation import Point
+from gradcheck.model.protocol import copy_inputs
+from gradcheck.numeric.analytic import Analytic
+from gradcheck.numeric.tolerance import BARS, Tolerance
+
+_LENGTHS = (1e-20, 1e-40, 1e-100)
+_LEAST_LENGTH = 1e-250
+# Finite differences that know an element so well may confirm or refute the complex step.
+_SHARP = 0.02
+_CONFIRMING = 3
+_CONVICTING = 8
+_UNITS = 64.0
+_JITTER = 4
+# A backward may lose digits where the complex step does not, so only a coarse fault is held against it.
+_COARSE = 0.01
+
+
+def sharpen(
+    point: Point, k: int, comparison: Comparison, cotangents: FloatArray, tolerance: Tolerance, owner: IntArray | None
+) -> tuple[Comparison, int]:
+    """Judges elements whose error bars are too wide by the imaginary part of forward at x + i h e, divided by h.
+
+    For an analytic function that is the derivative up to h squared, and nothing cancels in it. It is used only where
+    forward accepts such an input without any operation that is not analytic, its real part is what it was, several
+    lengths h and neighbouring inputs agree, and so do all elements that finite differences know sharply.
+
+    Args:
+        point: where.
+        k: the input; only a real one is judged.
+        comparison: what finite differences say.
+        cotangents: shape (C, outputs).
+        tolerance: the rounding allowed to the subject, for all elements of the input.
+        owner: which element each output depends on, for elementwise functions; else None.
+
+    Returns:
+        The comparison, changed at elements that were unsure, and how many of them were judged.
+    """
+    unsure = comparison.status == Status.UNSURE
+    array = point.inputs[k]
+    if not unsure.any() or not isinstance(array, np.ndarray) or array.dtype != np.float64 or point.is_short:
+        return comparison, 0
+    sharp = _is_sharp(comparison)
+    confirming = int((sharp & comparison.numeric.any(axis=0)).sum())
+    others = comparison.elements.size - int(unsure.sum())
+    if confirming < min(_CONFIRMING, max(others, 2)):
+        return comparison, 0
+    measured = _measure(point, k, comparison.elements, cotangents, owner)
+    if measured is None:
+        return comparison, 0
+    value, bar = measured
+    outside = np.maximum(comparison.low - value, value - comparison.high)
+    reach = 2.0 * BARS * comparison.bar + comparison.floor + bar + 1e-9 * np.abs(value)
+    agrees = np.asarray((outside <= reach).all(axis=0))
+    if not agrees[sharp | comparison.kink].all():
+        return comparison, 0
+    local = replace(tolerance, wiggle=tolerance.wiggle[comparison.elements])
+    peak = np.max(np.abs(value), initial=0.0, keepdims=True)
+    allowance = local.allowance(value, bar, peak) + comparison.floor
+    distance = np.abs(comparison.analytic - value)
+    clear = (BARS * bar <= np.maximum(0.05 * np.abs(value), 1e-6 * peak)).all(axis=0)
+    right = unsure & agrees & clear & (distance <= allowance).all(axis=0)
+    coarse = distance > np.maximum(allowance, _COARSE * np.maximum(np.abs(value), np.abs(comparison.analytic)))
+    wrong = unsure & agrees & clear & coarse.any(axis=0)
+    if confirming < _CONVICTING and not (confirming == others and confirming >= 2):
+        wrong[:] = False
+    return _with(comparison, right, wrong, value, bar, allowance), int((right | wrong).sum())
+
+
+def _with(
+    old: Comparison, right: BoolArray, wrong: BoolArray, value: FloatArray, bar: FloatArray, allowance: FloatArray
+) -> Comparison:
+    judged = right | wrong
+    status = np.where(right, int(Status.RIGHT), np.where(wrong, int(Status.WRONG), old.status))
+    return replace(
+        old,
+        low=np.where(judged, value, old.low),
+        high=np.where(judged, value, old.high),
+        bar=np.where(judged, bar, old.bar),
+        allowance=np.where(judged, allowance, old.allowance),
+        status=status,
+    )
+
+
+def _is_sharp(comparison: Comparison) -> BoolArray:
+    known = np.isin(comparison.status, (Status.RIGHT, Status.WRONG)) & ~comparison.kink
+    size = np.maximum(np.abs(comparison.low), np.abs(comparison.high))
+    return np.asarray(known & (np.maximum(comparison.bar, comparison.floor / BARS) <= _SHARP * size).all(axis=0))
+
+
+def _measure(
+    point: Point, k: int, elements: IntArray, cotangents: FloatArray, owner: IntArray | None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Gives derivatives and their bars, both of shape (C, E), or None where the function does not admit the step."""
+    values = point.values(k)
+    # One length for all elements, so that the largest imaginary part met tells the largest derivative met.
+    scale = float(np.min(np.abs(values), initial=1.0, where=values != 0))
+    shares = np.random.default_rng(0).integers(-_JITTER, _JITTER + 1, (len(_LENGTHS), *values.shape))
+    found, peaks = [], []
+    for place, length in enumerate(_LENGTHS):
+        lengths = np.full(values.shape, max(length * scale, _LEAST_LENGTH))
+        # What is ill-conditioned answers a change in the last places; the first run is at the point itself.
+        near = values if place == 0 else _beside(values, shares[place], point.subject.domain[k])
+        result = _run(point, k, near, lengths, elements, cotangents, owner, place == 0)
+        if result is None:
+            return None
+        found.append(result[0])
+        peaks.append(result[1])
+    table = np.array(found)
+    spread = np.ptp(table, axis=0)
+    value, peak = table[0], np.max(peaks, axis=0)
+    bar = 8.0 * spread + _UNITS * FLOAT64_EPS * np.abs(cotangents).max(axis=1)[:, None] * peak
+    return (value, bar) if np.isfinite(value + bar).all() else None
+
+
+def _beside(values: FloatArray, units: IntArray, bounds: Bounds) -> FloatArray:
+    return bounds.clip(values * (1.0 + FLOAT64_EPS * units))
+
+
+def _run(
+    point: Point,
+    k: int,
+    values: FloatArray,
+    lengths: FloatArray,
+    elements: IntArray,
+    cotangents: FloatArray,
+    owner: IntArray | None,
+    is_center: bool,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Gives weighed derivatives, shape (C, E), and for each element the largest derivative met on the way."""
+    inverse = 1.0 / lengths.ravel()
+    if owner is not None:
+        seen = _imaginary(point, k, values, lengths, is_center)
+        if seen is None:
+            return None
+        weighed = cotangents * (seen[0] * inverse[owner])
+        rows = [np.bincount(owner, weights=row, minlength=values.size)[elements] for row in weighed]
+        return np.array(rows), np.full(elements.size, seen[1] / lengths.min())
+    columns, peaks = [], []
+    for element in elements:
+        alone = np.zeros(values.shape)
+        alone.flat[element] = lengths.flat[element]
+        seen = _imaginary(point, k, values, alone, is_center)
+        if seen is None:
+            return None
+        columns.append(cotangents @ (seen[0] * inverse[element]))
+        peaks.append(seen[1] * inverse[element])
+    return np.array(columns).T, np.array(peaks)
+
+
+def _imaginary(
+    point: Point, k: int, values: FloatArray, lengths: FloatArray, is_center: bool
+) -> tuple[FloatArray, float] | None:
+    """Gives the imaginary parts of all floating outputs, flat, and the largest met; None where there are none."""
+    peak = [float(lengths.max())]
+    inputs = list(copy_inputs(point.inputs))
+    inputs[k] = Analytic(values + 1j * lengths, peak)
+    point.evaluations += 1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # among them that an imaginary part is dropped
+            result = point.function(*inputs)
+    except Exception:  # forward takes arrays only, or is not analytic
+        return None
+    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(outputs) != len(point.outputs):
+        return None
+    parts = []
+    for output, usual in zip(outputs, point.outputs, strict=True):
+        if np.shape(output.parts if isinstance(output, Analytic) else output) != usual.shape:
+            return None
+        if not is_floating(usual.dtype):
+            continue
+        parts.append(np.ravel(output.parts if isinstance(output, Analytic) else np.asarray(output, np.complex128)))
+    whole = np.concatenate(parts)
+    center, size = point.center, float(np.max(np.abs(values), initial=1.0))
+    rounding = _UNITS * FLOAT64_EPS * np.maximum(size, np.abs(center))
+    if is_center and not (np.abs(whole.real - center) <= rounding).all():
+        return None
+    return whole.imag, peak[0]

@@ -1,0 +1,145 @@
+"""A second look at elements found wrong: whether rounding, of the inputs or inside forward, could be all of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gradcheck.judge.compare import Comparison, Status
+from gradcheck.model.domain import Room
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, as_float64, from_float64, is_continuous
+from gradcheck.model.evaluation import Point
+from gradcheck.model.fitting import fit_gradient
+from gradcheck.model.protocol import copy_inputs
+from gradcheck.numeric.ladder import climb, displacements
+
+_MOST = 64
+_WOBBLES = 3
+_UNITS = 2
+# Rounding units that numbers on the way, of the size of the inputs, the outputs or one, may have lost together.
+_HIDDEN = 8.0
+_GRID_SHARE = 2e-3
+_PARTS = (1, 2, 3, 4, 5, 6, 7, 8)  # the least change seen may be several units
+
+
+def withdraw_doubtful(
+    point: Point,
+    k: int,
+    comparison: Comparison,
+    room: Room,
+    cotangents: FloatArray,
+    steps: FloatArray,
+    generator: np.random.Generator,
+) -> Comparison:
+    """Calls wrong elements unsure where one of two things explains the difference.
+
+    The inputs are known to half a unit in their last place only. Where a change of so little moves the subject's own
+    gradient as far as it is wrong, as next to a singular matrix, neither value means anything.
+
+    A forward function may round on the way, in units of numbers near one: log(1 + exp(x)) at -34 is a staircase, and
+    between two of its steps has a slope of its own. That slope shows only in changes below such units, and longer
+    steps, which climb many stairs, support the subject.
+    """
+    suspects = np.flatnonzero(comparison.wrong & ~comparison.kink)[:_MOST]
+    if not suspects.size:
+        return comparison
+    doubtful = _moves_with_rounding(point, k, comparison, suspects, cotangents, generator)
+    left = suspects[~doubtful]
+    doubtful[~doubtful] = _is_below_rounding(point, k, comparison, left, room, cotangents, steps)
+    status = comparison.status.copy()
+    status[suspects[doubtful]] = Status.UNSURE
+    return replace(comparison, status=status)
+
+
+def _moves_with_rounding(
+    point: Point,
+    k: int,
+    comparison: Comparison,
+    suspects: IntArray,
+    cotangents: FloatArray,
+    generator: np.random.Generator,
+) -> BoolArray:
+    analytic = comparison.analytic[:, suspects]
+    spread = np.zeros_like(analytic)
+    for _ in range(_WOBBLES):
+        try:
+            near = Point(point.subject, _wobbled(point, generator), point.label)
+            rows = [fit_gradient(near.gradients(row)[k], point.values(k).shape) for row in cotangents]
+        except Exception:  # so near to the edge of what the subject accepts
+            continue
+        point.evaluations += 1 + near.evaluations
+        for row, gradient in enumerate(rows):
+            if gradient is not None:
+                moved = np.abs(gradient.ravel()[comparison.elements[suspects]] - analytic[row])
+                spread[row] = np.fmax(spread[row], moved)
+    distance = np.abs(analytic - comparison.numeric[:, suspects])
+    allowed = comparison.allowance[:, suspects] + 4.0 * spread
+    return np.asarray((distance <= allowed).all(axis=0))
+
+
+def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
+    """Changes every floating input by a few units in the last place."""
+    made = []
+    for value in copy_inputs(point.inputs):
+        if isinstance(value, np.ndarray) and is_continuous(value.dtype):
+            numbers = as_float64(value)
+            units = generator.integers(-_UNITS, _UNITS + 1, size=numbers.shape)
+            value = from_float64(numbers * (1.0 + FLOAT64_EPS * units), value)
+        made.append(value)
+    return tuple(made)
+
+
+def _is_below_rounding(
+    point: Point,
+    k: int,
+    comparison: Comparison,
+    suspects: IntArray,
+    room: Room,
+    cotangents: FloatArray,
+    steps: FloatArray,
+) -> BoolArray:
+    found: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
+    for place, suspect in enumerate(suspects):
+        element = int(comparison.elements[suspect])
+        signs = np.zeros(room.scale.shape)
+        signs.flat[element] = 1.0
+        plus, minus = climb(point, k, displacements(room, signs), steps)
+        hidden = np.maximum(_HIDDEN * point.forward_eps * max(1.0, *_sizes(point, k)), _grid(plus, minus, point.center))
+        width = steps * room.scale.flat[element] * float(room.up.flat[element] + room.down.flat[element])
+        with np.errstate(all="ignore"):
+            slopes = (np.nan_to_num(plus - minus) @ cotangents.T) / width[:, None]  # a step's estimate, shape (K, C)
+        analytic, numeric = comparison.analytic[:, suspect], comparison.numeric[:, suspect]
+        far = np.abs(analytic - numeric) > comparison.allowance[:, suspect]
+        to_numeric, to_analytic = np.abs(slopes - numeric), np.abs(slopes - analytic)
+        moves = (plus != point.center).any(axis=0) | (minus != point.center).any(axis=0)
+        seen = np.abs(analytic - numeric) * width[:, None] > np.abs(cotangents[:, moves]) @ hidden[moves]
+        favours, supports = to_analytic < 0.5 * to_numeric, to_numeric < 0.5 * to_analytic
+        against = (_first(favours) < _first(supports)) & ~(supports & seen).any(axis=0)
+        found[place] = bool(against[far].all()) if far.any() else False
+    return found
+
+
+def _first(where: BoolArray) -> IntArray:
+    """Gives the first true row of each column, or the number of rows."""
+    return np.where(where.any(axis=0), where.argmax(axis=0), len(where))
+
+
+def _sizes(point: Point, k: int) -> list[float]:
+    return [float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in (point.values(k), point.center)]
+
+
+def _grid(plus: FloatArray, minus: FloatArray, center: FloatArray) -> FloatArray:
+    """Gives for each output the power of two that all its changes are multiples of, where it is small beside them.
+
+    A large number that is added and taken away again leaves its last digit behind as such a grid; shape (outputs,).
+    """
+    changes = np.nan_to_num(np.abs(np.concatenate([plus, minus]) - center), posinf=0.0)
+    least = np.min(np.where(changes > 0, changes, np.inf), axis=0)
+    found = np.zeros(center.shape)
+    with np.errstate(all="ignore"):
+        for parts in _PARTS:
+            unit = least / parts
+            whole = (np.mod(changes, unit) == 0).all(axis=0) & (np.frexp(unit)[0] == 0.5)
+            found = np.where((found == 0) & whole & (unit < _GRID_SHARE * changes.max(axis=0)), unit, found)
+    return found

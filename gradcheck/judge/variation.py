@@ -1,0 +1,67 @@
+"""Other values of the same shapes, at which a backward that is right by luck shows its fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from gradcheck.model.dtypes import FloatArray, as_float64, from_float64, is_continuous
+from gradcheck.model.protocol import Subject
+
+# Text, because naming np.random at import time loads it.
+_Change: TypeAlias = "Callable[[FloatArray, np.random.Generator], FloatArray]"
+
+
+def vary_inputs(
+    subject: Subject, inputs: Sequence[object], generator: np.random.Generator
+) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Gives (label, inputs) pairs; shapes, dtypes and every input that is not differentiated stay as given.
+
+    Values are moved into the declared domain. Without a domain they may leave what forward accepts; the caller then
+    finds non-finite outputs or an exception and skips those points.
+    """
+    for label, change in _CHANGES:
+        changed = list(inputs)
+        for k in subject.differentiable:
+            value = inputs[k]
+            assert isinstance(value, np.ndarray) and is_continuous(value.dtype)
+            values = change(as_float64(value), generator)
+            changed[k] = from_float64(subject.domain[k].clip(values), value)
+        yield label, tuple(changed)
+
+
+def _flip(values: FloatArray, generator: np.random.Generator) -> FloatArray:
+    return -values
+
+
+def _redraw(values: FloatArray, generator: np.random.Generator) -> FloatArray:
+    return _typical(values) * generator.choice([-1.0, 1.0], values.shape) * generator.uniform(0.3, 1.7, values.shape)
+
+
+def _shrink(values: FloatArray, generator: np.random.Generator) -> FloatArray:
+    return values * generator.uniform(0.01, 0.1, values.shape)
+
+
+def _grow(values: FloatArray, generator: np.random.Generator) -> FloatArray:
+    return values * generator.uniform(3.0, 8.0, values.shape)
+
+
+def _repeat(values: FloatArray, generator: np.random.Generator) -> FloatArray:
+    chosen = values.ravel()[: max(1, min(2, values.size))]
+    return generator.choice(chosen, values.shape) if values.size else values
+
+
+def _typical(values: FloatArray) -> float:
+    finite = np.abs(values[np.isfinite(values) & (values != 0)])
+    return float(np.median(finite)) if finite.size else 1.0
+
+
+_CHANGES: tuple[tuple[str, _Change], ...] = (
+    ("signs flipped", _flip),
+    ("random values", _redraw),
+    ("small magnitudes", _shrink),
+    ("large magnitudes", _grow),
+    ("repeated values", _repeat),
+)

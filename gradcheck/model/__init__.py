@@ -1,0 +1,1 @@
+"""What is judged: a subject, its inputs and domain, and its evaluation as functions of float64 vectors."""

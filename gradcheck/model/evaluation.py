@@ -1,0 +1,186 @@
+"""Evaluation of a subject at one point, as functions of flat float64 vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradcheck.model.carriers import carries, no_cotangent
+from gradcheck.model.conventions import to_conjugate
+from gradcheck.model.dtypes import (
+    FLOAT64_EPS,
+    Array,
+    FloatArray,
+    as_float64,
+    from_float64,
+    is_continuous,
+    number_count,
+    resolution,
+    widened,
+)
+from gradcheck.model.fitting import match_kind
+from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
+from gradcheck.model.surrogate import judged_function
+
+
+class VjpError(Exception):
+    """The subject's vjp raised, or returned something that cannot be read; the reason is the cause."""
+
+
+def call_forward(subject: Subject, inputs: Sequence[object]) -> tuple[Array, ...]:
+    """Calls forward on copies of `inputs`."""
+    return normalise_outputs(subject.forward(*copy_inputs(inputs)))
+
+
+def call_vjp(
+    subject: Subject, inputs: Sequence[object], outputs: Sequence[Array], cotangents: Sequence[Array | None]
+) -> tuple[Array | None, ...]:
+    """Calls vjp on exactly the arrays given.
+
+    Raises:
+        VjpError: the vjp raised or returned a mapping; chained.
+    """
+    try:
+        return normalise_gradients(subject.vjp(tuple(inputs), tuple(outputs), tuple(cotangents)))
+    except Exception as error:
+        raise VjpError(f"{type(error).__name__}: {error}") from error
+
+
+class Point:
+    """A subject at one set of input values, seen through float64: an element of a complex array is two numbers of it.
+
+    Floating inputs are raised to float64 where forward accepts that, so that the mathematics is judged rather than the
+    rounding of a short dtype. `forward_eps` and `vjp_eps` say how fine each function can be at best.
+
+    Args:
+        subject: what is judged.
+        inputs: input values; arrays of any dtype.
+        label: what these values are, in words.
+
+    Raises:
+        Exception: whatever forward raises on `inputs` in their own dtypes.
+    """
+
+    def __init__(self, subject: Subject, inputs: Sequence[object], label: str) -> None:
+        self.subject = subject
+        self.label = label
+        self.given = tuple(inputs)
+        self.evaluations = 0
+        self.shape_change: str | None = None
+        self.dtype_change: str | None = None
+        native_eps = max([resolution(value.dtype) for value in floating_arrays(self.given)], default=FLOAT64_EPS)
+        self.is_short = native_eps > FLOAT64_EPS
+        self.function = judged_function(subject)
+        self.inputs, self.outputs = self._start()
+        native = self.inputs is self.given
+        self.native_eps, self.raises_to_float64 = native_eps, not native
+        output_eps = max([resolution(output.dtype) for output in floating_arrays(self.outputs)], default=FLOAT64_EPS)
+        self.forward_eps = max(native_eps if native else FLOAT64_EPS, output_eps)
+        self.vjp_inputs, self.vjp_eps = self.inputs, native_eps if native else FLOAT64_EPS
+        if self.is_short and not native and not self._vjp_accepts_float64():
+            self.vjp_inputs, self.vjp_eps = self.given, native_eps
+        self.floating = carries(subject, self.outputs)
+        self.shapes = tuple(output.shape for output in self.outputs)
+        self.dtypes = tuple(output.dtype for output in self.outputs)
+        self.center = self._flatten(self.outputs)
+
+    @property
+    def size(self) -> int:
+        """The number of floating output elements; a complex one counts as two."""
+        return self.center.size
+
+    def values(self, k: int) -> FloatArray:
+        """Gives input `k` as float64, in its shape; the last axis is that of the two parts where it is complex."""
+        value = self.given[k]
+        assert isinstance(value, np.ndarray)
+        return as_float64(value)
+
+    def forward_at(self, k: int, values: FloatArray) -> FloatArray:
+        """Gives all floating outputs, flat, with input `k` replaced; NaN where forward raises or changes shape."""
+        self.evaluations += 1
+        target = self.inputs[k]
+        assert isinstance(target, np.ndarray)
+        inputs = list(copy_inputs(self.inputs))
+        inputs[k] = from_float64(values, target)
+        try:
+            outputs = normalise_outputs(self.function(*inputs))
+        except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
+            return np.full(self.size, np.nan)
+        if tuple(output.shape for output in outputs) != self.shapes:
+            self.shape_change = f"{[o.shape for o in outputs]} after a small step, {list(self.shapes)} before"
+            return np.full(self.size, np.nan)
+        found = tuple(output.dtype for output in outputs)
+        if found != self.dtypes:
+            if not any(dtype.kind == "c" for dtype in (*found, *self.dtypes)):  # a step out of a real function's domain
+                names = ", ".join(map(str, found)), ", ".join(map(str, self.dtypes))
+                self.dtype_change = f"({names[0]}) after a small step, ({names[1]}) before"
+            return np.full(self.size, np.nan)
+        return self._flatten(outputs)
+
+    def gradients(self, cotangent: FloatArray) -> tuple[Array | None, ...]:
+        """Gives what vjp returns for a flat cotangent, after a fresh forward at this point.
+
+        A complex gradient comes in the convention "conjugate", whose parts are the derivatives along both parts.
+
+        Raises:
+            VjpError: the vjp raised.
+        """
+        self.evaluations += 1
+        inputs = copy_inputs(self.vjp_inputs)
+        try:
+            outputs = normalise_outputs(self.subject.forward(*inputs))
+        except Exception as error:
+            raise VjpError(f"forward raised on inputs it accepted before: {type(error).__name__}: {error}") from error
+        made = call_vjp(self.subject, inputs, outputs, self.split(cotangent, outputs))
+        matched = (match_kind(g, v) for g, v in zip(made, inputs, strict=False))
+        return tuple(None if g is None else to_conjugate(g, self.subject.also.convention) for g in matched)
+
+    def split(self, cotangent: FloatArray, outputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Cuts a flat cotangent into one array per output, in the convention; zeros for one without a gradient."""
+        parts: list[Array] = []
+        start = 0
+        for output, wanted in zip(outputs, carries(self.subject, outputs), strict=True):
+            if wanted:
+                stop = start + number_count(output)
+                parts.append(to_conjugate(from_float64(cotangent[start:stop], output), self.subject.also.convention))
+                start = stop
+            else:
+                parts.append(no_cotangent(output))
+        return tuple(parts)
+
+    def _start(self) -> tuple[tuple[object, ...], tuple[Array, ...]]:
+        self.evaluations += 1
+        if not self.is_short:
+            return self.given, self._judged(self.given)
+        raised = tuple(
+            widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
+            for value in self.given
+        )
+        try:
+            return raised, self._judged(raised)
+        except Exception:  # a kernel written for one dtype: judge it in that dtype
+            return self.given, self._judged(self.given)
+
+    def _judged(self, inputs: Sequence[object]) -> tuple[Array, ...]:
+        return normalise_outputs(self.function(*copy_inputs(inputs)))
+
+    def _vjp_accepts_float64(self) -> bool:
+        try:
+            outputs = call_forward(self.subject, self.inputs)
+            call_vjp(self.subject, copy_inputs(self.inputs), outputs, [widened(np.zeros_like(o)) for o in outputs])
+        except Exception:
+            return False
+        return True
+
+    def _flatten(self, outputs: Sequence[Array]) -> FloatArray:
+        carried = carries(self.subject, outputs)
+        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
+        if not parts:
+            return np.zeros(0)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def floating_arrays(values: Sequence[object]) -> list[Array]:
+    """Gives those of `values` that are arrays of a floating or complex dtype."""
+    return [value for value in values if isinstance(value, np.ndarray) and is_continuous(value.dtype)]

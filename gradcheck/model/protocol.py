@@ -1,0 +1,200 @@
+"""The subject of a check: two NumPy functions, the names of their inputs, and what was declared about them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradcheck.errors import UsageError
+from gradcheck.model.conventions import CONVENTIONS
+from gradcheck.model.domain import Bounds, check_inside, read_domain
+from gradcheck.model.dtypes import Array, is_continuous, is_discrete
+
+# The subject's functions take and give whatever NumPy takes and gives; `normalise_outputs` narrows it.
+Forward = Callable[..., Any]
+Vjp = Callable[..., Any]
+Jvp = Callable[..., Any]
+Vjp2 = Callable[..., Any]
+Jvp2 = Callable[..., Any]
+
+_ROLES = ("vjp2", "jvp2", "batched", "batched_vjp", "surrogate")
+ALIASES = ("output", "cotangent", "gradients")
+
+
+@dataclass(frozen=True)
+class Also:
+    """What a caller of `check` may give or declare beside forward and vjp; described there.
+
+    Args:
+        vjp2: the vjp of the vjp.
+        jvp2: the tangents of the vjp.
+        batched: forward over a leading axis of every array.
+        batched_vjp: vjp over a leading axis of the cotangents.
+        surrogate: the function whose derivative vjp is meant to be, where that is not forward.
+        nondifferentiable_outputs: positions of outputs through which no gradient flows.
+        none_cotangents: whether vjp takes None for the cotangent of an output that nobody used.
+        convention: of complex gradients.
+    """
+
+    vjp2: Vjp2 | None = None
+    jvp2: Jvp2 | None = None
+    batched: Forward | None = None
+    batched_vjp: Vjp | None = None
+    surrogate: Forward | None = None
+    nondifferentiable_outputs: tuple[int, ...] = ()
+    none_cotangents: bool = False
+    convention: str = "conjugate"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is judged.
+
+    Args:
+        forward: forward(*inputs) -> array or tuple of arrays.
+        vjp: vjp(inputs, outputs, cotangents) -> one gradient, or None, per input.
+        jvp: jvp(inputs, tangents) -> one tangent per output; None when the subject has none.
+        names: one name per input.
+        domain: one (low, high) per input; infinite where there is no bound.
+        differentiable: indices of inputs whose gradient is compared.
+        declared: indices of floating inputs that the caller declared non-differentiable.
+        alias_ok: kinds of memory sharing that the caller allows.
+        also: what the caller gave or declared beyond that.
+    """
+
+    forward: Forward
+    vjp: Vjp
+    jvp: Jvp | None
+    names: tuple[str, ...]
+    domain: tuple[Bounds, ...]
+    differentiable: tuple[int, ...]
+    declared: tuple[int, ...]
+    alias_ok: frozenset[str]
+    also: Also
+
+
+def read_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
+    """Turns what the caller gave into arrays; Python ints, bools, strings and None stay as they are.
+
+    Raises:
+        UsageError: `inputs` is not a sequence, is empty, or holds an array of object dtype.
+    """
+    if isinstance(inputs, (str, bytes, np.ndarray)) or not isinstance(inputs, Sequence):
+        raise UsageError(f"inputs: expected a tuple of arrays and scalars, got {type(inputs).__name__}; write (x,)")
+    if not inputs:
+        raise UsageError("inputs: expected at least one array, got an empty sequence; pass the values to check at")
+    return tuple(_read_input(value, position) for position, value in enumerate(inputs))
+
+
+def build_subject(
+    forward: Forward,
+    vjp: Vjp,
+    jvp: Jvp | None,
+    inputs: tuple[object, ...],
+    names: Sequence[str] | None,
+    domain: object,
+    nondifferentiable: Iterable[str | int],
+    alias_ok: Iterable[str],
+    also: Also = Also(),
+) -> Subject:
+    """Checks what the caller declared and gathers it.
+
+    Raises:
+        UsageError: a function is not callable, a name or position does not exist, an input lies outside its domain,
+            an alias kind or the convention is unknown, or no input is differentiable.
+    """
+    if also.convention not in CONVENTIONS:
+        raise UsageError(f"convention: expected {' or '.join(CONVENTIONS)}, got {also.convention!r}; choose one")
+    optional = {"jvp": jvp} | {role: getattr(also, role) for role in _ROLES}
+    given = {"forward": forward, "vjp": vjp} | {role: made for role, made in optional.items() if made is not None}
+    for role, function in given.items():
+        if not callable(function):
+            raise UsageError(f"{role}: expected a callable, got {type(function).__name__}; pass the function itself")
+    known = read_names(forward, len(inputs), names)
+    excluded = {_position(item, known) for item in nondifferentiable}
+    aliases = frozenset([alias_ok] if isinstance(alias_ok, str) else alias_ok)
+    for alias in sorted(aliases - set(ALIASES)):
+        raise UsageError(f"alias_ok: expected some of {', '.join(ALIASES)}, got {alias!r}; remove it")
+    continuous = [k for k, value in enumerate(inputs) if isinstance(value, np.ndarray) and is_continuous(value.dtype)]
+    differentiable = tuple(k for k in continuous if k not in excluded)
+    if not differentiable:
+        kinds = ", ".join(f"{name} is {_kind(value)}" for name, value in zip(known, inputs, strict=True))
+        raise UsageError(
+            f"inputs: expected a floating or complex input to differentiate, got none ({kinds}); "
+            "pass an array of floats, or name fewer inputs in nondifferentiable"
+        )
+    bounds = read_domain(domain, known)
+    check_inside(inputs, bounds, known)
+    declared = tuple(k for k in continuous if k in excluded)
+    return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases, also)
+
+
+def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Gives one name per input: the caller's, else the parameters of `forward`, else "input 0" and so on.
+
+    Raises:
+        UsageError: `names` has another length than the inputs, or repeats a name.
+    """
+    if names is not None:
+        given = tuple(names)
+        if len(given) != count or len(set(given)) != count or isinstance(names, str):
+            raise UsageError(f"names: expected {count} different names, one per input, got {names!r}; name each input")
+        return given
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return tuple(positional[k] if k < len(positional) else f"input {k}" for k in range(count))
+
+
+def normalise_outputs(result: object) -> tuple[Array, ...]:
+    """Turns what forward returned into a tuple of arrays; one array, a scalar, a tuple and a list are accepted."""
+    values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    return tuple(np.asarray(value) for value in values)
+
+
+def normalise_gradients(result: object) -> tuple[Array | None, ...]:
+    """Turns what vjp returned into a tuple; one bare array counts as a tuple of one.
+
+    Raises:
+        TypeError: the vjp returned a mapping.
+    """
+    if isinstance(result, Mapping):
+        raise TypeError("vjp returned a mapping; expected a tuple with one gradient or None per input")
+    values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    return tuple(None if value is None else np.asarray(value) for value in values)
+
+
+def copy_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
+    """Copies every array, so that the subject can damage nothing but its own."""
+    return tuple(np.array(value, order="C") if isinstance(value, np.ndarray) else value for value in inputs)
+
+
+def _read_input(value: object, position: int) -> object:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    array = np.array(value, order="C")
+    if not (is_continuous(array.dtype) or is_discrete(array.dtype)):
+        raise UsageError(
+            f"input {position}: expected a floating, complex, integer or bool dtype, got {array.dtype}; "
+            "pass arrays of numbers"
+        )
+    return array
+
+
+def _position(item: str | int, names: tuple[str, ...]) -> int:
+    if isinstance(item, str) and item in names:
+        return names.index(item)
+    if isinstance(item, int) and not isinstance(item, bool) and -len(names) <= item < len(names):
+        return item % len(names)
+    known = ", ".join(names)
+    raise UsageError(f"nondifferentiable: expected inputs among {known}, got {item!r}; use a name or position")
+
+
+def _kind(value: object) -> str:
+    return str(value.dtype) if isinstance(value, np.ndarray) else type(value).__name__

@@ -1,0 +1,116 @@
+"""Points without a derivative: kinks, which allow an interval, told from jumps and vertical tangents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
+from gradcheck.numeric.ladder import Ladder
+from gradcheck.numeric.slopes import Slope, Slopes
+
+_ROUGH = 2.0**-10
+_ROUGH_LEAST = 2.0**-32  # beside the output, or beside one: far above rounding
+_FINEST = 3
+
+
+class Kind(IntEnum):
+    """What the function does at a point, along one displacement."""
+
+    SMOOTH = 0
+    KINK = 1
+    JUMP = 2
+    STEEP = 3
+    UNDEFINED = 4
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What each column's derivative can be: any value in [low, high], widened by bar. All of shape (columns,).
+
+    low equals high except at kinks; at jumps, vertical tangents and undefined points the values mean nothing.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    bar: FloatArray
+    kind: IntArray
+
+
+def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
+    """Decides for each column which derivative values are right.
+
+    Where the one-sided derivatives differ by more than their bars, every value between them is right: that is what
+    different, equally good conventions choose (Clarke's generalised derivative).
+    """
+    right, left = slopes.right, slopes.left
+    gap = np.abs(right.value - left.value)
+    size = np.maximum(np.abs(right.value), np.abs(left.value))
+    kink = gap > 4.0 * (right.bar + left.bar) + 1e-9 * size  # False where a side is NaN
+    best = _best(slopes)
+    low = np.where(kink, np.minimum(left.value, right.value), best.value)
+    high = np.where(kink, np.maximum(left.value, right.value), best.value)
+    bar = np.where(kink, np.maximum(left.bar, right.bar), best.bar)
+    bar = np.where(_is_rough(ladder), np.inf, bar)
+    kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
+    kind[_diverges(ladder, 1.3, 3.0) & ~np.isfinite(_settled(best))] = Kind.STEEP
+    kind[_jumps(ladder)] = Kind.JUMP
+    kind[~np.isfinite(ladder.center) | _is_surrounded(ladder)] = Kind.UNDEFINED
+    return Derivative(low, high, bar, kind)
+
+
+def _best(slopes: Slopes) -> Slope:
+    """Takes the central slope, or the better one-sided slope where there is no central one."""
+    side_is_right = slopes.right.bar <= slopes.left.bar
+    value = np.where(side_is_right, slopes.right.value, slopes.left.value)
+    bar = np.where(side_is_right, slopes.right.bar, slopes.left.bar)
+    has_central = np.isfinite(slopes.central.bar)
+    return Slope(np.where(has_central, slopes.central.value, value), np.where(has_central, slopes.central.bar, bar))
+
+
+def _is_surrounded(ladder: Ladder) -> BoolArray:
+    """Finds columns without a finite neighbour at any of the finer steps, on the sides where the input may move."""
+    half = len(ladder.steps) // 2
+    above = np.isfinite(ladder.plus[half:]).any(axis=0) & ladder.has_plus
+    below = np.isfinite(ladder.minus[half:]).any(axis=0) & ladder.has_minus
+    return np.asarray(~(above | below))
+
+
+def _is_rough(ladder: Ladder) -> BoolArray:
+    """Finds columns that change as much over the smallest steps as over the largest: they oscillate unresolved."""
+    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center).reshape(2, *ladder.plus.shape)
+    finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
+    least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
+    least = np.maximum(least, 64.0 * ladder.least_noise)
+    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least))
+
+
+def _settled(slope: Slope) -> FloatArray:
+    """Gives the bar where it is small beside the value, else inf."""
+    return np.where(slope.bar < 1e-3 * np.abs(slope.value), slope.bar, np.inf)
+
+
+def _jumps(ladder: Ladder) -> BoolArray:
+    """Finds columns whose output stays away from its central value however small the step."""
+    found = np.zeros(ladder.center.shape, dtype=np.bool_)
+    for side in (ladder.plus, ladder.minus):
+        change = np.abs(side[-4:] - ladder.center)
+        least, most = change.min(axis=0), change.max(axis=0)
+        found |= np.isfinite(most) & (least > 0.9 * most) & (least > 16.0 * ladder.least_noise) & (least > 0)
+    return found
+
+
+def _diverges(ladder: Ladder, least_growth: float, most_growth: float) -> BoolArray:
+    """Finds columns whose one-sided quotients grow steadily, without bound, as the step shrinks."""
+    found = np.zeros(ladder.center.shape, dtype=np.bool_)
+    steps = ladder.steps[-5:, None]
+    for side in (ladder.plus, ladder.minus):
+        change = np.abs(side[-5:] - ladder.center)
+        quotient = change / steps
+        with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no growth
+            growth = quotient[1:] / quotient[:-1]
+        steady = (growth > least_growth) & (growth < most_growth)
+        found |= steady.all(axis=0) & (change[-1] > 16.0 * ladder.least_noise)
+    return found

@@ -1,0 +1,80 @@
+"""The ladder of steps: forward evaluated at distances that shrink by powers of four."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcheck.model.domain import Room
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
+from gradcheck.model.evaluation import Point
+
+# The first step is an eighth of the element's scale, the last about 1e-13 of it: beyond that rounding is all one sees.
+FIRST_EXPONENT = -3
+LAST_EXPONENT = -43
+RATIO = 4.0
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Outputs at x + t d and x - t d for shrinking t.
+
+    Args:
+        steps: t, shape (K,), powers of two, largest first; in units of the displacement.
+        plus: outputs at x + t d, shape (K, columns).
+        minus: outputs at x - t d, shape (K, columns).
+        center: outputs at x, shape (columns,).
+        noise: rounding noise of each output, as far as it can be measured, shape (columns,).
+        least_noise: what it is at least, shape (columns,).
+        has_plus: columns whose element may move up.
+        has_minus: columns whose element may move down.
+    """
+
+    steps: FloatArray
+    plus: FloatArray
+    minus: FloatArray
+    center: FloatArray
+    noise: FloatArray
+    least_noise: FloatArray
+    has_plus: BoolArray
+    has_minus: BoolArray
+
+
+def ladder_steps(eps: float) -> FloatArray:
+    """Gives the steps, largest first, that are well above the resolution `eps` of the forward function."""
+    finest = LAST_EXPONENT if eps <= 2.0**-50 else max(LAST_EXPONENT, int(np.log2(eps)) + 5)
+    exponents = np.arange(FIRST_EXPONENT, min(finest, FIRST_EXPONENT - 8) - 1, -2)
+    return np.asarray(2.0**exponents, dtype=np.float64)
+
+
+def climb(
+    point: Point, k: int, moves: FloatArray, steps: FloatArray, kept: IntArray | slice = slice(None)
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluates forward along displacements of input `k`.
+
+    Args:
+        point: where.
+        k: the input that moves.
+        moves: displacement per unit step on the plus and on the minus side, from `displacements`.
+        steps: shape (K,).
+        kept: flat outputs that are wanted; the others are dropped at once to save memory.
+
+    Returns:
+        Outputs on the plus and on the minus side, each of shape (K, outputs).
+    """
+    values = point.values(k)
+    ahead, behind = moves
+    plus = np.array([point.forward_at(k, values + step * ahead)[kept] for step in steps])
+    minus = np.array([point.forward_at(k, values - step * behind)[kept] for step in steps])
+    return plus.reshape(len(steps), -1), minus.reshape(len(steps), -1)
+
+
+def displacements(room: Room, signs: FloatArray) -> FloatArray:
+    """Gives the displacement per unit step on the plus and on the minus side, stacked: shape (2, *input shape).
+
+    An element that may not move in the wanted sense stays where it is on that side.
+    """
+    toward = np.where(signs > 0, room.up, room.down) * signs * room.scale
+    away = np.where(signs > 0, room.down, room.up) * signs * room.scale
+    return np.stack([toward, away])

@@ -1,0 +1,88 @@
+"""Rounding noise of the forward function, measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcheck.model.domain import Room
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray
+from gradcheck.model.evaluation import Point
+
+# Three spacings, because noise is invisible where the grid is finer than a hidden quantum, and curvature is mistaken
+# for noise where it is coarse.
+_SPACINGS = (2.0**-16, 2.0**-24, 2.0**-32)
+_POINTS = 11
+_ORDERS = (4, 5, 6, 7, 8)
+# An oscillation sampled too coarsely looks like noise, but as large as the function's own changes.
+_SHARE = 0.02
+# Estimates from successive orders agree on noise; on a smooth function each is smaller than the one before.
+_AGREEMENT = 30.0
+# From this many outputs on, an estimate below this share of the usual one is raised to it.
+_POOL = 5
+_POOL_SHARE = 0.5
+
+
+def measure_noise(point: Point, k: int, room: Room, generator: np.random.Generator) -> FloatArray:
+    """Measures the standard deviation of each output's rounding, never below what float64 (or less) can hold.
+
+    All elements of input `k` move together along random signs, on short grids beside the point; high differences of
+    the outputs on such a grid annihilate smooth functions and amplify noise by a known factor. The largest estimate
+    over the grids counts, of those grids that show noise rather than curvature.
+
+    Returns:
+        Shape (outputs,). Zero where an output is zero and does not change.
+    """
+    values = point.values(k)
+    signs = generator.choice([-1.0, 1.0], size=values.shape)
+    signs = np.where(signs > 0, np.where(room.up > 0, 1.0, -1.0), np.where(room.down > 0, -1.0, 1.0))
+    # Odd numerators keep grid points exact, but products with them not, as they are for inputs of few digits.
+    odd = 2 * generator.integers(64, 128, size=values.shape) + 1
+    direction = signs * room.scale * odd / 256.0
+    coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
+    spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
+    noise = np.zeros(point.size)
+    for spacing in sorted(spacings):  # the finest first: it is never misled by curvature
+        grid = np.array([point.forward_at(k, values + (j + 1) * spacing * direction) for j in range(_POINTS)])
+        grid = grid.reshape(_POINTS, -1)
+        estimate, is_noise = grid_noise(grid)
+        believed = is_noise & (estimate <= _SHARE * np.ptp(grid, axis=0))
+        noise = np.where(believed | (estimate <= _AGREEMENT * noise), np.maximum(noise, estimate), noise)
+        if spacing == min(spacings):
+            noise = estimate
+    return np.maximum(2.0 * _pooled(noise, point.center), least_noise(point))
+
+
+def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:
+    """Raises estimates far below those of the other outputs, absolute and relative to the output: they are luck."""
+    size = np.abs(np.nan_to_num(center, posinf=0.0, neginf=0.0))
+    moving = (noise > 0) & (size > 0)
+    if moving.sum() < _POOL:
+        return noise
+    relative = float(np.median(noise[moving] / size[moving])) * size
+    usual = np.minimum(float(np.median(noise[moving])), relative)
+    return np.where(moving, np.maximum(noise, _POOL_SHARE * usual), noise)
+
+
+def least_noise(point: Point) -> FloatArray:
+    """Gives half a unit in the last place of each output: no forward function is more exact than its results."""
+    return np.asarray(0.5 * point.forward_eps * np.abs(np.nan_to_num(point.center, posinf=0.0, neginf=0.0)))
+
+
+def grid_noise(grid: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Estimates the noise of functions sampled on an equidistant grid, shape (points, columns).
+
+    Returns:
+        The least estimate over several orders of difference, and whether the orders agree that it is noise; both of
+        shape (columns,). Non-finite columns give zero; the ladder drops them anyway.
+    """
+    estimates = []
+    differences = grid
+    factor = 1.0
+    for order in range(1, max(_ORDERS) + 1):
+        differences = np.diff(differences, axis=0)
+        factor *= 2.0 * (2.0 * order - 1.0) / order  # central binomial coefficient: the variance is multiplied by it
+        if order in _ORDERS:
+            estimates.append(np.sqrt(np.mean(differences**2, axis=0) / factor))
+    table = np.nan_to_num(np.array(estimates), nan=0.0, posinf=0.0)
+    least = table.min(axis=0)
+    return least, table.max(axis=0) <= _AGREEMENT * least

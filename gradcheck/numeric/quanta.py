@@ -1,0 +1,78 @@
+"""Outputs that move in quanta: rounding hidden inside a forward function, which a fine step does not even feel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray
+from gradcheck.numeric.ladder import Ladder
+
+# A quantum this small beside the largest change is rounding; a larger one is the function itself, such as a floor.
+_SHARE = 1e-4
+# A power of two may be the last digit of a large number that was added and taken away again; then a zero gradient and
+# the mean slope are both let be.
+_BINARY_SHARE = 2e-3
+_ROWS = 4
+# Steps of a staircase are this many times what rounding of inputs, outputs and numbers near one could be.
+_STAIR = 64.0 * FLOAT64_EPS
+_RESTING = 3
+
+
+def with_quanta(ladder: Ladder) -> Ladder:
+    """Raises the noise of columns that rest at the finest steps and move in multiples of a tiny quantum above.
+
+    A staircase of larger steps is no noise: the noise of its columns is lowered to the least, so that what they show
+    between two steps counts.
+    """
+    found = quantum(ladder)
+    height, least = stairs(ladder), _least_change(_changes(ladder))
+    noise = np.where((height > 0) & (height >= _share(least)), ladder.least_noise, ladder.noise)
+    return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
+
+
+def stairs(ladder: Ladder, size: float = 0.0) -> FloatArray:
+    """Gives the least change of a column beside its largest where it rests at the finest steps; shape (columns,).
+
+    Zero where the column moves there, or where its least change may be rounding of numbers of magnitude `size`.
+    """
+    changes = _changes(ladder)
+    count = len(ladder.steps)
+    rests = ~(changes.reshape(2, count, -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
+    least = _least_change(changes)
+    scale = np.maximum(max(1.0, size), np.abs(np.nan_to_num(ladder.center, posinf=0.0, neginf=0.0)))
+    found = rests & np.isfinite(least) & (least > _STAIR * scale)
+    most = changes.max(axis=0)
+    return np.where(found, least / np.where(found, most, 1.0), 0.0)
+
+
+def _changes(ladder: Ladder) -> FloatArray:
+    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
+    return np.where(np.isfinite(changes), changes, 0.0)
+
+
+def _least_change(changes: FloatArray) -> FloatArray:
+    return np.asarray(np.min(np.where(changes > 0, changes, np.inf), axis=0))
+
+
+def _share(least: FloatArray) -> FloatArray:
+    """Gives how large a quantum may be beside the largest change and still be rounding."""
+    return np.where(np.frexp(least)[0] == 0.5, _BINARY_SHARE, _SHARE)
+
+
+def quantum(ladder: Ladder) -> FloatArray:
+    """Finds each column's quantum, shape (columns,); zero where there is none.
+
+    The changes just above the flat core must all be whole multiples of the least of them.
+    """
+    changes = _changes(ladder)
+    moving = changes > 0
+    flat = ~(moving[len(ladder.steps) - 1] | moving[-1])
+    least = _least_change(changes)
+    onset = np.sort(np.where(moving, changes, np.inf), axis=0)[:_ROWS]
+    with np.errstate(all="ignore"):
+        multiples = onset / least
+        whole = (np.abs(multiples - np.round(multiples)) < 1e-6) | ~np.isfinite(onset)
+    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * changes.max(axis=0))
+    return np.where(found, least, 0.0)

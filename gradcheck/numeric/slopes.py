@@ -1,0 +1,142 @@
+"""Numeric derivatives with error bars, by extrapolating a ladder of difference quotients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcheck.model.dtypes import BoolArray, FloatArray
+from gradcheck.numeric.ladder import RATIO, Ladder
+
+_CENTRAL_LEVELS = 3
+_ONE_SIDED_LEVELS = 4
+# Rounding of both ends of a difference, and its growth by extrapolation, in units of noise / step.
+_CENTRAL_NOISE = 2.0
+_ONE_SIDED_NOISE = 4.0
+# Noise this far above its measure is not noise.
+_DOUBT = 8.0
+# So many columns at once keep the table within a core's cache.
+_COLUMNS = 512
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A derivative and the half width of the interval it lies in, of shape (columns,); the bar is inf if unknown."""
+
+    value: FloatArray
+    bar: FloatArray
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The central, right and left derivatives of each column of a ladder, per unit step."""
+
+    central: Slope
+    right: Slope
+    left: Slope
+
+
+def differentiate(ladder: Ladder) -> Slopes:
+    """Estimates derivatives along the ladder's displacement.
+
+    Central quotients have errors in even powers of the step, one-sided ones in all powers; each is extrapolated to
+    step zero by Richardson's scheme. Of all entries of the table the one with the least error bar counts, where the
+    bar is the spread over three neighbouring steps plus the measured noise divided by the step, and no less than what
+    entries at smaller steps say against it.
+    """
+    steps = ladder.steps[:, None]
+    both = ladder.has_plus & ladder.has_minus
+    central = (ladder.plus - ladder.minus) / (2.0 * steps)
+    right = (ladder.plus - ladder.center) / steps
+    left = (ladder.center - ladder.minus) / steps
+    return Slopes(
+        _mask(_estimate(central, ladder, 2, _CENTRAL_LEVELS, _CENTRAL_NOISE), both),
+        _mask(_estimate(right, ladder, 1, _ONE_SIDED_LEVELS, _ONE_SIDED_NOISE), ladder.has_plus),
+        _mask(_estimate(left, ladder, 1, _ONE_SIDED_LEVELS, _ONE_SIDED_NOISE), ladder.has_minus),
+    )
+
+
+def _estimate(quotients: FloatArray, ladder: Ladder, order: int, levels: int, noise_factor: float) -> Slope:
+    """Estimates with the measured noise, and again with the least noise where the two differ.
+
+    Where these disagree, either structure was mistaken for noise or noise for structure, and the bar covers both.
+    """
+    slope = extrapolate(quotients, ladder.steps, ladder.noise * noise_factor, order, levels)
+    noisy = np.flatnonzero(ladder.noise > 4.0 * ladder.least_noise)
+    if not noisy.size:
+        return slope
+    other = extrapolate(quotients[:, noisy], ladder.steps, ladder.least_noise[noisy] * noise_factor, order, levels)
+    gap = np.abs(slope.value[noisy] - other.value)
+    torn = gap > 4.0 * (slope.bar[noisy] + other.bar)
+    bar = slope.bar.copy()
+    bar[noisy] = np.where(torn, np.maximum(gap, bar[noisy]), bar[noisy])
+    return Slope(slope.value, bar)
+
+
+def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:
+    """Picks the best entry of the Richardson table of difference quotients.
+
+    Args:
+        quotients: shape (K, columns), with errors in powers of step**order.
+        steps: shape (K,).
+        noise: error of each column's differences, shape (columns,).
+        order: 1 for one-sided, 2 for central quotients.
+        levels: how many times to extrapolate.
+    """
+    parts = [
+        _extrapolate(quotients[:, start : start + _COLUMNS], steps, noise[start : start + _COLUMNS], order, levels)
+        for start in range(0, max(1, noise.size), _COLUMNS)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return Slope(np.concatenate([part.value for part in parts]), np.concatenate([part.bar for part in parts]))
+
+
+def _extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:
+    values, bars = [], []
+    table = quotients
+    for level in range(levels + 1):
+        if level:
+            factor = RATIO ** (order * level)
+            table = (factor * table[1:] - table[:-1]) / (factor - 1.0)
+        middle = table[1:-1]
+        change = np.abs(np.diff(table, axis=0))
+        error = noise / steps[1 + level : len(steps) - 1, None]
+        bar = np.maximum(change[:-1], change[1:])
+        bar += error
+        np.maximum(bar, _contradiction(middle, error), out=bar)
+        bar[~np.isfinite(bar)] = np.inf
+        values.append(middle)
+        bars.append(bar)
+    return _least(np.concatenate(values), np.concatenate(bars))
+
+
+def _contradiction(values: FloatArray, noise: FloatArray) -> FloatArray:
+    """Gives, for each entry of one level, how far entries at smaller steps are from it beyond their noise.
+
+    Once a level has converged, smaller steps change it by noise only. A function with structure finer than the step,
+    such as a square root next to zero or a fast oscillation, looks settled there while its limit is elsewhere.
+    """
+    doubt = _DOUBT * noise
+    known = np.isfinite(values)
+    most, least = np.where(known, values - doubt, -np.inf), np.where(known, values + doubt, np.inf)
+    beyond = np.zeros_like(values)
+    above, below = np.full(values.shape[1:], -np.inf), np.full(values.shape[1:], np.inf)
+    # A loop over few rows: accumulate along the first axis goes through the columns one by one.
+    for row in range(len(values) - 2, -1, -1):
+        np.maximum(above, most[row + 1], out=above)
+        np.minimum(below, least[row + 1], out=below)
+        beyond[row] = np.maximum(above - values[row], values[row] - below)
+    return np.asarray(np.maximum(beyond, 0.0))
+
+
+def _least(values: FloatArray, bars: FloatArray) -> Slope:
+    columns = np.arange(values.shape[1])
+    best = np.argmin(bars, axis=0)
+    value, bar = values[best, columns], bars[best, columns]
+    return Slope(np.where(np.isfinite(bar), value, np.nan), bar)
+
+
+def _mask(slope: Slope, allowed: BoolArray) -> Slope:
+    return Slope(np.where(allowed, slope.value, np.nan), np.where(allowed, slope.bar, np.inf))

@@ -1,0 +1,61 @@
+"""How much rounding a right gradient may show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray
+
+# A right derivative evaluated in float64 loses some digits to cancellation; seven are conceded, no more, so that a
+# uniform relative error of 1e-8 is caught.
+_FLOOR = 1e-9
+_UNITS = 16.0
+# An element this small beside the largest one is what cancellation, in forward as in vjp, leaves of larger terms.
+_PEAK_SHARE = 1e-9
+_PEAK_UNITS = 256.0
+# Error bars are near one standard deviation where noise dominates, and far above the error where it does not.
+BARS = 4.0
+# Rounding units conceded between two runs that sum in another order.
+ROUNDINGS = 1024.0
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The rounding allowed to one gradient.
+
+    Args:
+        eps: resolution of the arithmetic in which the gradient was computed.
+        wiggle: change of the gradient's elements, shape (E,), when the cotangent changes by one unit in its last place.
+    """
+
+    eps: float
+    wiggle: FloatArray
+
+    def allowance(self, numeric: FloatArray, bar: FloatArray, peak: FloatArray) -> FloatArray:
+        """Gives the accepted distance from `numeric`, shape (C, E): error bars plus the subject's own rounding.
+
+        Args:
+            numeric: the right values, shape (C, E).
+            bar: their uncertainty, shape (C, E).
+            peak: the largest magnitude that enters any element before terms cancel; broadcasts to (C, E).
+        """
+        relative = max(_FLOOR, _UNITS * self.eps)
+        cancelled = max(_PEAK_SHARE, _PEAK_UNITS * self.eps) * peak
+        return BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle
+
+
+def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:
+    """Says whether two runs of the same mathematics agree, up to a change in the order of summation.
+
+    Rounding is measured against the largest element of `second`, or `least_peak` if that is larger. Elements that
+    are not finite must agree exactly.
+    """
+    if first.shape != second.shape:
+        return False
+    finite = np.isfinite(first) & np.isfinite(second)
+    if not np.array_equal(first[~finite], second[~finite], equal_nan=True):
+        return False
+    peak = np.max(np.abs(second[finite]), initial=least_peak)
+    return bool(np.all(np.abs(first[finite] - second[finite]) <= ROUNDINGS * eps * peak))

@@ -1,0 +1,1 @@
+"""The command, and the processes that it works in."""

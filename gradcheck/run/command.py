@@ -1,0 +1,202 @@
+"""The command `python -m gradcheck`: its options, its work, and its exit status."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from gradcheck.case import AnyCase
+from gradcheck.errors import UsageError
+from gradcheck.run.progress import Progress
+from gradcheck.run.summary import Judged, render, report_of_end
+from gradcheck.run.targets import find_cases
+from gradcheck.run.workers import Outcome, Piece, jobs_of, run
+from gradcheck.show.junit import render_junit
+from gradcheck.show.pages import render_pages
+from gradcheck.show.render import to_json
+
+
+class Exit(IntEnum):
+    """What the exit status says; scripts rely on the numbers."""
+
+    PASS = 0
+    FINDING = 1
+    USAGE = 2  # a bad option, no such case, or one that cannot be loaded or judged
+    INTERNAL = 3  # an error of gradcheck itself
+    INCONCLUSIVE = 4  # nothing wrong, and at least one case could not be judged
+    NOTHING = 5  # there was nothing to check
+    INTERRUPTED = 130
+
+
+_EPILOG = """\
+exit codes: 0 pass, 1 a finding, 2 usage or a broken case, 3 internal error, 4 inconclusive only, 5 nothing checked"""
+# The gravest first. A broken case comes before a finding: the run was not what was asked for.
+_STATUS = {
+    "error": Exit.INTERNAL,
+    "broken": Exit.USAGE,
+    "fail": Exit.FINDING,
+    "inconclusive": Exit.INCONCLUSIVE,
+    "pass": Exit.PASS,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: as typed; those of the process unless given.
+
+    Returns:
+        The exit status.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except UsageError as error:
+        _narrate(str(error))
+        return Exit.USAGE
+    except KeyboardInterrupt:
+        _narrate("interrupted")
+        return Exit.INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m gradcheck", description="Judge hand-written derivatives.", epilog=_EPILOG
+    )
+    add = parser.add_argument
+    add("targets", nargs="+", metavar="TARGET", help="file.py, file.py:name, module or module:name")
+    add("--seed", type=int, help="of every random choice; of each case itself, or 0, unless given")
+    add("--budget", type=_budget, help="forward calls for one case, as 2000, or time, as 2s")
+    add("--no-vary", action="store_true", help="judge at the given inputs only")
+    add("--jobs", type=_jobs, metavar="N", help="cases at a time, or auto; each in a process that may crash")
+    add("--timeout", type=_seconds, metavar="S", help="seconds that one case may take, in a process of its own")
+    add("--json", metavar="PATH", help="write the reports for machines; - is standard output")
+    add("--html", metavar="PATH", help="write the reports as one page")
+    add("--junit", metavar="PATH", help="write the reports as JUnit's XML")
+    add("-q", "--quiet", action="store_true", help="leave out cases that pass")
+    add("-v", "--verbose", action="store_true", help="the whole report of cases that pass too")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> Exit:
+    work = [(target, name, case) for target in options.targets for name, case in find_cases(target).items()]
+    if not work:
+        _narrate(f"nothing to check: {', '.join(options.targets)} holds no gradcheck.Case")
+        return Exit.NOTHING
+    started = time.perf_counter()
+    judged: dict[int, Judged] = {}
+    interrupted = False
+    with Progress(len(work)) as progress, closing(_judge(work, options)) as ending:
+        try:
+            for position, one in ending:
+                judged[position] = one
+                progress.advance(one.name, one.word)
+        except KeyboardInterrupt:
+            interrupted = True
+    finished = [judged[position] for position in sorted(judged)]
+    seconds = time.perf_counter() - started
+    text = render(finished, seconds, options.targets, quiet=options.quiet, verbose=options.verbose)
+    stream = sys.stderr if "-" in (options.json, options.html, options.junit) else sys.stdout
+    stream.write(f"{text}\n")
+    _write(options, finished, text)
+    if interrupted:
+        _narrate(f"interrupted after {len(finished)} of {len(work)} cases")
+        return Exit.INTERRUPTED
+    words = {one.word for one in finished}
+    return next(status for word, status in _STATUS.items() if word in words)
+
+
+def _judge(
+    work: Sequence[tuple[str, str, AnyCase]], options: argparse.Namespace
+) -> Generator[tuple[int, Judged], None, None]:
+    """Judges cases here, or in workers where something may crash or hang."""
+    given = {"seed": options.seed, "budget": options.budget, "vary": False if options.no_vary else None}
+    changed = {name: value for name, value in given.items() if value is not None}
+    if options.jobs is None and options.timeout is None:
+        for position, (_, name, case) in enumerate(work):
+            yield position, _here(name, case, changed)
+        return
+    pieces = [Piece(name, "gradcheck.run.targets:check_named", (target, name, changed)) for target, name, _ in work]
+    with closing(run(pieces, jobs=options.jobs or 1, timeout=options.timeout)) as ending:
+        for position, outcome in ending:
+            _, name, case = work[position]
+            yield position, _judged(name, outcome, int(changed.get("seed", case.options.get("seed", 0))))
+
+
+def _here(name: str, case: AnyCase, changed: Mapping[str, Any]) -> Judged:
+    try:
+        return Judged(name, case.check(**changed))
+    except UsageError as error:
+        return Judged(name, broken=str(error))
+    except (Exception, SystemExit) as error:
+        return Judged(name, error=f"{type(error).__name__}: {error}")
+
+
+def _judged(name: str, outcome: Outcome, seed: int) -> Judged:
+    if outcome.kind == "done":
+        return Judged(name, outcome.value)
+    if outcome.kind == "raised":
+        is_broken = isinstance(outcome.error, UsageError)
+        return Judged(name, broken=str(outcome.error)) if is_broken else Judged(name, error=outcome.message)
+    return Judged(name, report_of_end(outcome, f"python -m gradcheck '{name}' --seed {seed} --jobs 1", seed))
+
+
+def _write(options: argparse.Namespace, judged: Sequence[Judged], text: str) -> None:
+    reports = {one.name: one.shown for one in judged}
+    if options.json:
+        documents = {name: json.loads(to_json(report)) for name, report in reports.items()}
+        document = {"schema": 1, "reports": documents, "rendered": text}
+        _put(options.json, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    if options.html:
+        _put(options.html, render_pages(reports, text))
+    if options.junit:
+        _put(options.junit, render_junit(reports))
+
+
+def _put(path: str, text: str) -> None:
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: expected a file that can be written, got: {error.strerror}; name another") from error
+    _narrate(f"wrote {path}")
+
+
+def _narrate(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _budget(text: str) -> float | int:
+    """Reads "2000" as forward calls and "2s" as seconds; gradcheck.check says what is too little."""
+    try:
+        return float(text[:-1]) if text.endswith("s") else int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected calls as 2000 or seconds as 2s, got {text!r}") from error
+
+
+def _jobs(text: str) -> int:
+    try:
+        return jobs_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise argparse.ArgumentTypeError(f"expected seconds > 0, got {text!r}")
+    return seconds

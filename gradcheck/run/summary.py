@@ -1,0 +1,111 @@
+"""The text of `python -m gradcheck`: a line per case that passes, a block for each other, the summary last."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gradcheck.coverage import Coverage
+from gradcheck.report import Finding, Report
+from gradcheck.run.workers import Outcome
+from gradcheck.show.render import render_text
+
+Word = Literal["pass", "fail", "inconclusive", "broken", "error"]
+_COUNTED: Mapping[Word, str] = {
+    "fail": "failed",
+    "broken": "broken",
+    "error": "ended by an error of gradcheck itself",
+    "inconclusive": "inconclusive",
+    "pass": "passed",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one case.
+
+    Args:
+        name: the target that names it alone.
+        report: None where the case could not be judged at all.
+        broken: why not, where the case itself is at fault.
+        error: why not, where gradcheck is.
+    """
+
+    name: str
+    report: Report | None = None
+    broken: str = ""
+    error: str = ""
+
+    @property
+    def word(self) -> Word:
+        """The verdict, or "broken" or "error" where there is none."""
+        if self.report is not None:
+            return self.report.verdict
+        return "broken" if self.broken else "error"
+
+    @property
+    def shown(self) -> Report:
+        """The report; for a case that has none, one whose finding says why, so that no rendering is without it."""
+        return self.report or Report("fail", (Finding(self.word, self.broken or self.error),))
+
+
+def report_of_end(outcome: Outcome, rerun: str, seed: int) -> Report:
+    """Gives the report of a case whose worker crashed, which is a finding, or took too long, which is none.
+
+    Args:
+        outcome: of kind "crashed" or "late".
+        rerun: the command that shows it again.
+        seed: of the run.
+    """
+    notes = [f"stack, innermost first: {', '.join(outcome.stack[:8])}"] if outcome.stack else []
+    if last := outcome.printed.strip().rpartition("\n")[2]:
+        notes.append(f"printed last: {last}")
+    if outcome.kind == "late":
+        return Report(
+            "inconclusive", coverage=Coverage(notes=(f"{outcome.message}; give it more time", *notes)), seed=seed
+        )
+    message = f"expected forward and vjp to return or raise, {outcome.message}"
+    return Report("fail", (Finding("crash", message, repro=rerun),), Coverage(notes=tuple(notes)), seed)
+
+
+def render(
+    judged: Sequence[Judged], seconds: float, targets: Sequence[str], *, quiet: bool = False, verbose: bool = False
+) -> str:
+    """Writes the whole text.
+
+    Args:
+        judged: one entry per case.
+        seconds: wall time of all.
+        targets: as typed, for the command that comes next.
+        quiet: leaves out cases that pass.
+        verbose: writes the whole report of those that pass too.
+    """
+    blocks = [_block(one, verbose) for one in judged if not (quiet and one.word == "pass")]
+    return "\n".join([*blocks, _summary(judged, seconds), *_next(judged, targets, verbose)])
+
+
+def _block(one: Judged, verbose: bool) -> str:
+    if one.report is None:
+        return f"{one.word} {one.name}: {one.broken or one.error}"
+    text = render_text(one.report)
+    first, _, rest = text.partition("\n")
+    word, _, totals = first.partition("  ")
+    shown = f"\n{rest}" if rest and (verbose or one.word != "pass") else ""
+    return f"{word} {one.name}: {totals}{shown}"
+
+
+def _summary(judged: Sequence[Judged], seconds: float) -> str:
+    counts = [(sum(one.word == word for one in judged), said) for word, said in _COUNTED.items()]
+    listed = ", ".join(f"{count} {said}" for count, said in counts if count) or "nothing checked"
+    return f"{listed} in {seconds:.1f} s"
+
+
+def _next(judged: Sequence[Judged], targets: Sequence[str], verbose: bool) -> list[str]:
+    failed = next((one for one in judged if one.word == "fail"), None)
+    if failed is not None:
+        assert failed.report is not None
+        options = " --jobs 1" if any(finding.check == "crash" for finding in failed.report.findings) else ""
+        return [f"next: python -m gradcheck {shlex.quote(failed.name)} --seed {failed.report.seed}{options}"]
+    return [] if verbose else [f"next: python -m gradcheck {' '.join(map(shlex.quote, targets))} -v"]

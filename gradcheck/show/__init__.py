@@ -1,0 +1,1 @@
+"""Reports as text, HTML and XML, and the pictures in them."""
