@@ -26,7 +26,7 @@ from gradcheck.show.depict import depict
 _SINGLE_LIMIT = 64
 _SHARED_LIMIT = 20_000  # for memory only: one ladder serves any number of elements
 _VARIED_SINGLE_LIMIT = 12
-_VARIED_SHARED_LIMIT = 400
+_VARIED_SHARED_LIMIT = 256
 # Above this relative error nothing was really judged.
 _BLUNT = 0.05
 _REASONS = {

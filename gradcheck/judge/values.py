@@ -112,11 +112,13 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
     analytic = _stack(gradients.raw, k, values)
     elements = _with_broken(elements, analytic, values)
     tolerance = _tolerance(point, k, gradients, analytic)
-    noise = measure_noise(point, k, room, generator)
+    wanted = slice(None) if owner is None else np.flatnonzero(np.isin(owner, elements))
+    noise = measure_noise(point, k, room, generator, wanted)
     measured = [_measure(point, k, elements, owner, steps, noise, "typical")]
     comparison = _compare(measured[0], gradients, analytic, tolerance, values)
     for reach in _other_reaches(point, k, room, comparison):
-        own_noise = measure_noise(point, k, measure_room(values, point.subject.domain[k], reach), generator)
+        own_room = measure_room(values, point.subject.domain[k], reach)
+        own_noise = measure_noise(point, k, own_room, generator, wanted)
         measured.append(_measure(point, k, elements, owner, steps, own_noise, reach))
         comparison = _sharper(comparison, _compare(measured[-1], gradients, analytic, tolerance, values))
     comparison, by_complex_step = sharpen(point, k, comparison, gradients.cotangents, tolerance, owner)

@@ -45,13 +45,15 @@ def is_elementwise(point: Point, k: int, owner: IntArray, room: Room) -> bool:
     values = point.values(k)
     if values.size < 2:
         return True
-    numbers = np.arange(values.size, dtype=np.int64)
+    numbers = np.arange(values.size, dtype=np.int64).reshape(values.shape)
     step = 2.0**FIRST_EXPONENT * room.scale * np.where(room.up > 0, 1.0, -1.0) * np.where(room.up + room.down > 0, 1, 0)
+    moved = values + step
+    lost = np.isnan(point.center)
     for digit in range(int(values.size - 1).bit_length()):
-        for moving in (0, 1):
-            moves = ((numbers >> digit) & 1) == moving
-            outputs = point.forward_at(k, values + step * moves.reshape(values.shape))
-            at_rest = ((owner >> digit) & 1) != moving
-            if not np.array_equal(outputs[at_rest], point.center[at_rest], equal_nan=True):
+        has_digit, owner_has = (numbers >> digit) & 1 == 1, (owner >> digit) & 1 == 1
+        for moves, may_change in ((~has_digit, ~owner_has), (has_digit, owner_has)):
+            outputs = point.forward_at(k, np.where(moves, moved, values))
+            same = (outputs == point.center) | (np.isnan(outputs) & lost)
+            if not (same | may_change).all():
                 return False
     return True

@@ -41,6 +41,20 @@ class Ladder:
     has_minus: BoolArray
 
 
+def take_columns(ladder: Ladder, columns: IntArray) -> Ladder:
+    """Gives the ladder of some of the columns."""
+    return Ladder(
+        ladder.steps,
+        ladder.plus[:, columns],
+        ladder.minus[:, columns],
+        ladder.center[columns],
+        ladder.noise[columns],
+        ladder.least_noise[columns],
+        ladder.has_plus[columns],
+        ladder.has_minus[columns],
+    )
+
+
 def ladder_steps(eps: float) -> FloatArray:
     """Gives the steps, largest first, that are well above the resolution `eps` of the forward function."""
     finest = LAST_EXPONENT if eps <= 2.0**-50 else max(LAST_EXPONENT, int(np.log2(eps)) + 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
 
 # Three spacings, because noise is invisible where the grid is finer than a hidden quantum, and curvature is mistaken
@@ -22,12 +22,21 @@ _POOL = 5
 _POOL_SHARE = 0.5
 
 
-def measure_noise(point: Point, k: int, room: Room, generator: np.random.Generator) -> FloatArray:
+def measure_noise(
+    point: Point, k: int, room: Room, generator: np.random.Generator, wanted: IntArray | slice = slice(None)
+) -> FloatArray:
     """Measures the standard deviation of each output's rounding, never below what float64 (or less) can hold.
 
     All elements of input `k` move together along random signs, on short grids beside the point; high differences of
     the outputs on such a grid annihilate smooth functions and amplify noise by a known factor. The largest estimate
     over the grids counts, of those grids that show noise rather than curvature.
+
+    Args:
+        point: where.
+        k: the input.
+        room: how far its elements may move.
+        generator: of the signs and of the grids' fractions.
+        wanted: flat outputs that are measured; the others get the least noise that there can be.
 
     Returns:
         Shape (outputs,). Zero where an output is zero and does not change.
@@ -40,16 +49,18 @@ def measure_noise(point: Point, k: int, room: Room, generator: np.random.Generat
     direction = signs * room.scale * odd / 256.0
     coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
     spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
-    noise = np.zeros(point.size)
+    noise = np.zeros(point.size)[wanted]
     for spacing in sorted(spacings):  # the finest first: it is never misled by curvature
-        grid = np.array([point.forward_at(k, values + (j + 1) * spacing * direction) for j in range(_POINTS)])
+        grid = np.array([point.forward_at(k, values + (j + 1) * spacing * direction)[wanted] for j in range(_POINTS)])
         grid = grid.reshape(_POINTS, -1)
         estimate, is_noise = grid_noise(grid)
         believed = is_noise & (estimate <= _SHARE * np.ptp(grid, axis=0))
         noise = np.where(believed | (estimate <= _AGREEMENT * noise), np.maximum(noise, estimate), noise)
         if spacing == min(spacings):
             noise = estimate
-    return np.maximum(2.0 * _pooled(noise, point.center), least_noise(point))
+    found = least_noise(point)
+    found[wanted] = np.maximum(2.0 * _pooled(noise, point.center[wanted]), found[wanted])
+    return found
 
 
 def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.model.dtypes import BoolArray, FloatArray
-from gradcheck.numeric.ladder import RATIO, Ladder
+from gradcheck.numeric.ladder import RATIO, Ladder, take_columns
 
 _CENTRAL_LEVELS = 3
 _ONE_SIDED_LEVELS = 4
 # Rounding of both ends of a difference, and its growth by extrapolation, in units of noise / step.
 _CENTRAL_NOISE = 2.0
 _ONE_SIDED_NOISE = 4.0
+# Right and left slopes that agree to this share of the slope have no kink between them; kinks begin at 1e-9.
+_STRAIGHT = 2.5e-10
 # Noise this far above its measure is not noise.
 _DOUBT = 8.0
 # So many columns at once keep the table within a core's cache.
@@ -47,13 +49,39 @@ def differentiate(ladder: Ladder) -> Slopes:
     """
     steps = ladder.steps[:, None]
     both = ladder.has_plus & ladder.has_minus
-    central = (ladder.plus - ladder.minus) / (2.0 * steps)
-    right = (ladder.plus - ladder.center) / steps
-    left = (ladder.center - ladder.minus) / steps
-    return Slopes(
-        _mask(_estimate(central, ladder, 2, _CENTRAL_LEVELS, _CENTRAL_NOISE), both),
-        _mask(_estimate(right, ladder, 1, _ONE_SIDED_LEVELS, _ONE_SIDED_NOISE), ladder.has_plus),
-        _mask(_estimate(left, ladder, 1, _ONE_SIDED_LEVELS, _ONE_SIDED_NOISE), ladder.has_minus),
+    central = _mask(
+        _estimate((ladder.plus - ladder.minus) / (2.0 * steps), ladder, 2, _CENTRAL_LEVELS, _CENTRAL_NOISE), both
+    )
+    sides = [(ladder.plus - ladder.center) / steps, (ladder.center - ladder.minus) / steps]
+    bent = np.flatnonzero(~_is_straight(sides[0] - sides[1], central, ladder))
+    part = take_columns(ladder, bent)
+    found = []
+    for quotients, allowed in zip(sides, (ladder.has_plus, ladder.has_minus), strict=True):
+        value, bar = central.value.copy(), central.bar.copy()
+        if bent.size:
+            slope = _estimate(quotients[:, bent], part, 1, _ONE_SIDED_LEVELS, _ONE_SIDED_NOISE)
+            slope = _mask(slope, allowed[bent])
+            value[bent], bar[bent] = slope.value, slope.bar
+        found.append(Slope(value, bar))
+    return Slopes(central, *found)
+
+
+def _is_straight(gap: FloatArray, central: Slope, ladder: Ladder) -> BoolArray:
+    """Finds columns without a kink, to far below what would be called one; their sides need no tables of their own.
+
+    The gap between right and left quotients is the second derivative times the step, and a kink besides, if there is
+    one. What one extrapolation leaves of it at its best step must be nothing.
+    """
+    left_over = (RATIO * gap[1:] - gap[:-1]) / (RATIO - 1.0)
+    bar = np.abs(np.diff(left_over, axis=0))
+    bar += _ONE_SIDED_NOISE * RATIO * ladder.noise / ladder.steps[2:, None]
+    np.nan_to_num(bar, copy=False, nan=np.inf)
+    best = np.argmin(bar, axis=0)
+    columns = np.arange(gap.shape[1])
+    size = np.abs(central.value)
+    sharp = _STRAIGHT * size
+    return np.asarray(
+        (np.abs(left_over[best, columns]) <= sharp) & (bar[best, columns] <= sharp) & (central.bar <= sharp)
     )
 
 
