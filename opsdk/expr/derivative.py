@@ -25,7 +25,7 @@ RULES: dict[str, Rule] = {
     "neg": lambda y, a: (-1.0,),
     "reciprocal": lambda y, a: (-(y * y),),
     "square": lambda y, a: (2.0 * a,),
-    "pow": lambda y, a, b: (_power_base(a, b), _power_exponent(y, a)),
+    "pow": lambda y, a, b: (_power_base(a, b), _power_exponent(y, a, b)),
     "exp": lambda y, a: (y,),
     "exp2": lambda y, a: (y * LOG2,),
     "expm1": lambda y, a: (apply("exp", a),),  # y + 1 loses its digits where y is near −1
@@ -79,9 +79,17 @@ def _power_base(a: Symbol, b: Symbol) -> Symbol | None:
     return b * apply("pow", a, apply("where", at_zero, 1.0, b - 1.0))
 
 
-def _power_exponent(y: Symbol, a: Symbol) -> Symbol:
-    """d/db aᵇ = aᵇ log a, and 0 where aᵇ is 0, as the limit is."""
-    return apply("where", apply("eq", y, 0.0), 0.0, y * apply("log", a))
+def _power_exponent(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
+    """d/db aᵇ = aᵇ log a, and 0 where aᵇ is 0, as the limit is.
+
+    Beyond exponent 1 the logarithm is kept away from 0, so that later derivatives stay finite where the true ones do,
+    also beside cotangents of zero. At base 0 a mixed derivative of order n is infinite where b ≤ n - 1; the expression
+    gives nan there, but 0 where b = n - 1 is 2 or more.
+    """
+    gone = apply("eq", y, 0.0)
+    steep = apply("and", gone, apply("le", b, 1.0))
+    safe = apply("where", apply("and", gone, apply("gt", b, 1.0)), 1.0, a)
+    return apply("where", steep, 0.0, y * apply("log", safe))
 
 
 def _beyond(y: Symbol, a: Symbol, b: Symbol) -> Symbol:

@@ -75,6 +75,20 @@ def test_pow_at_its_edges_without_a_warning():
     np.testing.assert_array_equal(ew.elementwise_pow(x, y), [1, np.nan, np.inf, np.inf])
 
 
+@pytest.mark.parametrize("exponent_too", [False, True])
+@pytest.mark.parametrize(
+    ("exponent", "orders"),
+    [(2.0, [0.0, 2.0, 0.0]), (3.0, [0.0, 0.0, 6.0]), (4.0, [0.0, 0.0, 0.0])],
+)
+def test_derivatives_of_pow_in_a_base_of_0_do_not_mind_an_exponent_that_needs_one(exponent, orders, exponent_too):
+    x = opsdk.to_tensor(np.array([0.0, 0.5]), stop_gradient=False)
+    y = opsdk.to_tensor(np.array([exponent, exponent]), stop_gradient=not exponent_too)
+    here = ew.elementwise_pow(x, y)
+    for value in orders:
+        (here,) = opsdk.grad(here.sum(), x, create_graph=True)
+        assert here.numpy()[0] == value
+
+
 def test_the_gradient_of_pow_is_finite_where_the_derivative_is():
     dx, dy = gradients(ew.elementwise_pow, np.array([0.0, 0.0, 2.0]), np.array([2.0, 1.0, 0.0]))
     np.testing.assert_allclose(dx, [0, 1, 0])
