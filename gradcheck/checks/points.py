@@ -12,6 +12,7 @@ from gradcheck.explain.diagnosis import Evidence
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
 from gradcheck.judge.compare import Status
+from gradcheck.judge.doubt import is_at_random
 from gradcheck.judge.values import Gradients, Limits, Outcome, judge_input, take_gradients
 from gradcheck.model.budget import Budget
 from gradcheck.model.dtypes import Array, is_complex
@@ -72,8 +73,14 @@ class PointCheck:
             self.budget.used += point.evaluations
 
     def _raised(self, error: VjpError, point: Point) -> list[Finding]:
+        if point.label != GIVEN and isinstance(error.__cause__, np.linalg.LinAlgError):
+            self.tally.note(f"{point.label}: skipped, vjp raised {error}")  # as singular as where a formula gives nan
+            return []
         if not np.isfinite(point.center).all():
             self.tally.note(f"{point.label}: skipped, vjp raised {error}, and an output is not finite")
+            return []
+        if point.label != GIVEN and is_at_random(point, np.random.default_rng([self.seed, 9])):
+            self.tally.note(f"{point.label}: skipped, vjp raised {error}, and a rounding of the inputs moves forward far")
             return []
         place = "for float64 inputs" if point.label == GIVEN else f"at {point.label}, where forward is finite"
         repro = repro_call(point.given, point.label, self.seed)

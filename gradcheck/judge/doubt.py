@@ -20,6 +20,7 @@ _UNITS = 2
 # Rounding units that numbers on the way, of the size of the inputs, the outputs or one, may have lost together.
 _HIDDEN = 8.0
 _GRID_SHARE = 2e-3
+_RANDOM_SHARE = 1e-3
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8)  # the least change seen may be several units
 
 
@@ -76,6 +77,22 @@ def _moves_with_rounding(
     distance = np.abs(analytic - comparison.numeric[:, suspects])
     allowed = comparison.allowance[:, suspects] + 4.0 * spread
     return np.asarray((distance <= allowed).all(axis=0))
+
+
+def is_at_random(point: Point, generator: np.random.Generator) -> bool:
+    """Says whether rounding of the inputs moves outputs by a share of their size, as next to a singular matrix."""
+    for _ in range(_WOBBLES):
+        try:
+            near = Point(point.subject, _wobbled(point, generator), point.label)
+        except Exception:  # forward itself is at the edge of what it accepts
+            return True
+        point.evaluations += 1
+        if near.size != point.size:
+            return True
+        moved = np.abs(near.center - point.center)
+        if not np.isfinite(moved).all() or (moved > _RANDOM_SHARE * np.max(np.abs(point.center), initial=0.0)).any():
+            return True
+    return False
 
 
 def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:

@@ -64,3 +64,26 @@ def test_a_quantiser_has_gradient_zero_and_not_that_of_the_identity(levels: int)
 def test_a_wrong_gradient_of_a_tiny_function_is_not_excused(factor: float) -> None:
     report = gradcheck.check(np.sin, lambda i, o, c: (factor * c[0] * np.cos(i[0]),), (X * 1e-150,), vary=False)
     assert report.verdict == "fail"
+
+
+def _solve_vjp(i: Any, o: Any, c: Any) -> Any:
+    db = np.linalg.solve(i[0].T, c[0])
+    return -db @ o[0].T, db
+
+
+def test_a_vjp_that_refuses_a_matrix_which_is_singular_but_for_rounding_is_noted_at_varied_values() -> None:
+    from tests.gradcheck.right_ops import PAIRS
+
+    report = gradcheck.check(np.linalg.solve, _solve_vjp, PAIRS["linear solve"][2], seed=9)
+    assert report.verdict == "pass"
+    assert any("a rounding of the inputs moves forward far" in note for note in report.coverage.notes)
+
+
+def test_a_vjp_that_refuses_ordinary_varied_values_is_blamed() -> None:
+    def refuses(i: Any, o: Any, c: Any) -> Any:
+        if (i[0] > 3).any():
+            raise ValueError("too large")
+        return (c[0] * np.cos(i[0]),)
+
+    report = gradcheck.check(np.sin, refuses, (X,))
+    assert report.findings[0].check == "vjp raises"
