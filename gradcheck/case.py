@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol, TypeGuard, runtime_checkable
@@ -64,10 +64,7 @@ class Case:
     options: Mapping[str, Any]  # Any: each option of check has its own type
 
     def __init__(self, forward: Forward, vjp: Vjp, inputs: Sequence[object], **options: Any) -> None:
-        for name in options:
-            if name not in _OPTIONS:
-                near = difflib.get_close_matches(name, _OPTIONS, n=1) or [", ".join(_OPTIONS)]
-                raise UsageError(f"Case: expected options of gradcheck.check, got {name!r}; meant {near[0]}?")
+        expect_options(options, "Case")
         for name, value in zip((*_PARTS, "options"), (forward, vjp, inputs, options), strict=True):
             object.__setattr__(self, name, value)
 
@@ -81,6 +78,24 @@ class Case:
             UsageError: as for `check`.
         """
         return check(self.forward, self.vjp, self.inputs, **{**self.options, **changed})
+
+
+def expect_options(names: Iterable[str], subject: str, *more: str) -> None:
+    """Checks that `check` has options of these names.
+
+    Args:
+        names: of options.
+        subject: where they were given, for the message.
+        more: names that are accepted besides.
+
+    Raises:
+        UsageError: it has not; the message has the nearest name.
+    """
+    known = (*_OPTIONS, *more)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1) or [", ".join(known)]
+            raise UsageError(f"{subject}: expected options of gradcheck.check, got {name!r}; meant {near[0]}?")
 
 
 def is_case(value: object) -> TypeGuard[AnyCase]:

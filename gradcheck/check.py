@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +18,9 @@ from gradcheck.checks.precision import check_precision
 from gradcheck.checks.sizes import check_sizes
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
-from gradcheck.explain.wording import CAUSES, GIVEN
-from gradcheck.judge.variation import vary_inputs
+from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
+from gradcheck.judge.gathering import GROUPS, gather
+from gradcheck.judge.variation import SMALL, vary_inputs
 from gradcheck.model.budget import Budget
 from gradcheck.model.carriers import check_positions, read_positions
 from gradcheck.model.evaluation import Point
@@ -30,6 +33,7 @@ from gradcheck.model.protocol import (
     Vjp,
     Vjp2,
     build_subject,
+    check_outputs,
     copy_inputs,
     read_inputs,
 )
@@ -119,8 +123,8 @@ def check(
         budget: an integer >= 200 is about how many forward calls may be made, a float is seconds; None means 30000
             calls. Seconds make the report depend on the machine.
         names: one name per input, for messages; by default the parameter names of forward.
-        alias_ok: kinds of shared memory that are meant: "output" (with an input), "cotangent" (of a gradient),
-            "gradients" (of two gradients, or of a gradient and an input or output).
+        alias_ok: kinds of shared memory that are meant: "output" (with an input or another output), "cotangent" (of a
+            gradient), "gradients" (of two gradients, or of a gradient and an input or output).
 
     Returns:
         A report; its verdict is "inconclusive" when nothing is wrong but too little could be judged.
@@ -128,7 +132,9 @@ def check(
     Raises:
         UsageError: an argument is of the wrong form, no input is differentiable, an input is outside its domain, or
             forward, or surrogate, raises at the given inputs or the two differ in shape; the exception is the cause.
+            Also where forward returns what is no number, such as None.
     """
+    given = {name: value for name, value in locals().items() if name in _OPTIONS and value is not _OPTIONS[name]}
     values = read_inputs(inputs)
     also = Also(
         vjp2,
@@ -147,22 +153,31 @@ def check(
         raise UsageError(f"seed: expected an integer >= 0, got {seed!r}; pass any such number")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return _run(subject, values, kinds, int(seed), allowance)
+        report = _run(subject, values, kinds, int(seed), allowance)
+    return _complete(report, values, given)
+
+
+# Where a finding is shown again these are in its rerun already, as that needs them.
+_OPTIONS = {
+    p.name: p.default
+    for p in inspect.signature(check).parameters.values()
+    if p.kind is p.KEYWORD_ONLY and p.name not in ("vary", "seed")
+}
 
 
 def _read_vary(vary: bool | Iterable[str]) -> frozenset[str]:
-    if isinstance(vary, bool):
+    if isinstance(vary, (bool, np.bool_)):
         return frozenset(_VARIATIONS if vary else ())
-    kinds = frozenset([vary] if isinstance(vary, str) else vary)
-    if kinds - set(_VARIATIONS):
+    kinds = [vary] if isinstance(vary, str) else list(vary) if isinstance(vary, Iterable) else [vary]
+    if any(kind not in _VARIATIONS for kind in kinds):
         raise UsageError(f"vary: expected True, False or some of {', '.join(_VARIATIONS)}, got {vary!r}; name those")
-    return kinds
+    return frozenset(kinds)
 
 
 def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], seed: int, budget: Budget) -> Report:
     started = time.perf_counter()
     point = _start(replace(subject, also=replace(subject.also, surrogate=None)), inputs)
-    budget.pace(time.perf_counter() - started)
+    budget.pace(time.perf_counter() - started, _numbers(point))
     tally = Tally()
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
@@ -170,18 +185,55 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
         tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
         point = _start_surrogate(subject, inputs, point.forward_eps, seed)
     values = PointCheck(subject, tally, seed, budget)
+    judged = _gathered(point, inputs, tally, seed)
     if not _is_hopeless(findings):
-        findings += values.judge(point)
+        findings += values.judge(judged)
     if not _is_hopeless(findings):
         tally.checks.append("short dtype")
         findings += check_precision(point, np.random.default_rng([seed, 4]))
         findings += check_further(point, tally, seed)
         if "values" in vary:
-            findings += _vary(subject, inputs, values, seed, point.forward_eps)
+            findings += _vary(judged.subject, inputs, values, seed, point.forward_eps)
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
-            findings += check_sizes(subject, inputs, values, seed, point.forward_eps)
+            findings += map(_elsewhere, check_sizes(subject, inputs, values, seed, point.forward_eps))
     findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
-    return Report(_verdict(findings, values), tuple(findings), tally.freeze(budget.used), seed)
+    verdict = _verdict(findings, values)
+    if verdict == "pass" and not tally.tested:
+        tally.note(f"nothing was judged: {_why_nothing(point)}")
+    return Report(verdict, tuple(findings), tally.freeze(budget.used), seed)
+
+
+def _numbers(point: Point) -> int:
+    return sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
+
+
+def _gathered(point: Point, inputs: tuple[object, ...], tally: Tally, seed: int) -> Point:
+    """Gives the point with its outputs gathered where they are many; else the point itself."""
+    subject = gather(point, np.random.default_rng([seed, 7]))
+    if subject is None:
+        return point
+    tally.note(f"{point.size} output elements were judged in {GROUPS} sums of some each")
+    gathered = Point(subject, inputs, point.label)
+    gathered.forward_eps = max(gathered.forward_eps, point.forward_eps)
+    return gathered
+
+
+def _why_nothing(point: Point) -> str:
+    if not point.outputs:
+        return "forward gives no output"
+    if not any(point.floating):
+        return "no output of forward can have a derivative"
+    if not point.size:
+        return "every output is empty"
+    return "every input that could be differentiated is empty"
+
+
+def _elsewhere(finding: Finding) -> Finding:
+    """Says of a wrong value that it is wrong at other sizes only: what is found at the given ones ends the search."""
+    if finding.check != "vjp value":
+        return finding
+    rest = f": {finding.cause}" if finding.cause else ""
+    return replace(finding, cause=f"right at the given sizes, wrong at these{rest}")
 
 
 def _is_hopeless(findings: list[Finding]) -> bool:
@@ -199,6 +251,7 @@ def _start(subject: Subject, inputs: tuple[object, ...]) -> Point:
             f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
             "call forward(*inputs) to see it alone"
         ) from error
+    check_outputs(point.outputs)
     check_positions(subject, point.outputs)
     return point
 
@@ -223,6 +276,7 @@ def _vary(
     subject: Subject, inputs: tuple[object, ...], values: PointCheck, seed: int, forward_eps: float
 ) -> list[Finding]:
     findings: list[Finding] = []
+    dtypes = [output.dtype for output in Point(subject, inputs, GIVEN).outputs]
     for label, changed in vary_inputs(subject, inputs, np.random.default_rng([seed, 2])):
         if values.budget.is_spent:
             values.tally.note("the budget ended before all variations were judged")
@@ -233,8 +287,23 @@ def _vary(
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
             continue
-        findings += values.judge(point)
-    return findings
+        findings += [f for f in values.judge(point) if not _is_formula_at_zero(f, label)] + _other_dtypes(point, dtypes)
+    rerun = f"gradcheck.check(forward, vjp, inputs, seed={seed})"
+    return [found if found.repro else replace(found, repro=rerun) for found in findings]
+
+
+def _is_formula_at_zero(finding: Finding, label: str) -> bool:
+    """Says whether a gradient is only not finite at a zero nobody gave: x * log(x) and y / x are right beside it."""
+    return label == SMALL and finding.analytic is not None and not np.isfinite(finding.analytic)
+
+
+def _other_dtypes(point: Point, dtypes: list[np.dtype[Any]]) -> list[Finding]:
+    """Finds that other values give outputs of another floating dtype; a real one may become complex, as roots do."""
+    for was, now in zip(dtypes, (output.dtype for output in point.outputs), strict=False):
+        if was != now and was.kind == now.kind == "f":
+            message = f"forward: expected one output dtype, got {was} and, at {point.label}, {now}; cast to one"
+            return [Finding("output dtype", message)]
+    return []
 
 
 def _without_repeats(findings: list[Finding]) -> list[Finding]:
@@ -243,6 +312,21 @@ def _without_repeats(findings: list[Finding]) -> list[Finding]:
     for finding in findings:
         kept.setdefault((finding.check, finding.input), finding)
     return [replace(found, cause=found.cause or CAUSES.get(found.check)) for found in kept.values()]
+
+
+def _complete(report: Report, inputs: tuple[object, ...], given: Mapping[str, object]) -> Report:
+    """Gives every finding an expression that shows it again, with the options that the caller gave."""
+    options = "".join(f", {name}={_written(name, value)}" for name, value in given.items())
+    findings = []
+    for found in report.findings:
+        repro = found.repro or repro_call(inputs, GIVEN, report.seed)
+        findings.append(replace(found, repro=f"{repro.removesuffix(')')}{options})"))
+    return replace(report, findings=tuple(findings))
+
+
+def _written(name: str, value: object) -> str:
+    """Writes an option: words and numbers as they are, anything else by its name."""
+    return repr(value) if isinstance(value, (str, bool, int, float)) else name
 
 
 def _verdict(findings: list[Finding], values: PointCheck) -> Verdict:

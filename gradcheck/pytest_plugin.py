@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any, cast
 
 import pytest
 
+from gradcheck.case import expect_options
 from gradcheck.check import check
-from gradcheck.errors import GradcheckError
+from gradcheck.errors import GradcheckError, UsageError
 from gradcheck.model.protocol import Forward, Vjp
 from gradcheck.report import Report
+from gradcheck.run.options import read_budget, read_seed
 
 _MARK = "gradcheck(**options): options of gradcheck.check for the fixture gradcheck in this test"
+
+_OURS = str(Path(__file__).parent)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options."""
     group = parser.getgroup("gradcheck")
-    group.addoption("--gradcheck-seed", type=int, metavar="N", help="seed of every gradcheck; 0 unless given")
-    group.addoption("--gradcheck-budget", type=int, metavar="CALLS", help="forward calls for each gradcheck")
+    group.addoption("--gradcheck-seed", type=read_seed, metavar="N", help="seed of every gradcheck; 0 unless given")
+    group.addoption(
+        "--gradcheck-budget", type=read_budget, help="forward calls for each gradcheck, as 2000, or time, as 2s"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +44,7 @@ def gradcheck_fixture(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
     Raises:
         GradcheckError: the verdict is "fail", or it is "inconclusive" and `allow_inconclusive` is false.
+        UsageError: as for `check`, and where it has no such option.
     """
     names = ("seed", "budget")
     typed = {name: request.config.getoption(f"--gradcheck-{name}") for name in names}
@@ -48,9 +57,15 @@ def gradcheck_fixture(request: pytest.FixtureRequest) -> Callable[..., Report]:
         __tracebackhide__ = True
         chosen = {**options, **given}
         allow_inconclusive = chosen.pop("allow_inconclusive", False)
-        report = check(forward, vjp, inputs, **chosen)
         subject = cast(str, getattr(forward, "__name__", type(forward).__name__))
-        report.raise_if_failed(subject)
+        try:
+            expect_options(chosen, "gradcheck")
+            report = check(forward, vjp, inputs, **chosen)
+            report.raise_if_failed(subject)
+        except (GradcheckError, UsageError) as error:
+            if error.__cause__ is not None:
+                error.__cause__.with_traceback(_without_ours(error.__cause__.__traceback__))
+            raise error.with_traceback(None) from error.__cause__  # the test's line is what is of interest
         if report.verdict == "inconclusive" and not allow_inconclusive:
             reasons = "; ".join(report.coverage.notes) or "too few elements could be judged"
             raise GradcheckError(
@@ -60,3 +75,10 @@ def gradcheck_fixture(request: pytest.FixtureRequest) -> Callable[..., Report]:
         return report
 
     return judge
+
+
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """Leaves out the frames of this package before the first that is somebody else's."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    return trace

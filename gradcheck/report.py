@@ -24,7 +24,7 @@ class Finding:
         numeric: the value expected there.
         error_bar: half width of the interval around `numeric` that was considered possible.
         cause: the one pattern that explains the finding; None when none, or several, fit.
-        repro: a Python expression that shows the finding again.
+        repro: a Python expression, or a command, that shows the finding again.
         message: one sentence, complete in itself.
         picture: the numbers around a wrong value, to be drawn; None where the finding is not about values.
     """
@@ -82,13 +82,18 @@ class Report:
         raise error
 
 
+def counted(count: int, noun: str) -> str:
+    """Writes a count with its noun, as in "1 finding" and "2 findings"."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def notes_of(finding: Finding, report: Report) -> list[tuple[str, str]]:
-    """Gives the labelled lines that follow a finding's headline: passed, rerun."""
+    """Gives the labelled lines that follow a finding's headline: passed, which is said once for all findings, rerun."""
     failed = {other.check for other in report.findings}
     passed = [check for check in report.coverage.checks if check not in failed]
     lines = []
-    if passed:
-        lines.append(("passed", f"{len(passed)} other checks: {', '.join(passed)}"))
+    if passed and any(finding is first for first in report.findings[:1]):
+        lines.append(("passed", f"{counted(len(passed), 'other check')}: {', '.join(passed)}"))
     if finding.repro:
         lines.append(("rerun", finding.repro))
     return lines

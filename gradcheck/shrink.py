@@ -48,8 +48,15 @@ def shrink(
         `check` is called with `vary=False`.
 
     Raises:
-        UsageError: `check` has no such finding, or does not accept the inputs.
+        UsageError: `check` has no such finding, or does not accept the inputs, or `finding` or `checks` is of another
+            form.
     """
+    if finding is not None and not isinstance(finding, Finding):
+        raise UsageError(
+            f"finding: expected one of a report's findings, got {type(finding).__name__}; pass report.findings[0]"
+        )
+    if isinstance(checks, bool) or not isinstance(checks, (int, np.integer)) or checks < 1:
+        raise UsageError(f"checks: expected an integer >= 1, got {checks!r}; leave it out")
     values = read_inputs(inputs)
     settings = {**options, "vary": False, "budget": _BUDGET}
     wanted = finding or next(iter(check(forward, vjp, values, **options).findings), None)
@@ -65,7 +72,7 @@ def shrink(
     if start is None:
         sought = f"the finding {wanted.check!r} of {wanted.input or 'the subject'}" if wanted else "a finding"
         raise UsageError(f"inputs: expected {sought} at these values, got none; pass inputs at which check fails")
-    search = _Search(start, fails, checks)
+    search = _Search(start, fails, int(checks))
     before: tuple[object, ...] = ()
     while before is not search.best:
         before = search.best

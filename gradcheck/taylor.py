@@ -13,11 +13,11 @@ from gradcheck.explain.wording import GIVEN
 from gradcheck.model.domain import Reach
 from gradcheck.model.dtypes import FloatArray
 from gradcheck.model.evaluation import Point, VjpError
-from gradcheck.model.protocol import Forward, Vjp, build_subject, read_inputs
+from gradcheck.model.protocol import Forward, Vjp, build_subject, check_outputs, read_inputs
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.numeric.rays import Pulled, Ray, follow, pull
 from gradcheck.numeric.remainders import Rate, read_rate
-from gradcheck.report import Verdict
+from gradcheck.report import Verdict, counted
 
 _TOGETHER = "all"
 _BEND = 0.25
@@ -75,6 +75,25 @@ class TaylorReport:
     reason: str
     seed: int
 
+    def __str__(self) -> str:
+        """A few lines: the verdict, the direction that is worst, and the rates for each input."""
+        word = "FAIL" if self.verdict == "fail" else self.verdict
+        seen = f"; sees down to {self.smallest_error_seen:.0e}" if np.isfinite(self.smallest_error_seen) else ""
+        lines = [f"{word}  {counted(len(self.directions), 'direction')}{seen}; seed {self.seed}"]
+        decided = [entry for entry in self.directions if entry.verdict == self.verdict and entry.reason]
+        worst = max(decided, key=lambda entry: entry.relative_error, default=None)
+        if worst is not None:
+            error = f"; relative error {worst.relative_error:.1e}" if worst.verdict == "fail" else ""
+            lines.append(f"  worst    {worst.input}: {worst.reason}{error}")
+        elif self.reason:
+            lines.append(f"  reason   {self.reason}")
+        for name in dict.fromkeys(entry.input for entry in self.directions):
+            entries = [entry for entry in self.directions if entry.input == name]
+            wanted = " or ".join(str(rate) for rate in sorted({entry.expected_rate for entry in entries}))
+            rates = ", ".join("rounding only" if np.isnan(e.rate) else f"{e.rate:.1f}" for e in entries)
+            lines.append(f"  rates    {name}: {rates}; expected {wanted}")
+        return "\n".join(lines)
+
 
 def taylor_test(
     forward: Forward,
@@ -115,7 +134,8 @@ def taylor_test(
         A report with one entry per direction.
 
     Raises:
-        UsageError: an argument is of the wrong form, no input is differentiable, or forward raises at the given inputs.
+        UsageError: an argument is of the wrong form, no input is differentiable, or forward raises at the given inputs
+            or returns what is no number.
     """
     if isinstance(directions, bool) or not isinstance(directions, (int, np.integer)) or directions < 1:
         raise UsageError(f"directions: expected an integer >= 1, got {directions!r}; leave it out")
@@ -133,6 +153,7 @@ def taylor_test(
                 f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
                 "call forward(*inputs) to see it alone"
             ) from error
+        check_outputs(point.outputs)
         generator = np.random.default_rng([int(seed), 5])
         point.forward_eps = hidden_eps(point, generator)
         return _run(point, int(directions), int(seed), generator)

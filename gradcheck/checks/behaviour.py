@@ -17,6 +17,7 @@ from gradcheck.checks.session import Session
 from gradcheck.checks.sharing import check_sharing
 from gradcheck.checks.state import check_interleaving, check_repeats
 from gradcheck.checks.structure import check_count, check_discrete, check_dtypes, check_shapes
+from gradcheck.checks.together import check_together
 from gradcheck.coverage import Tally
 from gradcheck.explain.wording import GIVEN, repro_call
 from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
@@ -43,7 +44,9 @@ def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, 
     except VjpError as error:
         shapes = ", ".join(str(output.shape) for output in session.outputs)
         message = f"vjp: expected gradients, got {error}, with cotangents of shape {shapes}"
-        return [Finding("vjp raises", message, repro=repro_call(inputs, GIVEN, seed))]
+        cause = "vjp does not return a tuple of arrays" if "returned a mapping" in str(error) else None
+        return [Finding("vjp raises", message, cause=cause, repro=repro_call(inputs, GIVEN, seed))]
+    session.first.append(tuple(None if g is None else np.array(g, order="C") for g in gradients))
     findings = check_count(subject, gradients)
     if findings:
         return findings
@@ -81,6 +84,7 @@ _CHECKS: dict[str, Callable[[Session], list[Finding]]] = {
     "other thread": check_thread,
     "pickling": check_pickling,
     "same array": check_same_array,
+    "tied inputs": check_together,
     "linear in the cotangent": check_linearity,
     "nonfinite cotangent": check_nonfinite,
     "layouts": check_layouts,
@@ -96,5 +100,6 @@ _SPOILED_BY = {
     "other thread": _HIDDEN_STATE,
     "pickling": _HIDDEN_STATE,
     "same array": _HIDDEN_STATE,
+    "tied inputs": _HIDDEN_STATE,
     "linear in the cotangent": frozenset({"repeats"}),
 }

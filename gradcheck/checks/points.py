@@ -25,7 +25,7 @@ from gradcheck.report import Finding
 from gradcheck.show.depict import depict
 
 _SINGLE_LIMIT = 64
-_SHARED_LIMIT = 20_000  # for memory only: one ladder serves any number of elements
+_SHARED_LIMIT = 100_000  # for memory only: one ladder serves any number of elements
 _VARIED_SINGLE_LIMIT = 12
 _VARIED_SHARED_LIMIT = 256
 # Above this relative error nothing was really judged.
@@ -73,14 +73,16 @@ class PointCheck:
             self.budget.used += point.evaluations
 
     def _raised(self, error: VjpError, point: Point) -> list[Finding]:
-        if point.label != GIVEN and isinstance(error.__cause__, np.linalg.LinAlgError):
-            self.tally.note(f"{point.label}: skipped, vjp raised {error}")  # as singular as where a formula gives nan
-            return []
         if not np.isfinite(point.center).all():
             self.tally.note(f"{point.label}: skipped, vjp raised {error}, and an output is not finite")
             return []
         if point.label != GIVEN and is_at_random(point, np.random.default_rng([self.seed, 9])):
-            self.tally.note(f"{point.label}: skipped, vjp raised {error}, and a rounding of the inputs moves forward far")
+            self.tally.note(
+                f"{point.label}: skipped, vjp raised {error}, and a rounding of the inputs moves forward far"
+            )
+            return []
+        if point.label != GIVEN and isinstance(error.__cause__, np.linalg.LinAlgError):
+            self.tally.note(f"{point.label}: skipped, vjp raised {error}")  # as singular as where a formula gives nan
             return []
         place = "for float64 inputs" if point.label == GIVEN else f"at {point.label}, where forward is finite"
         repro = repro_call(point.given, point.label, self.seed)
@@ -142,6 +144,10 @@ class PointCheck:
         if outcome.by_complex_step:
             counted = f"{outcome.by_complex_step} elements judged by the complex step"
             self.tally.note(f"gradient of {name!r}, at {point.label}: {counted}")
+        if point.label == GIVEN and comparison.elements.size < outcome.size:
+            rest = "the others all together" if outcome.owner is None else "the others not"
+            judged_of = f"{comparison.elements.size} of {outcome.size} elements judged"
+            self.tally.note(f"gradient of {name!r}: {judged_of}, {rest}")
         self._had_elements |= comparison.elements.size > 0
         self._seen |= bool((comparison.status == Status.WRONG).any()) or np.isfinite(outcome.sensitivity)
         unsure = int((comparison.status == Status.UNSURE).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -28,9 +28,14 @@ def check_same_array(session: Session) -> list[Finding]:
     a difference counts only beyond rounding, and beyond what a rounding of the inputs changes.
     """
     findings: list[Finding] = []
-    for i, j in list(_pairs(session))[:_PAIRS]:
+    for i, j in equal_pairs(session):
         findings += _judge(session, i, j)
     return findings
+
+
+def equal_pairs(session: Session) -> list[tuple[int, int]]:
+    """Gives the first few pairs of inputs that may be equal."""
+    return list(islice(_pairs(session), _PAIRS))
 
 
 def _pairs(session: Session) -> Iterator[tuple[int, int]]:

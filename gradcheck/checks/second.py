@@ -177,8 +177,10 @@ def read_pair(result: object, inputs: int, cotangents: int) -> tuple[tuple[Any, 
     """Reads what vjp2 returned: a pair of tuples, or all gradients in one tuple.
 
     Raises:
-        ValueError: another number of gradients than inputs and cotangents.
+        ValueError: another number of gradients than inputs and cotangents, or nothing at all.
     """
+    if result is None:
+        raise ValueError("vjp2 returned None; return a pair of tuples: one gradient per input, and one per cotangent")
     listed = _listed(result)
     if len(listed) == 2 and any(isinstance(part, (tuple, list)) for part in listed):
         pair = _listed(listed[0]), _listed(listed[1])

@@ -26,6 +26,7 @@ class Session:
         seed: for checks that need other inputs.
         eps: the coarsest resolution of an input, an output, or the arithmetic hidden in forward.
         notes: sentences for the coverage, left by the checks.
+        first: copies of what the first call of vjp gave, for cotangents 0; empty before it.
     """
 
     subject: Subject
@@ -35,6 +36,7 @@ class Session:
     seed: int
     eps: float
     notes: list[str] = field(default_factory=list)
+    first: list[tuple[Array | None, ...]] = field(default_factory=list)
 
     @classmethod
     def start(cls, subject: Subject, inputs: Sequence[object], generator: np.random.Generator, eps: float) -> Session:
@@ -73,13 +75,13 @@ class Session:
         inputs = copy_inputs(self.inputs)
         return call_vjp(self.subject, inputs, call_forward(self.subject, inputs), cotangents)
 
-    def pull(self, inputs: Sequence[object], outputs: Sequence[Array]) -> tuple[Array | None, ...]:
+    def pull(self, inputs: Sequence[object], outputs: Sequence[Array], row: int = 1) -> tuple[Array | None, ...]:
         """Runs vjp alone, on fresh copies of inputs and outputs; gives copies of the gradients.
 
         Raises:
             VjpError: the vjp raised.
         """
-        found = call_vjp(self.subject, copy_inputs(inputs), copy_arrays(outputs), self.cotangents(1))
+        found = call_vjp(self.subject, copy_inputs(inputs), copy_arrays(outputs), self.cotangents(row))
         return tuple(None if gradient is None else np.array(gradient, order="C") for gradient in found)
 
 

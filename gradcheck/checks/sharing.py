@@ -17,7 +17,7 @@ _REMEDY = "return a copy, or list {kind!r} in alias_ok if that is meant"
 
 
 def check_sharing(session: Session) -> list[Finding]:
-    """Finds outputs that share memory with inputs, and gradients that share memory with anything."""
+    """Finds outputs that share memory with inputs or each other, and gradients that share memory with anything."""
     subject = session.subject
     inputs = copy_inputs(session.inputs)
     outputs = normalise_outputs(subject.forward(*inputs))
@@ -26,6 +26,9 @@ def check_sharing(session: Session) -> list[Finding]:
         for position, output in enumerate(outputs):
             if _shares(value, output):
                 findings.append(_finding("output", f"output {position}", f"input {name!r}", name))
+    for position, output in enumerate(outputs):
+        before = [k for k in range(position) if _shares(outputs[k], output)]
+        findings += [_finding("output", f"output {position}", f"output {k}", None) for k in before]
     inputs = copy_inputs(session.inputs)
     outputs = tuple(np.array(output, order="C") for output in outputs)
     cotangents = session.cotangents(1)
@@ -41,7 +44,7 @@ def check_sharing(session: Session) -> list[Finding]:
     return [finding for kind, finding in findings if kind not in subject.alias_ok]
 
 
-def _finding(kind: str, what: str, other: str, name: str) -> tuple[str, Finding]:
+def _finding(kind: str, what: str, other: str, name: str | None) -> tuple[str, Finding]:
     message = f"{what}: expected memory of its own, got memory shared with {other}; {_REMEDY.format(kind=kind)}"
     return kind, Finding("sharing", message, input=name)
 

@@ -24,7 +24,7 @@ from gradcheck.report import Finding
 
 _ODD = (7, 5, 11, 3, 13)  # no two have a common factor, and vectors of 2, 4 or 8 leave a rest
 _SMALL = (4, 2, 6, 3)
-_LONG = 37  # beyond a vector of 32, with a rest
+_LONG = 74  # even, beyond a vector of 64, with a rest for any of 3 to 64 elements but 37
 _VARIABLE_LIMIT = 4
 _ELEMENT_LIMIT = 20_000
 _SQUARE = (5, 3)
@@ -116,8 +116,8 @@ class _Sizes:
         odd = dict(zip(live, [*(n for n in _ODD if n not in fixed), *_ODD], strict=False))
         yield self._tied(odd)
         yield self._tied(dict(zip(live, _SMALL, strict=False)) | {last: _LONG})
-        for few in (1, 0):
-            for length in dict.fromkeys((last, live[0])):
+        for few, lengths in ((1, (last, *live)), (0, (last, live[0]))):
+            for length in dict.fromkeys(lengths):
                 yield self._tied(odd | {length: few})
 
     def _judge_squares(self, live: list[int]) -> list[Finding]:

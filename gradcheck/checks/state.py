@@ -11,7 +11,8 @@ from gradcheck.checks.agreement import identical
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.judge.variation import vary_inputs
 from gradcheck.model.dtypes import Array
-from gradcheck.model.evaluation import call_forward
+from gradcheck.model.evaluation import call_forward, call_vjp
+from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.report import Finding
 
 # What fails every eighth call shows; on many elements a call is dear.
@@ -29,7 +30,8 @@ def check_repeats(session: Session) -> list[Finding]:
     if not all(identical(outputs, call_forward(session.subject, session.inputs)) for _ in range(count - 1)):
         findings.append(_impure("forward", "the same inputs", "remove randomness and state"))
     gradients = session.pull(session.inputs, outputs)
-    if not all(identical(gradients, session.pull(session.inputs, outputs)) for _ in range(count - 1)):
+    steady = all(identical(gradients, session.pull(session.inputs, outputs)) for _ in range(count - 1))
+    if not steady or not all(identical(first, session.pull(session.inputs, outputs, 0)) for first in session.first):
         findings.append(_impure("vjp", "the same arguments", "remove randomness and state"))
     return findings
 
@@ -48,7 +50,32 @@ def check_interleaving(session: Session) -> list[Finding]:
         varied = _isolated(session, other)
     except Exception:  # the varied values are outside what forward or vjp accepts
         return _judge_given(session, given, other)
-    return _judge(session, [given, varied], (0, 1, 0)) or _judge(session, [given, varied], (1, 0))
+    runs = [given, varied]
+    return _judge(session, runs, (0, 1, 0)) or _judge(session, runs, (1, 0)) or _judge_rewritten(session, runs)
+
+
+def _judge_rewritten(session: Session, runs: Sequence[_Run]) -> list[Finding]:
+    """Passes the same array objects with other values in them, as an optimiser does that updates in place."""
+    inputs = copy_inputs(runs[0].inputs)
+    for run in runs:
+        for target, value in zip(inputs, run.inputs, strict=True):
+            if isinstance(target, np.ndarray):
+                target[...] = value
+        outputs = copy_arrays(normalise_outputs(session.subject.forward(*inputs)))
+        if not identical(run.outputs, outputs):
+            return [_rewritten("forward", "outputs")]
+        found = call_vjp(session.subject, inputs, copy_arrays(run.outputs), session.cotangents(1))
+        if not identical(run.gradients, [None if g is None else np.array(g, order="C") for g in found]):
+            return [_rewritten("vjp", "gradients")]
+    return []
+
+
+def _rewritten(function: str, results: str) -> Finding:
+    message = (
+        f"{function}: expected {results} for the values it is given, got others for new values in the same array; "
+        "do not tell inputs by identity"
+    )
+    return Finding("interleaving", message, cause="values kept for the same array object are used")
 
 
 def _judge_given(session: Session, given: _Run, other: Sequence[object]) -> list[Finding]:

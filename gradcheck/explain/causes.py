@@ -38,9 +38,12 @@ class Jacobians:
     gradients: FloatArray
 
 
-def explain(found: Jacobians) -> str | None:
-    """Gives the first cause that accounts for the whole difference, in words; None where none does."""
-    for rule in _RULES:
+def explain(found: Jacobians, *, is_elementwise: bool = False) -> str | None:
+    """Gives the first cause that accounts for the whole difference, in words; None where none does.
+
+    Where each output depends on one element, single entries say no more than the gradient itself.
+    """
+    for rule in _ELEMENTWISE_RULES if is_elementwise else _RULES:
         text = rule(found)
         if text is not None:
             return text
@@ -61,25 +64,44 @@ def _of_the_cotangent(found: Jacobians) -> str | None:
             return f"yours uses {said} in place of the cotangent"
     if not found.wrong.any():
         return "right for one output at a time, wrong for several: vjp is not linear in the cotangent"
+    if not _same(found.cotangents @ found.analytic, found.gradients):
+        return "the gradients for several outputs are not the sum of those for each: vjp is not linear in the cotangent"
     return None
 
 
 def _turned(found: Jacobians) -> str | None:
     """Finds the right entries at other places: outputs or elements reversed, shifted or with axes exchanged."""
     for said, order in _orders(found.values.shape):
-        if _same(found.numeric[:, order], found.analytic):
+        if _explains(found, found.numeric[:, order]):
             return f"yours is the derivative {said} of {found.name}"
     if len(found.output_shapes) == 1:
         for said, order in _orders(found.output_shapes[0]):
-            if _same(found.numeric[order], found.analytic):
+            if _explains(found, found.numeric[order]):
                 return f"yours is right for a cotangent {said} of the output"
     is_pair = len(found.output_shapes) == 2 and found.output_shapes[0] == found.output_shapes[1]
-    if is_pair and _same(np.roll(found.numeric, len(found.numeric) // 2, axis=0), found.analytic):
+    if is_pair and _explains(found, np.roll(found.numeric, len(found.numeric) // 2, axis=0)):
         return "the cotangents of the two outputs are exchanged"
     rows, columns = found.numeric.shape
-    if rows == columns and _same(found.numeric.T, found.analytic):
+    if rows == columns and _explains(found, found.numeric.T):
         return "yours multiplies by the Jacobian, not by its transpose"
     return None
+
+
+def _explains(found: Jacobians, candidate: FloatArray) -> bool:
+    """Says whether the subject's entries are the candidate's; one next to the right ones explains no small error."""
+    return _same(candidate, found.analytic) and not _same(candidate, found.numeric)
+
+
+def _several_outputs(found: Jacobians) -> str | None:
+    """Finds that of several outputs only one is sent back wrongly, though not left out."""
+    stops = np.cumsum([int(np.prod(shape)) for shape in found.output_shapes])
+    parts = np.split(np.arange(len(found.wrong)), stops[:-1])
+    faulty = [position for position, rows in enumerate(parts) if found.wrong[rows].any()]
+    if len(parts) < 2 or len(faulty) != 1 or not found.analytic[parts[faulty[0]]].any():
+        return None
+    yours, right = found.analytic[parts[faulty[0]]], found.numeric[parts[faulty[0]]]
+    effect = ", with the opposite sign" if _same(-right, yours) else ""
+    return f"only the contribution of output {faulty[0]} is wrong{effect}"
 
 
 def _lacking(found: Jacobians) -> str | None:
@@ -223,8 +245,10 @@ _CHANGES: tuple[tuple[str, Callable[[FloatArray], FloatArray]], ...] = (
 _RULES: tuple[Callable[[Jacobians], str | None], ...] = (
     _of_the_cotangent,
     _turned,
+    _several_outputs,
     _lacking,
     _surplus,
     _scaled,
     _offset,
 )
+_ELEMENTWISE_RULES = (_of_the_cotangent, _turned, _several_outputs, _scaled)

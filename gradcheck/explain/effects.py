@@ -41,7 +41,7 @@ def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArr
     ratio = float(np.median(ratios))
     if ratios.size > 1 and _near(analytic, ratio * numeric, peak):
         return (
-            "yours has the opposite sign" if abs(ratio + 1) <= _CLOSE else f"yours is {ratio:.6g} times the derivative"
+            "yours has the opposite sign" if abs(ratio + 1) <= _CLOSE else f"yours is {ratio:.10g} times the derivative"
         )
     return None
 

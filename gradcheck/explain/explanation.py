@@ -17,6 +17,7 @@ from gradcheck.model.evaluation import Point
 
 # Whole Jacobians are compared up to that many outputs, one vjp each.
 _MOST_OUTPUTS = 96
+_CLOSE = 1e-6
 
 
 def explain_values(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> str | None:
@@ -31,9 +32,24 @@ def explain_values(point: Point, outcome: Outcome, evidence: Evidence, gradients
     cause = cause or diagnose(evidence)
     if cause is None and not evidence.is_complex:
         jacobians = _whole_jacobians(point, outcome, evidence, gradients)
-        cause = explain(jacobians) if jacobians is not None else None
-        cause = cause or _place_and_effect(outcome, evidence)
+        cause = explain(jacobians, is_elementwise=outcome.owner is not None) if jacobians is not None else None
+        cause = cause or _place_and_effect(outcome, evidence) or _rearranged(outcome)
     return cause
+
+
+def _rearranged(outcome: Outcome) -> str | None:
+    """Finds the right values at other elements."""
+    comparison = outcome.comparison
+    yours, right = np.sort(comparison.analytic, axis=1), np.sort(comparison.numeric, axis=1)
+    peak = float(np.max(np.abs(right), initial=0.0))
+    if comparison.elements.size < outcome.size or comparison.kink.any() or np.unique(right[-1]).size < 3:
+        return None
+    if (
+        np.all(np.abs(yours - right) <= _CLOSE * peak)
+        and np.abs(comparison.analytic - comparison.numeric).max() > peak / 8
+    ):
+        return "yours has the right values at other elements: an order, an axis or an index is mixed up"
+    return None
 
 
 def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> Jacobians | None:

@@ -32,11 +32,15 @@ def describe_place(wrong: BoolArray, right: BoolArray, values: FloatArray, name:
     """
     if not right.any():
         return "everywhere"
-    for rule in (_in_a_slab, _by_value, _at_repeated_values, _in_a_triangle, _in_the_tail):
+    for rule in (_at_zero, _in_a_slab, _by_value, _at_repeated_values, _in_a_triangle, _in_the_tail):
         found = rule(wrong, right, values, name)
         if found is not None:
             return found
     return None
+
+
+def _at_zero(wrong: BoolArray, right: BoolArray, values: FloatArray, name: str) -> str | None:
+    return f"only where {name} = 0" if not values[wrong].any() and values[right].all() else None
 
 
 def _in_a_slab(wrong: BoolArray, right: BoolArray, values: FloatArray, name: str) -> str | None:

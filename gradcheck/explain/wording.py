@@ -10,8 +10,8 @@ import numpy as np
 from gradcheck.judge.compare import Comparison
 from gradcheck.judge.values import Outcome
 from gradcheck.model.dtypes import Array, as_float64, is_complex, name_number
+from gradcheck.model.evaluation import GIVEN as GIVEN
 
-GIVEN = "the given inputs"
 _REPRO_ELEMENTS = 12
 
 
@@ -124,5 +124,7 @@ CAUSES = {
     "linear in the cotangent": "the cotangent is used in other ways than by factors and sums",
     "output shape": "the shape of an output depends on the values",
     "output dtype": "the dtype of an output depends on the values",
+    "tied inputs": "a tie between two inputs is counted more than once, or not at all",
+    "nondifferentiable": "an input that has no derivative gets a gradient, or one declared so has a derivative",
     "vjp raises": "vjp refuses arguments that forward accepts",
 }

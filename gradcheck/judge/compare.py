@@ -98,6 +98,7 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
     allowance = tolerance.allowance(numeric, bar, peak) + floor
     status = _decide(analytic, numeric, bar, allowance, columns.resolvable, peak)
     _mark_resting(status, columns, analytic)
+    _mark_fine_stairs(status, columns, numeric)
     _mark_lost(status, columns, analytic, np.any(weights != 0, axis=0))
     kink = np.zeros(count, dtype=np.bool_)
     kink[columns.owner[entry.kind == Kind.KINK]] = True
@@ -144,6 +145,17 @@ def _mark_resting(status: IntArray, columns: Columns, analytic: FloatArray) -> N
     np.minimum.at(least, columns.owner[moving], columns.stairs[moving])
     rests = (status == Status.WRONG) & (analytic == 0).all(axis=0) & np.isfinite(least) & (least > 0)
     status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
+
+
+def _mark_fine_stairs(status: IntArray, columns: Columns, numeric: FloatArray) -> None:
+    """Withdraws, in place, the reproach that rests on a derivative of zero between two stairs as fine as rounding.
+
+    An iteration that ends at a given error makes such stairs.
+    """
+    stairs = np.zeros(status.shape)
+    np.maximum.at(stairs, columns.owner, columns.stairs)
+    fine = (status == Status.WRONG) & (numeric == 0).all(axis=0) & (stairs > 0) & (stairs < _LEAST_STAIR)
+    status[fine] = Status.UNSURE
 
 
 def _mark_lost(status: IntArray, columns: Columns, analytic: FloatArray, weighs: BoolArray) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 
 from gradcheck.judge.compare import Comparison, Status, compare
 from gradcheck.judge.complex_step import sharpen
+from gradcheck.judge.degenerate import excuse_degenerate
 from gradcheck.judge.doubt import withdraw_doubtful
+from gradcheck.judge.edges import excuse_edges
 from gradcheck.judge.ties import excuse_ties
 from gradcheck.model.cotangents import draw_cotangents, wiggle
 from gradcheck.model.domain import Reach, Room, measure_room
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, IntArray, is_continuous, resolution
-from gradcheck.model.evaluation import Point
+from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.fitting import fit_gradient
 from gradcheck.numeric.columns import Columns, measure_elementwise, measure_singly
 from gradcheck.numeric.groups import is_elementwise, owners
@@ -22,7 +24,7 @@ from gradcheck.numeric.ladder import ladder_steps
 from gradcheck.numeric.noise import measure_noise
 from gradcheck.numeric.projection import Directional, Projector, locate
 from gradcheck.numeric.sampling import sample_elements
-from gradcheck.numeric.tolerance import Tolerance
+from gradcheck.numeric.tolerance import FLOOR, VARIED_FLOOR, Tolerance
 
 _MOST_BROKEN = 8
 
@@ -122,6 +124,7 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
         measured.append(_measure(point, k, elements, owner, steps, own_noise, reach))
         comparison = _sharper(comparison, _compare(measured[-1], gradients, analytic, tolerance, values))
     comparison, by_complex_step = sharpen(point, k, comparison, gradients.cotangents, tolerance, owner)
+    comparison = excuse_edges(point, k, comparison, room, gradients.cotangents)
     sensitivity = comparison.smallest_error_seen()
     shift = None
     if owner is None:
@@ -132,9 +135,11 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
         if found.size:
             measured.append(_measure(point, k, found, None, steps, noise, "typical"))
             single = _compare(measured[-1], gradients, analytic, tolerance, values)
+            single = excuse_edges(point, k, single, room, gradients.cotangents)
             single = excuse_ties(point, k, single, room, gradients.cotangents, generator)
             comparison = _joined(comparison, single)
     comparison = withdraw_doubtful(point, k, comparison, room, gradients.cotangents, steps, generator)
+    comparison = excuse_degenerate(point, comparison)
     missing = all(row[k] is None for row in gradients.raw)
     return Outcome(
         k, comparison, values.size, owner, shift, sensitivity, missing, tuple(measured), tolerance, by_complex_step
@@ -154,7 +159,8 @@ def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray)
     gradient = gradients.raw[0][k]
     if point.is_short and gradient is not None and is_continuous(gradient.dtype):
         eps = max(eps, resolution(gradient.dtype))
-    return Tolerance(eps, np.nan_to_num(wiggle, nan=0.0, posinf=0.0))
+    floor = FLOOR if point.label == GIVEN else VARIED_FLOOR
+    return Tolerance(eps, np.nan_to_num(wiggle, nan=0.0, posinf=0.0), floor)
 
 
 def _measure(
@@ -287,5 +293,6 @@ def _project(
             fresh = np.setdiff1d(suspects, elements)
             if fresh.size:
                 return fresh, None, seen
-            return none, judged if number == 0 else None, seen
+            is_fault = number == 0 and projector.persists(signs, judged, generator)
+            return none, judged if is_fault else None, seen
     return none, None, seen

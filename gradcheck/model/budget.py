@@ -10,6 +10,7 @@ import numpy as np
 from gradcheck.errors import UsageError
 
 _DEFAULT = 30_000
+_SMALL = 10_000  # numbers that a call may take and give before there are fewer calls
 _LEAST = 200
 
 
@@ -21,11 +22,13 @@ class Budget:
         total: forward calls.
         used: those made.
         seconds: for all of them; None means any time.
+        is_default: nobody chose it.
     """
 
     total: int
     used: int = 0
     seconds: float | None = None
+    is_default: bool = False
     started: float = field(default_factory=lambda: time.perf_counter())
 
     @classmethod
@@ -36,7 +39,7 @@ class Budget:
             UsageError: it is neither seconds > 0 nor a count that is enough for one derivative with an error bar.
         """
         if budget is None:
-            return cls(_DEFAULT)
+            return cls(_DEFAULT, is_default=True)
         if isinstance(budget, float):
             if not 0 < budget < np.inf:
                 raise UsageError(f"budget: expected seconds > 0, got {budget!r}; an integer counts forward calls")
@@ -50,8 +53,13 @@ class Budget:
         """Whether no calls, or no time, are left."""
         return self.used >= self.total or (self.seconds is not None and self._elapsed() >= self.seconds)
 
-    def pace(self, seconds_each: float) -> None:
-        """Turns seconds into a number of calls that take so long each; the clock then only ends what took longer."""
+    def pace(self, seconds_each: float, numbers: int = 0) -> None:
+        """Turns seconds into a number of calls that take so long each; the clock then only ends what took longer.
+
+        The default becomes less where inputs and outputs together have many numbers, as then each call takes longer.
+        """
+        if self.is_default:
+            self.total = int(np.clip(_DEFAULT * _SMALL / max(numbers, 1), _DEFAULT // 10, _DEFAULT))
         if self.seconds is not None:
             self.total = int(np.clip(self.seconds / max(seconds_each, 1e-9), _LEAST, 100 * _DEFAULT))
 

@@ -63,7 +63,7 @@ def read_domain(domain: object, names: tuple[str, ...]) -> tuple[Bounds, ...]:
             if key not in names:
                 raise UsageError(f"domain: expected names among {', '.join(names)}, got {key!r}; name an input")
         return tuple(_bounds(domain.get(name), name) for name in names)
-    if isinstance(domain, Sequence) and len(domain) == 2 and all(isinstance(end, (int, float)) for end in domain):
+    if _is_interval(domain):
         return (_bounds(domain, "every input"),) * len(names)
     if not isinstance(domain, Sequence) or isinstance(domain, str) or len(domain) != len(names):
         raise UsageError(
@@ -113,6 +113,14 @@ def measure_room(values: FloatArray, bounds: Bounds, reach: Reach = "typical") -
     scale = 2.0 ** np.floor(np.log2(np.minimum(wanted, np.maximum(allowed, np.finfo(np.float64).tiny))))
     moves = np.isfinite(values)
     return Room(scale, (up & moves).astype(np.float64), (down & moves).astype(np.float64))
+
+
+def _is_interval(domain: object) -> bool:
+    """Says whether a domain is one (low, high) for all inputs: its ends are numbers, one may be None."""
+    if not isinstance(domain, Sequence) or len(domain) != 2:
+        return False
+    numbers = [isinstance(end, (int, float, np.number)) for end in domain]
+    return any(numbers) and all(number or end is None for number, end in zip(numbers, domain, strict=True))
 
 
 def _bounds(item: object, name: str) -> Bounds:

@@ -23,6 +23,9 @@ from gradcheck.model.fitting import match_kind
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.surrogate import judged_function
 
+# The label of the point that the caller gave; every other one was made from it.
+GIVEN = "the given inputs"
+
 
 class VjpError(Exception):
     """The subject's vjp raised, or returned something that cannot be read; the reason is the cause."""

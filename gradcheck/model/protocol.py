@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ Jvp2 = Callable[..., Any]
 
 _ROLES = ("vjp2", "jvp2", "batched", "batched_vjp", "surrogate")
 ALIASES = ("output", "cotangent", "gradients")
+_NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,10 @@ def build_subject(
     known = read_names(forward, len(inputs), names)
     excluded = {_position(item, known) for item in nondifferentiable}
     aliases = frozenset([alias_ok] if isinstance(alias_ok, str) else alias_ok)
-    for alias in sorted(aliases - set(ALIASES)):
-        raise UsageError(f"alias_ok: expected some of {', '.join(ALIASES)}, got {alias!r}; remove it")
+    for alias in sorted(aliases - set(ALIASES), key=str):
+        near = difflib.get_close_matches(str(alias), ALIASES, n=1, cutoff=0.4)
+        remedy = f"meant {near[0]}?" if near else "remove it"
+        raise UsageError(f"alias_ok: expected some of {', '.join(ALIASES)}, got {alias!r}; {remedy}")
     continuous = [k for k, value in enumerate(inputs) if isinstance(value, np.ndarray) and is_continuous(value.dtype)]
     differentiable = tuple(k for k in continuous if k not in excluded)
     if not differentiable:
@@ -137,11 +141,11 @@ def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tup
     """Gives one name per input: the caller's, else the parameters of `forward`, else "input 0" and so on.
 
     Raises:
-        UsageError: `names` has another length than the inputs, or repeats a name.
+        UsageError: `names` has another length than the inputs, repeats a name, or holds what is no text.
     """
     if names is not None:
-        given = tuple(names)
-        if len(given) != count or len(set(given)) != count or isinstance(names, str):
+        given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()
+        if len(given) != count or not all(isinstance(name, str) for name in given) or len(set(given)) != count:
             raise UsageError(f"names: expected {count} different names, one per input, got {names!r}; name each input")
         return given
     try:
@@ -158,14 +162,30 @@ def normalise_outputs(result: object) -> tuple[Array, ...]:
     return tuple(np.asarray(value) for value in values)
 
 
+def check_outputs(outputs: Sequence[Array]) -> None:
+    """Checks that forward returned numbers.
+
+    Raises:
+        UsageError: an output is None, text or another object.
+    """
+    for position, output in enumerate(outputs):
+        if output.dtype.kind in _NO_NUMBERS:
+            kind = f"dtype {output.dtype}" if output.ndim else type(output.item()).__name__
+            raise UsageError(
+                f"forward: expected arrays of numbers, got {kind} for output {position}; return what it computes"
+            )
+
+
 def normalise_gradients(result: object) -> tuple[Array | None, ...]:
     """Turns what vjp returned into a tuple; one bare array counts as a tuple of one.
 
     Raises:
-        TypeError: the vjp returned a mapping.
+        TypeError: the vjp returned a mapping or an iterator, such as a generator.
     """
     if isinstance(result, Mapping):
         raise TypeError("vjp returned a mapping; expected a tuple with one gradient or None per input")
+    if isinstance(result, Iterator):
+        raise TypeError(f"vjp returned a {type(result).__name__}; return a tuple")
     values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     return tuple(None if value is None else np.asarray(value) for value in values)
 

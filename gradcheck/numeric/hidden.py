@@ -15,7 +15,9 @@ _MOST_STILL = 0.2
 # Inputs are scaled by these to see outputs of several magnitudes; that many must be small to tell a grid.
 _SHARES = (1.0, 0.61, 0.37, 0.23, 0.13)
 _LEAST_SMALL = 12
-_DRAWS = 8
+_DRAWS = 40
+# Of neighbours in the dtype that is rounded to, so many differ in their outputs; a coarser quantiser's seldom do.
+_MOST_ALIKE = 0.5
 _SHORT = ((2.0**-23, np.float32), (2.0**-10, np.float16))
 
 
@@ -59,24 +61,29 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
             continue
         if fits or (
             np.array_equal(point.forward_at(k, rounded)[moved], reference[moved])
-            and _always_rounds(point, k, dtype, generator)
+            and _always_rounds(point, k, dtype, generator, moved)
         ):
             found = eps
     return found
 
 
-def _always_rounds(point: Point, k: int, dtype: DTypeLike, generator: np.random.Generator) -> bool:
+def _always_rounds(point: Point, k: int, dtype: DTypeLike, generator: np.random.Generator, moving: BoolArray) -> bool:
     """Says whether rounding the input leaves all outputs as they are at other values too.
 
-    A quantiser whose steps are longer than the dtype's passes once by chance.
+    A quantiser whose steps are longer than the dtype's passes once by chance, but gives the same for most neighbours.
     """
     bounds, values = point.subject.domain[k], point.values(k)
+    moved = 0.0
     for _ in range(_DRAWS):
         full = bounds.clip(values * (1.0 + 1e-2 * generator.random(values.shape)))
         rounded = full.astype(dtype).astype(np.float64)
-        if not np.array_equal(point.forward_at(k, rounded), point.forward_at(k, full), equal_nan=True):
+        outputs = point.forward_at(k, rounded)
+        if not np.array_equal(outputs, point.forward_at(k, full), equal_nan=True):
             return False
-    return True
+        beside = np.nextafter(full.astype(dtype), np.asarray(np.inf, dtype)).astype(np.float64)
+        changed = (point.forward_at(k, bounds.clip(beside)) != outputs)[moving]
+        moved += float(np.mean(changed)) / _DRAWS
+    return moved >= _MOST_ALIKE
 
 
 def _more_values(point: Point, k: int, values: FloatArray) -> FloatArray:

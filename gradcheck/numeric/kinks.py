@@ -14,6 +14,11 @@ from gradcheck.numeric.slopes import Slope, Slopes
 _ROUGH = 2.0**-10
 _ROUGH_LEAST = 2.0**-32  # beside the output, or beside one: far above rounding
 _FINEST = 3
+_AGREED = 1e-3
+# Of a function with a derivative, quotients change by half as much or less at each finer step; log(h) by as much.
+_CREEPING = (0.8, 1.25)
+_LOUD = 16.0
+_WINDOW = 4
 
 
 class Kind(IntEnum):
@@ -56,6 +61,7 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
     bar = np.where(_is_rough(ladder), np.inf, bar)
     kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
     kind[_diverges(ladder, 1.3, 3.0) & ~np.isfinite(_settled(best))] = Kind.STEEP
+    kind[_creeps(ladder) & ~np.isfinite(_settled(best))] = Kind.STEEP
     kind[_jumps(ladder)] = Kind.JUMP
     kind[~np.isfinite(ladder.center) | _is_surrounded(ladder)] = Kind.UNDEFINED
     return Derivative(low, high, bar, kind)
@@ -84,7 +90,15 @@ def _is_rough(ladder: Ladder) -> BoolArray:
     finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
     least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
     least = np.maximum(least, 64.0 * ladder.least_noise)
-    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least))
+    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least) & ~_is_resolved(ladder))
+
+
+def _is_resolved(ladder: Ladder) -> BoolArray:
+    """Finds columns whose central quotients agree at all of the finest steps: those are short enough."""
+    steps = ladder.steps[-_FINEST:, None]
+    quotients = (ladder.plus[-_FINEST:] - ladder.minus[-_FINEST:]) / (2.0 * steps)
+    least, most = quotients.min(axis=0), quotients.max(axis=0)
+    return np.asarray(most - least <= _AGREED * np.maximum(np.abs(least), np.abs(most)))
 
 
 def _settled(slope: Slope) -> FloatArray:
@@ -113,4 +127,25 @@ def _diverges(ladder: Ladder, least_growth: float, most_growth: float) -> BoolAr
             growth = quotient[1:] / quotient[:-1]
         steady = (growth > least_growth) & (growth < most_growth)
         found |= steady.all(axis=0) & (change[-1] > 16.0 * ladder.least_noise)
+    return found
+
+
+def _creeps(ladder: Ladder) -> BoolArray:
+    """Finds columns whose one-sided quotients change by the same amount from step to step, as of x log(x) at 0.
+
+    They have no limit, or one far beyond the smallest step. The finest steps count at which rounding does not tell.
+    """
+    found = np.zeros(ladder.center.shape, dtype=np.bool_)
+    steps = ladder.steps[:, None]
+    for side in (ladder.plus, ladder.minus):
+        change = np.diff((side - ladder.center) / steps, axis=0)
+        with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no creeping
+            ratio = change[1:] / change[:-1]
+        steady = (ratio > _CREEPING[0]) & (ratio < _CREEPING[1])
+        loud = np.abs(change[1:]) * steps[2:] > _LOUD * ladder.noise
+        last = np.where(loud.any(axis=0), len(loud) - 1 - np.argmax(loud[::-1], axis=0), 0)
+        run = np.ones(last.shape, dtype=np.bool_)
+        for back in range(_WINDOW):
+            run &= np.take_along_axis(steady, np.maximum(last - back, 0)[None], axis=0)[0]
+        found |= run & (last >= _WINDOW)
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from gradcheck.model.domain import Room
@@ -17,6 +19,12 @@ _ORDERS = (4, 5, 6, 7, 8)
 _SHARE = 0.02
 # Estimates from successive orders agree on noise; on a smooth function each is smaller than the one before.
 _AGREEMENT = 30.0
+# Noise is as large on a grid so much finer, or, where it comes in quanta, not much smaller; structure fades away.
+_FINER = 32.0
+_FADED = 16.0
+# Down to there grid points stay apart; estimates so far above rounding are looked at again.
+_LEAST_SPACING = 2.0**-41
+_CONSPICUOUS = 2.0**-40
 # From this many outputs on, an estimate below this share of the usual one is raised to it.
 _POOL = 5
 _POOL_SHARE = 0.5
@@ -50,17 +58,45 @@ def measure_noise(
     coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
     spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
     noise = np.zeros(point.size)[wanted]
+
+    def sample(spacing: float) -> FloatArray:
+        points = [point.forward_at(k, values + (j + 1) * spacing * direction)[wanted] for j in range(_POINTS)]
+        return np.array(points).reshape(_POINTS, -1)
+
     for spacing in sorted(spacings):  # the finest first: it is never misled by curvature
-        grid = np.array([point.forward_at(k, values + (j + 1) * spacing * direction)[wanted] for j in range(_POINTS)])
-        grid = grid.reshape(_POINTS, -1)
+        grid = sample(spacing)
         estimate, is_noise = grid_noise(grid)
         believed = is_noise & (estimate <= _SHARE * np.ptp(grid, axis=0))
+        if spacing > min(spacings) and (believed & (estimate > _AGREEMENT * noise)).any():
+            believed &= (estimate <= _AGREEMENT * noise) | (
+                _FADED * grid_noise(sample(spacing / _FINER))[0] >= estimate
+            )
         noise = np.where(believed | (estimate <= _AGREEMENT * noise), np.maximum(noise, estimate), noise)
         if spacing == min(spacings):
-            noise = estimate
+            noise = _unfaded(estimate, grid, sample, spacing)
     found = least_noise(point)
     found[wanted] = np.maximum(2.0 * _pooled(noise, point.center[wanted]), found[wanted])
     return found
+
+
+def _unfaded(
+    estimate: FloatArray, grid: FloatArray, sample: Callable[[float], FloatArray], spacing: float
+) -> FloatArray:
+    """Replaces estimates that are a share of the function's own changes, if a yet finer grid shows much less.
+
+    Next to a large offset, as of time stamps, the function may oscillate within the finest grid.
+    """
+    while spacing > _LEAST_SPACING and (estimate > _SHARE * np.ptp(grid, axis=0)).any():
+        if not (estimate > _CONSPICUOUS * np.nanmax(np.abs(grid), axis=0, initial=0.0)).any():
+            break
+        spacing /= _FINER
+        grid = sample(spacing)
+        finer = grid_noise(grid)[0]
+        faded = _FADED * finer < estimate
+        if not faded.any():
+            break
+        estimate = np.where(faded, finer, estimate)
+    return estimate
 
 
 def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:

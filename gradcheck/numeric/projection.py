@@ -7,14 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import FloatArray, IntArray
+from gradcheck.model.dtypes import FloatArray, IntArray, from_float64
 from gradcheck.model.evaluation import Point
+from gradcheck.model.fitting import fit_gradient
+from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.kinks import Kind, judge
 from gradcheck.numeric.ladder import Ladder, climb, displacements
 from gradcheck.numeric.noise import least_noise
 from gradcheck.numeric.quanta import with_quanta
 from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.tolerance import Tolerance
+
+_CANCELLED = 256.0
+_REPEATS = 4
+_REPEAT_DISTANCE = 2.0**-24
+_STEADY = 0.1
+_GROSS = 1e-2
 
 
 @dataclass(frozen=True)
@@ -94,16 +102,50 @@ class Projector:
         ends = weights * derivative.low[defined], weights * derivative.high[defined]
         low, high = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
         bar = np.abs(weights) @ derivative.bar[defined]
-        return self._worst(moves[0].ravel(), low, high, bar)
+        # A step of one scale moves an output by its size at most; terms as large may cancel in a backward.
+        floor = _CANCELLED * self.tolerance.eps * np.abs(weights) @ np.abs(self.point.center[defined])
+        return self._worst(moves[0].ravel(), low, high, bar, floor)
 
-    def _worst(self, move: FloatArray, low: FloatArray, high: FloatArray, bar: FloatArray) -> Directional:
+    def persists(self, signs: FloatArray, judged: Directional, generator: np.random.Generator) -> bool:
+        """Says whether the subject's derivative stays what it was when all elements have moved on together.
+
+        Elements that are counted too often at a tie still are. Where nothing but rounding is left of the gradient, as
+        that of a deviation of equal numbers, it is another one each time.
+        """
+        distance = abs(judged.analytic - judged.numeric)
+        if distance < _GROSS * max(abs(judged.analytic), abs(judged.numeric)):
+            return True
+        shape = self.room.scale.shape
+        ahead = displacements(self.room, signs.reshape(shape))[0]
+        move = ahead * (self.room.up * self.room.down > 0)
+        before = (np.where(move.ravel() == 0, 0.0, self.gradients) * move.ravel()).sum(axis=1)
+        for _ in range(_REPEATS):
+            share = _REPEAT_DISTANCE * float(generator.uniform(0.5, 1.0))
+            inputs = list(copy_inputs(self.point.inputs))
+            target = inputs[self.k]
+            assert isinstance(target, np.ndarray)
+            inputs[self.k] = from_float64(self.point.values(self.k) + share * move, target)
+            try:
+                near = Point(self.point.subject, inputs, self.point.label)
+                rows = [fit_gradient(near.gradients(row)[self.k], shape) for row in self.cotangents]
+            except Exception:  # the neighbour may be outside what the subject accepts
+                continue
+            self.point.evaluations += 1 + near.evaluations
+            after = np.array([np.nan if g is None else float((g * move).sum()) for g in rows])
+            if not (np.abs(after - before) <= _STEADY * distance).all():
+                return False
+        return True
+
+    def _worst(
+        self, move: FloatArray, low: FloatArray, high: FloatArray, bar: FloatArray, floor: FloatArray
+    ) -> Directional:
         terms = np.where(move == 0, 0.0, self.gradients) * move
         analytic = terms.sum(axis=1)
         numeric = np.clip(np.nan_to_num(analytic), low, high)
         spread = np.sqrt((terms**2).sum(axis=1))
         wiggle = float(np.abs(move) @ self.tolerance.wiggle)
-        relative = max(1e-9, 16.0 * self.tolerance.eps)
-        allowance = 4.0 * bar + relative * np.maximum(spread, np.abs(numeric)) + 8.0 * wiggle
+        relative = max(self.tolerance.floor, 16.0 * self.tolerance.eps)
+        allowance = 4.0 * bar + relative * np.maximum(spread, np.abs(numeric)) + 8.0 * wiggle + floor
         distance = np.abs(analytic - numeric)
         with np.errstate(all="ignore"):
             excess = distance / allowance

@@ -10,7 +10,9 @@ from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray
 
 # A right derivative evaluated in float64 loses some digits to cancellation; seven are conceded, no more, so that a
 # uniform relative error of 1e-8 is caught.
-_FLOOR = 1e-9
+FLOOR = 1e-9
+# At values that the checker chose, forward may iterate to an absolute error that is large beside them.
+VARIED_FLOOR = 1e-7
 _UNITS = 16.0
 # An element this small beside the largest one is what cancellation, in forward as in vjp, leaves of larger terms.
 _PEAK_SHARE = 1e-9
@@ -28,10 +30,12 @@ class Tolerance:
     Args:
         eps: resolution of the arithmetic in which the gradient was computed.
         wiggle: change of the gradient's elements, shape (E,), when the cotangent changes by one unit in its last place.
+        floor: relative error conceded in any case.
     """
 
     eps: float
     wiggle: FloatArray
+    floor: float = FLOOR
 
     def allowance(self, numeric: FloatArray, bar: FloatArray, peak: FloatArray) -> FloatArray:
         """Gives the accepted distance from `numeric`, shape (C, E): error bars plus the subject's own rounding.
@@ -41,8 +45,8 @@ class Tolerance:
             bar: their uncertainty, shape (C, E).
             peak: the largest magnitude that enters any element before terms cancel; broadcasts to (C, E).
         """
-        relative = max(_FLOOR, _UNITS * self.eps)
-        cancelled = max(_PEAK_SHARE, _PEAK_UNITS * self.eps) * peak
+        relative = max(self.floor, _UNITS * self.eps)
+        cancelled = max(_PEAK_SHARE, self.floor, _PEAK_UNITS * self.eps) * peak
         return BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle
 
 

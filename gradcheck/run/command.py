@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
-import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from gradcheck.case import AnyCase
 from gradcheck.errors import UsageError
+from gradcheck.run.options import read_budget, read_jobs, read_seconds, read_seed, write_budget
 from gradcheck.run.progress import Progress
 from gradcheck.run.summary import Judged, render, report_of_end
 from gradcheck.run.targets import find_cases
-from gradcheck.run.workers import Outcome, Piece, jobs_of, run
+from gradcheck.run.workers import Outcome, Piece, run
 from gradcheck.show.junit import render_junit
 from gradcheck.show.pages import render_pages
 from gradcheck.show.render import to_json
@@ -74,11 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("targets", nargs="+", metavar="TARGET", help="file.py, file.py:name, module or module:name")
-    add("--seed", type=int, help="of every random choice; of each case itself, or 0, unless given")
-    add("--budget", type=_budget, help="forward calls for one case, as 2000, or time, as 2s")
+    add("--seed", type=read_seed, help="of every random choice; of each case itself, or 0, unless given")
+    add("--budget", type=read_budget, help="forward calls for one case, as 2000, or time, as 2s")
     add("--no-vary", action="store_true", help="judge at the given inputs only")
-    add("--jobs", type=_jobs, metavar="N", help="cases at a time, or auto; each in a process that may crash")
-    add("--timeout", type=_seconds, metavar="S", help="seconds that one case may take, in a process of its own")
+    add("--jobs", type=read_jobs, metavar="N", help="cases at a time, or auto; each in a process that may crash")
+    add("--timeout", type=read_seconds, metavar="S", help="seconds that one case may take, in a process of its own")
     add("--json", metavar="PATH", help="write the reports for machines; - is standard output")
     add("--html", metavar="PATH", help="write the reports as one page")
     add("--junit", metavar="PATH", help="write the reports as JUnit's XML")
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> Exit:
+    _check_paths(options)
     work = [(target, name, case) for target in options.targets for name, case in find_cases(target).items()]
     if not work:
         _narrate(f"nothing to check: {', '.join(options.targets)} holds no gradcheck.Case")
@@ -98,7 +100,7 @@ def _run(options: argparse.Namespace) -> Exit:
     with Progress(len(work)) as progress, closing(_judge(work, options)) as ending:
         try:
             for position, one in ending:
-                judged[position] = one
+                judged[position] = one.shown_again_by(_command(one, options))
                 progress.advance(one.name, one.word)
         except KeyboardInterrupt:
             interrupted = True
@@ -147,7 +149,40 @@ def _judged(name: str, outcome: Outcome, seed: int) -> Judged:
     if outcome.kind == "raised":
         is_broken = isinstance(outcome.error, UsageError)
         return Judged(name, broken=str(outcome.error)) if is_broken else Judged(name, error=outcome.message)
-    return Judged(name, report_of_end(outcome, f"python -m gradcheck '{name}' --seed {seed} --jobs 1", seed))
+    return Judged(name, report_of_end(outcome, seed))
+
+
+def _command(one: Judged, options: argparse.Namespace) -> str:
+    """Gives the command that judges one case as here."""
+    parts = ["python -m gradcheck", shlex.quote(one.name), f"--seed {one.shown.seed}"]
+    if options.budget is not None:
+        parts.append(f"--budget {write_budget(options.budget)}")
+    if options.no_vary:
+        parts.append("--no-vary")
+    if one.is_crash:
+        parts.append("--jobs 1")
+    return " ".join(parts)
+
+
+def _check_paths(options: argparse.Namespace) -> None:
+    """Looks whether reports can be written, before the work that they are about.
+
+    Raises:
+        UsageError: a file cannot be written, or two reports would go to standard output.
+    """
+    paths = {option: getattr(options, option) for option in ("json", "html", "junit")}
+    out = [f"--{option}" for option, path in paths.items() if path == "-"]
+    if len(out) > 1:
+        raise UsageError(
+            f"-: expected one report on standard output, got {' and '.join(out)}; name a file for the rest"
+        )
+    for path in paths.values():
+        if path and path != "-":
+            was_there = Path(path).exists()
+            with _writable(path), Path(path).open("a"):
+                pass
+            if not was_there:
+                Path(path).unlink()
 
 
 def _write(options: argparse.Namespace, judged: Sequence[Judged], text: str) -> None:
@@ -157,7 +192,7 @@ def _write(options: argparse.Namespace, judged: Sequence[Judged], text: str) -> 
         document = {"schema": 1, "reports": documents, "rendered": text}
         _put(options.json, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if options.html:
-        _put(options.html, render_pages(reports, text))
+        _put(options.html, render_pages(reports))
     if options.junit:
         _put(options.junit, render_junit(reports))
 
@@ -166,37 +201,18 @@ def _put(path: str, text: str) -> None:
     if path == "-":
         sys.stdout.write(text)
         return
-    try:
+    with _writable(path):
         Path(path).write_text(text, encoding="utf-8")
+    _narrate(f"wrote {path}")
+
+
+@contextmanager
+def _writable(path: str) -> Generator[None, None, None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError(f"{path}: expected a file that can be written, got: {error.strerror}; name another") from error
-    _narrate(f"wrote {path}")
 
 
 def _narrate(text: str) -> None:
     sys.stderr.write(f"{text}\n")
-
-
-def _budget(text: str) -> float | int:
-    """Reads "2000" as forward calls and "2s" as seconds; gradcheck.check says what is too little."""
-    try:
-        return float(text[:-1]) if text.endswith("s") else int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"expected calls as 2000 or seconds as 2s, got {text!r}") from error
-
-
-def _jobs(text: str) -> int:
-    try:
-        return jobs_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise argparse.ArgumentTypeError(f"expected seconds > 0, got {text!r}")
-    return seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gradcheck.coverage import Coverage
@@ -20,6 +20,7 @@ _COUNTED: Mapping[Word, str] = {
     "inconclusive": "inconclusive",
     "pass": "passed",
 }
+_CRASH = "crash"
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,24 @@ class Judged:
         """The report; for a case that has none, one whose finding says why, so that no rendering is without it."""
         return self.report or Report("fail", (Finding(self.word, self.broken or self.error),))
 
+    @property
+    def is_crash(self) -> bool:
+        """Whether its process crashed."""
+        return any(finding.check == _CRASH for finding in self.shown.findings)
 
-def report_of_end(outcome: Outcome, rerun: str, seed: int) -> Report:
+    def shown_again_by(self, command: str) -> Judged:
+        """Gives the same with a command in the place of each finding's expression."""
+        if self.report is None:
+            return self
+        findings = tuple(replace(finding, repro=command) for finding in self.report.findings)
+        return replace(self, report=replace(self.report, findings=findings))
+
+
+def report_of_end(outcome: Outcome, seed: int) -> Report:
     """Gives the report of a case whose worker crashed, which is a finding, or took too long, which is none.
 
     Args:
         outcome: of kind "crashed" or "late".
-        rerun: the command that shows it again.
         seed: of the run.
     """
     notes = [f"stack, innermost first: {', '.join(outcome.stack[:8])}"] if outcome.stack else []
@@ -67,7 +79,7 @@ def report_of_end(outcome: Outcome, rerun: str, seed: int) -> Report:
             "inconclusive", coverage=Coverage(notes=(f"{outcome.message}; give it more time", *notes)), seed=seed
         )
     message = f"expected forward and vjp to return or raise, {outcome.message}"
-    return Report("fail", (Finding("crash", message, repro=rerun),), Coverage(notes=tuple(notes)), seed)
+    return Report("fail", (Finding(_CRASH, message),), Coverage(notes=tuple(notes)), seed)
 
 
 def render(
@@ -106,6 +118,5 @@ def _next(judged: Sequence[Judged], targets: Sequence[str], verbose: bool) -> li
     failed = next((one for one in judged if one.word == "fail"), None)
     if failed is not None:
         assert failed.report is not None
-        options = " --jobs 1" if any(finding.check == "crash" for finding in failed.report.findings) else ""
-        return [f"next: python -m gradcheck {shlex.quote(failed.name)} --seed {failed.report.seed}{options}"]
+        return [f"next: {failed.report.findings[0].repro}"]
     return [] if verbose else [f"next: python -m gradcheck {' '.join(map(shlex.quote, targets))} -v"]

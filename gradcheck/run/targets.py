@@ -90,18 +90,29 @@ def _load(home: str) -> ModuleType:
         UsageError: there is none, or it raises.
     """
     is_file = home.endswith(".py")
+    is_path = home.startswith(".") or any(mark in home for mark in "/\\")
+    if not is_file and (not home or is_path or Path(home).is_file()):
+        what = "an empty name" if not home else "another file" if Path(home).is_file() else "a path without .py"
+        raise UsageError(
+            f"{home!r}: expected a Python file or a module, got {what}; write file.py, file.py:name or module:name"
+        )
     if is_file and not Path(home).is_file():
         raise UsageError(f"{home}: expected a file, there is none; a target is file.py, file.py:name or module:name")
     try:
         return _run(Path(home).resolve()) if is_file else _import(home)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == home and not is_file:
+        if isinstance(error, ModuleNotFoundError) and _leads_to(error.name, home) and not is_file:
             raise UsageError(
                 f"{home}: expected a module that can be imported from here, there is none; a file ends in .py"
             ) from error
         raise UsageError(
             f"{home}: expected a file or module that loads, got {type(error).__name__}: {error}{_place(error)}"
         ) from error
+
+
+def _leads_to(missing: str | None, home: str) -> bool:
+    """Says whether the module that is missing is the wanted one or a package that it would be in."""
+    return missing is not None and f"{home}.".startswith(f"{missing}.")
 
 
 def _import(name: str) -> ModuleType:

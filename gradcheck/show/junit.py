@@ -7,7 +7,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gradcheck.report import Finding, Report, notes_of
+from gradcheck.errors import UsageError
+from gradcheck.report import Finding, Report, counted, notes_of
+from gradcheck.show.render import require_report
 
 _VALUES = "vjp value"
 # Neither as characters nor as references may these occur in XML 1.0.
@@ -40,7 +42,15 @@ def render_junit(reports: Mapping[str, Report]) -> str:
     Returns:
         A document with one suite per subject and one test per check that ran. A finding fails its check's test; an
         inconclusive report skips the test of values. Control characters, which XML has no place for, become "?".
+
+    Raises:
+        UsageError: `reports` is no mapping, or one of them is no report of gradcheck.
     """
+    if not isinstance(reports, Mapping):
+        kind = type(reports).__name__
+        raise UsageError(f"reports: expected a mapping from names to reports, got {kind}; write {{name: report}}")
+    for report in reports.values():
+        require_report(report)
     return write_suites([(name, _cases(name, report)) for name, report in reports.items()])
 
 
@@ -76,7 +86,9 @@ def _cases(subject: str, report: Report) -> list[Case]:
 
 def _unsure(report: Report) -> str:
     coverage = report.coverage
-    reasons = [f"{count} elements: {reason}" for reason, count in (*coverage.inconclusive, *coverage.skipped)]
+    reasons = [
+        f"{counted(count, 'element')}: {reason}" for reason, count in (*coverage.inconclusive, *coverage.skipped)
+    ]
     return "; ".join([*reasons, *coverage.notes]) or "nothing could be judged"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from html import escape
 
-from gradcheck.report import Finding, Report, notes_of
+from gradcheck.report import Finding, Report, counted, notes_of
 from gradcheck.show.figures import FIGURE_STYLE, figures
-from gradcheck.show.render import render_text
+from gradcheck.show.render import render_text, require_report
 
 _STYLE = """\
 :root { color-scheme: light dark; --ground: #fcfcfb; --panel: #f3f2ee; --ink: #1c1b19; --soft: #66635c;
@@ -42,7 +42,11 @@ def render_html(report: Report, title: str = "gradcheck") -> str:
     Returns:
         A whole document. A finding about values comes with the worst elements, heat maps of its gradient and of the
         Jacobian, and the step curve; right elements are grey, wrong ones coloured.
+
+    Raises:
+        UsageError: it is no report of gradcheck.
     """
+    require_report(report)
     body = [
         f'<h1>{escape(title)}: <span class="{report.verdict}">{report.verdict}</span></h1>',
         f'<p class="soft">{escape(render_text(report).splitlines()[0])}</p>',
@@ -82,10 +86,12 @@ def _definition(label: str, text: str) -> str:
 def _coverage(report: Report) -> list[tuple[str, str]]:
     coverage = report.coverage
     pairs = [("checks", ", ".join(coverage.checks)), ("points", ", ".join(coverage.points))]
-    pairs.append(("judged", f"{coverage.tested} gradient elements, with {coverage.evaluations} forward calls"))
+    pairs.append(
+        ("judged", f"{counted(coverage.tested, 'gradient element')}, with {coverage.evaluations} forward calls")
+    )
     if math.isfinite(coverage.smallest_error_seen):
         pairs.append(("sees down to", f"{coverage.smallest_error_seen:.0e}, relative"))
     for label, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
-        pairs += [(label, f"{count} elements: {reason}") for reason, count in counts]
+        pairs += [(label, f"{counted(count, 'element')}: {reason}") for reason, count in counts]
     pairs += [("kink", kink) for kink in coverage.kinks] + [("note", note) for note in coverage.notes]
     return [(label, text) for label, text in pairs if text]

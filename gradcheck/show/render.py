@@ -6,7 +6,8 @@ import json
 import math
 from dataclasses import asdict
 
-from gradcheck.report import Report, notes_of
+from gradcheck.errors import UsageError
+from gradcheck.report import Report, counted, notes_of
 
 SCHEMA = 1
 
@@ -20,14 +21,18 @@ def render_text(report: Report) -> str:
     Returns:
         Lines without trailing newline. The first line is the verdict; each finding's first line is complete alone;
         then what was skipped or inconclusive, kinks, notes, and a last line of totals.
+
+    Raises:
+        UsageError: it is no report of gradcheck.
     """
+    require_report(report)
     coverage = report.coverage
     lines = [f"{_word(report.verdict)}  {_totals(report)}"]
     for finding in report.findings:
         lines.append(f"{finding.check}: {finding.headline}")
         lines += [f"  {label:<8} {text}" for label, text in notes_of(finding, report)]
     for title, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
-        lines += [f"  {title:<8} {count} elements: {reason}" for reason, count in counts]
+        lines += [f"  {title:<8} {counted(count, 'element')}: {reason}" for reason, count in counts]
     lines += [f"  kink     {kink}" for kink in coverage.kinks]
     lines += [f"  note     {note}" for note in coverage.notes]
     return "\n".join(lines)
@@ -42,9 +47,26 @@ def to_json(report: Report) -> str:
     Returns:
         A JSON object with `schema`, `verdict`, `seed`, `findings`, `coverage` and `rendered` (the text for people).
         Numbers that JSON has no word for become the strings "nan", "inf" and "-inf".
+
+    Raises:
+        UsageError: it is no report of gradcheck.
     """
+    require_report(report)
     document = {"schema": SCHEMA, **asdict(report), "rendered": render_text(report)}
     return json.dumps(_portable(document), allow_nan=False, sort_keys=True)
+
+
+def require_report(report: object) -> None:
+    """Refuses what is no report of this package, such as one of opsdk.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(report, Report):
+        raise UsageError(
+            f"report: expected a gradcheck.Report, got {type(report).__name__}; pass what gradcheck.check returned, "
+            "and write another package's report with that package"
+        )
 
 
 def _word(verdict: str) -> str:
@@ -53,7 +75,8 @@ def _word(verdict: str) -> str:
 
 def _totals(report: Report) -> str:
     coverage = report.coverage
-    text = f"{len(report.findings)} findings, {coverage.tested} elements judged at {len(coverage.points)} points"
+    text = f"{counted(len(report.findings), 'finding')}, {counted(coverage.tested, 'element')} judged"
+    text += f" at {counted(len(coverage.points), 'point')}"
     if coverage.skipped_count:
         text += f", {coverage.skipped_count} skipped"
     if coverage.inconclusive_count:

@@ -74,6 +74,7 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
             that dtype.
     """
     call = _callable(fn)
+    _check_some_require(inputs)
     frozen = [_frozen(value) for value in inputs] if isinstance(inputs, (tuple, list)) else inputs
     arguments = Arguments.read(frozen, _varied)
     if not any(_is_differentiable(array.dtype.name) for array in arguments.arrays):
@@ -228,6 +229,19 @@ def _refuse_once_differentiable(gradients: Sequence[Tensor | None]) -> None:
 def _frozen(value: object) -> object:
     """Takes a copy of a tensor that stays constant, so that nothing can change the caller's."""
     return value.detach().clone() if isinstance(value, torch.Tensor) and not value.requires_grad else value
+
+
+def _check_some_require(inputs: Sequence[object]) -> None:
+    """Refuses tensors of which none is differentiated only because none requires its gradient."""
+    listed = inputs if isinstance(inputs, (tuple, list)) else ()
+    tensors = [value for value in listed if isinstance(value, torch.Tensor)]
+    could = [tensor for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()]
+    arrays = [value for value in listed if isinstance(value, np.ndarray) and _is_differentiable(value.dtype.name)]
+    if could and not arrays and not any(tensor.requires_grad for tensor in could):
+        raise UsageError(
+            f"inputs: expected a tensor that requires its gradient, got {len(could)} floating of which none does; "
+            "call .requires_grad_() on each that is to be judged"
+        )
 
 
 def _varied(value: object) -> Array | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
+from opsdk.core.errors import DefinitionError
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
 from opsdk.define.infer import InferRule
 from opsdk.define.op import Op
@@ -57,7 +58,7 @@ def op(
         definition: the function (used as `@op`), or the schema as text (used as `@op("ns::f(Tensor x) -> Tensor y")`).
         infer: rule for shapes and dtypes; like the first input unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient.
-        domain: per input name the least and the greatest value it may hold; None for no bound.
+        domain: per input, or int or float attribute, the least and the greatest value it may hold; None for no bound.
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative, on purpose. A function with the forward's parameters,
@@ -72,6 +73,7 @@ def op(
         The op, callable like the function.
 
     Raises:
+        DefinitionError: `definition` is neither function nor text, or what is declared does not fit the schema.
         SchemaError: the schema, or the signature it is read from, is not of the schema language.
         NameClashError: another definition holds the name.
 
@@ -83,6 +85,10 @@ def op(
         >>> double(np.array([1.0, 2.0]))
         array([2., 4.])
     """
+    if not (definition is None or isinstance(definition, str) or callable(definition)):
+        raise DefinitionError(
+            f"op: expected a function, or a schema as text, got {definition!r}; write @opsdk.op above the function"
+        )
     text = definition if isinstance(definition, str) else None
 
     def register(function: Callable[..., Any]) -> Op:
@@ -92,7 +98,7 @@ def op(
         else:
             schema = parse_schema(text, space)
             check_forward(schema, function)
-        traits = Traits(tuple(nondifferentiable), deterministic, linear, surrogate, dict(domain or {}))
+        traits = Traits(tuple(nondifferentiable), deterministic, linear, surrogate, {} if domain is None else domain)
         return define_op(schema, function, traits, infer, composite=composite, replace=replace)
 
     return register(definition) if callable(definition) else register

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace as replaced
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError
 from opsdk.core.origin import origin_of
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.domain import checked_domain
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, as_infer, deferred, renewed
@@ -46,17 +48,18 @@ def define_op(
         lazy: asks for that rule when the op is first differentiated, not now.
 
     Raises:
-        DefinitionError: a trait names no input or output, or the surrogate is no function.
+        DefinitionError: a trait names no input or output, the domain is none, or the surrogate is no function.
         BindingError: the surrogate takes other parameters than the forward.
         NameClashError: another definition holds the name.
     """
     known = (*schema.input_names, *schema.output_names)
-    for declared in (*traits.nondifferentiable, *traits.domain):
+    for declared in traits.nondifferentiable:
         if declared not in known:
             raise DefinitionError(
                 f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs and outputs "
                 f"are {', '.join(known)}"
             )
+    traits = replaced(traits, domain=checked_domain(schema, traits.domain))
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):

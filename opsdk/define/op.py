@@ -270,7 +270,13 @@ def as_infer(rule: Callable[..., Any] | InferRule, opdef: OpDef) -> InferRule:
 
     Raises:
         BindingError: the rule names an input or attribute that the op does not have.
+        DefinitionError: it is no rule.
     """
+    if not callable(rule):
+        stock = f"opsdk.infer.{rule}" if rule in ("like", "broadcast", "reduce") else "opsdk.infer.broadcast"
+        raise DefinitionError(
+            f"{opdef.subject}, infer: expected a rule or a function of specs, got {rule!r}; write infer={stock}"
+        )
     if isinstance(rule, type):
         rule = rule()  # `infer=opsdk.infer.like` without the brackets
     inputs = opdef.schema.input_names

@@ -70,7 +70,7 @@ class Traits:
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input name the least and the greatest value.
+        domain: per input, or int or float attribute, the least and the greatest value.
     """
 
     nondifferentiable: tuple[str, ...] = ()

@@ -123,7 +123,7 @@ def elementwise(
         return define_op(
             schema,
             function,
-            Traits(tuple(nondifferentiable), True, linear, False, dict(domain or {})),
+            Traits(tuple(nondifferentiable), True, linear, False, {} if domain is None else domain),
             infer or (broadcast if scalar.keeps_integers() else broadcast.with_floating()),
             reference=scalar if reference is None else reorder(reference, schema.input_names),
             rows=rows,

@@ -117,7 +117,7 @@ def rowwise(
         return define_op(
             schema,
             function,
-            Traits(fixed, True, False, False, dict(domain or {})),
+            Traits(fixed, True, False, False, {} if domain is None else domain),
             RowInfer(roles, rows.results, fixed, tuple(integer)),
             reference=rows,
             rows=[

@@ -92,7 +92,8 @@ def details(one: Checked) -> list[str]:
     for row in one.report.rows:
         text = f"{row.op}[{row.row}] {verdict_word(row.verdict)}"
         lines.append(f"  {'row':<8} {text}{f', {row.note}' if row.note else ''}")
-    lines.append(f"  {'checks':<8} {', '.join(coverage.checks)}; {coverage.tested} gradient elements judged")
+    if coverage.checks:  # none, where the work ended in a crash
+        lines.append(f"  {'checks':<8} {', '.join(coverage.checks)}; {coverage.tested} gradient elements judged")
     for label, entries in (("sample", coverage.samples), ("skipped", coverage.skipped), ("note", coverage.notes)):
         lines += [f"  {label:<8} {entry}" for entry in entries]
     return lines
@@ -139,7 +140,7 @@ def row(one: Checked) -> tuple[str, ...]:
         verdict_word(one.verdict) + (", no backward" if one.report.lacks_backward else ""),
         _number([row.worst_error for row in rows]),
         _number([row.sees_down_to for row in rows]),
-        f"{one.report.seconds:.2f} s",
+        f"{one.report.seconds:.2f} s" if one.report.seconds else "–",
     )
 
 
@@ -157,5 +158,3 @@ def _number(values: Sequence[float | None]) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split("\n"))
-
-

@@ -40,13 +40,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not targets:
         subject = metafunc.definition.nodeid
         remedy = 'write @pytest.mark.gradcheck("relu.py")'
-        pytest.fail(f"{subject}: op_check expected ops in a mark gradcheck, got none; {remedy}", pytrace=False)
+        _refuse(metafunc, f"{subject}: op_check expected ops in a mark gradcheck, got none; {remedy}")
+        return
     options = {name: value for mark in reversed(marks) for name, value in mark.kwargs.items()}
     try:
         items = items_of(targets, **options)
     except OpsdkError as error:
-        pytest.fail(f"{metafunc.definition.nodeid}: {error}", pytrace=False)
+        _refuse(metafunc, f"{metafunc.definition.nodeid}: {error}")
+        return
     metafunc.parametrize("op_check", items, ids=[item.id for item in items], indirect=True)
+
+
+def _refuse(metafunc: pytest.Metafunc, reason: str) -> None:
+    """Makes one test, which ends in an error when it is set up: the other tests of the file run."""
+    metafunc.parametrize("op_check", [reason], ids=["error"], indirect=True)
 
 
 @pytest.fixture
@@ -55,6 +62,8 @@ def op_check(request: pytest.FixtureRequest) -> ItemCheck:
 
     The check itself is done before the test's own body, which may be empty.
     """
+    if isinstance(request.param, str):
+        pytest.fail(request.param, pytrace=False)
     check: ItemCheck = request.param
     return check.read(request.config.stash[_REPORTS])
 

@@ -14,6 +14,37 @@ from opsdk.define.opdef import OpDef
 Values = Sequence[Any]
 
 
+# Any: a value of one of the numeric types of the schema language, or a bool.
+@dataclass(frozen=True)
+class Invented:
+    """An attribute value that verify tries although nobody named it, beside the default that somebody did."""
+
+    name: str
+    value: Any
+    default: Any
+
+    @property
+    def is_far(self) -> bool:
+        """Whether its sign is another than the default's: many an op has no meaning there."""
+        if isinstance(self.default, bool):
+            return False
+        return bool(np.sign(self.value) * np.sign(self.default) <= 0 and self.default)
+
+    @property
+    def remedies(self) -> str:
+        """The ways to have it no longer tried."""
+        if isinstance(self.default, bool):
+            return "refuse such values in the op, or give samples"
+        bounds = "(least, greatest)"
+        if self.is_far:
+            nearest = int(np.sign(self.default)) if isinstance(self.value, int) else 0  # of whole numbers 0 is far too
+            bounds = f"({nearest}, None)" if self.default > 0 else f"(None, {nearest})"
+        return f'refuse such values in the op, bound them by domain={{"{self.name}": {bounds}}}, or give samples'
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value!r}"
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
     """One call of an op on arrays.
@@ -24,6 +55,7 @@ class Call:
         reason: why it is tried.
         declared: whether the op's author gave it.
         extra: whether it only adds to the other calls, so that an op may refuse it.
+        invented: the attribute value that nobody named, where there is one.
     """
 
     inputs: Values
@@ -31,11 +63,17 @@ class Call:
     reason: str = ""
     declared: bool = True
     extra: bool = False
+    invented: Invented | None = None
 
     def __str__(self) -> str:
         shapes = ", ".join(_spec(value) for value in self.inputs)
         attrs = "".join(f", {name}={value!r}" for name, value in self.attrs.items())
         return f"({shapes}{attrs})" + (f" {self.reason}" if self.reason else "")
+
+    @property
+    def is_far(self) -> bool:
+        """Whether nobody may have meant it: an attribute has a value of another sign than its default."""
+        return self.invented is not None and self.invented.is_far
 
     def cast(self, dtype: np.dtype[Any]) -> Call:
         """Returns the call with every floating input in another floating dtype."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Of rows. `samples`, which is of an op, and `crash`, after which no row can be named, are not among them.
 CHECKS = (
     "runs",
     "bounds",

@@ -23,9 +23,10 @@ def render_text(report: VerifyReport) -> str:
         A table with one line per op, one block per finding, what was not judged, and a last line of totals.
     """
     lines = _table(report)
-    for finding in report.findings:
+    for position, finding in enumerate(report.findings):
         lines += ["", f"FAIL {finding.message}"]
-        lines += [f"  {label:<8} {text}" for label, text in notes_of(finding, report)]
+        notes = notes_of(finding, report)
+        lines += [f"  {label:<8} {text}" for label, text in notes if position == 0 or label != "passed"]
     coverage = report.coverage
     for label, entries in (("unsure", coverage.inconclusive), ("skipped", coverage.skipped), ("note", coverage.notes)):
         lines += [f"  {label:<8} {entry}" for entry in entries]

@@ -36,6 +36,7 @@ class Finding:
         code: stable code of the kind of finding.
         also: where else the same shows.
         picture: the numbers around a wrong gradient, to be drawn; None where the finding is not about one.
+        help: what to do where the finding tells nothing about how the op is meant to be used.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Finding:
     code: str = "OP301"
     also: str = ""
     picture: Picture | None = None
+    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,8 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
         lines.append(("also", finding.also))
     if finding.at:
         lines.append(("at", finding.at))
+    if finding.help:
+        lines.append(("help", finding.help))
     if finding.repro:
         lines.append(("rerun", finding.repro))
     return lines

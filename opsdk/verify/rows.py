@@ -363,12 +363,11 @@ def _values(session: Session, kernel: Kernel, row: str, call: Call, made: list[A
             _record(session, kernel, row, call, name, found, got.size)
 
 
-def _record(
-    session: Session, kernel: Kernel, row: str, call: Call, name: str, found: Difference, size: int
-) -> None:
+def _record(session: Session, kernel: Kernel, row: str, call: Call, name: str, found: Difference, size: int) -> None:
     session.did(row, "value")
     line = session.line(row)
-    line.worst = max(line.worst or 0.0, found.error)
+    if not (found.count and call.is_far):
+        line.worst = max(line.worst or 0.0, found.error)
     if not found.count:
         return
     place = f"{name}{list(found.index)}" if found.index else name

@@ -45,7 +45,7 @@ def gradient_call(
     if rule.wants_mask:
         attrs[MASK] = tuple(mask or [value is not None for value in call.inputs])
     inputs = [pools[source.kind][source.position] for source in rule.sources]
-    return Call(inputs, attrs, call.reason, call.declared, call.extra)
+    return Call(inputs, attrs, call.reason, call.declared, call.extra, call.invented)
 
 
 def gradients(

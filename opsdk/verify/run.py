@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.errors import AttributeValueError, noted
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
@@ -20,6 +20,7 @@ from opsdk.verify.layout import check_layouts
 from opsdk.verify.program_parity import check_programs, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.rows import check_rows
+from opsdk.verify.samples import SAMPLES, UnusableSamplesError, samples_given
 from opsdk.verify.sampling import calls_of
 from opsdk.verify.session import Session
 from opsdk.verify.tape_parity import check_tape
@@ -58,7 +59,7 @@ def verify(
 
     Raises:
         GradcheckError: `raise_exception` is true and the verdict is `fail`.
-        AttributeValueError: `op` is no op.
+        AttributeValueError: `op` is no op, `seed` no integer ≥ 0, or `samples` holds something else than Samples.
 
     Example:
         >>> import numpy as np
@@ -76,7 +77,9 @@ def verify(
         raise AttributeValueError(f"verify: expected an op, got {type(op).__name__}; pass what @opsdk.op returned")
     start = time.perf_counter()
     wanted = (rows,) if isinstance(rows, str) else tuple(rows or ())
-    given = None if samples is None else list(samples)
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise AttributeValueError(f"verify: seed expected an integer ≥ 0, got {seed!r}; the default is 0")
+    given = None if samples is None else samples_given(samples)
     reports = [
         examine(opdef, samples=given if opdef is op.opdef else None, rows=wanted, seed=seed, budget=budget)
         for opdef in chain(op.opdef)
@@ -113,9 +116,15 @@ def examine(
     """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
-        session = Session(opdef, calls_of(opdef, samples, seed), seed, budget or _BUDGET, rows)
+        session = Session(opdef, [], seed, budget or _BUDGET, rows)
+        try:
+            session.calls = calls_of(opdef, samples, seed)
+        except UnusableSamplesError as error:
+            row = session.reference_row(np.dtype("float64"))
+            session.find(row, SAMPLES, str(error), at=noted(error, "at"))
         check_rows(session)
-        if not session.has("runs", "bounds", "mutation", "alias", "infer"):
+        session.drop_doubtful_calls()
+        if not session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
             check_linear(session)
             check_layouts(session)
             check_broadcasting(session)
@@ -123,6 +132,7 @@ def examine(
             check_tape(session)
             check_programs(session)
             check_second_order(session)
+    session.tell_doubts()
     return VerifyReport(
         opdef.name,
         _verdict(session),

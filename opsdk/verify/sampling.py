@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from opsdk.backends.arrays import as_arrays
 from opsdk.core.errors import UnknownOpError
-from opsdk.define.call import bind
+from opsdk.define.attribute import AttrDecl
+from opsdk.define.domain import lies_inside
 from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.row import COLUMN, ROW
 from opsdk.expr.row_infer import RowInfer
-from opsdk.verify.calls import Call, flat, is_float
+from opsdk.verify.calls import Call, Invented, flat, is_float
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
+from opsdk.verify.samples import UnusableSamplesError, calls_of_samples, from_sample
 
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
@@ -47,13 +47,15 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
         opdef: the op.
         samples: used instead of the op's own, where given.
         seed: of the random values; every source gets a generator of its own.
+
+    Raises:
+        UnusableSamplesError: the op's own samples cannot be had, or are none.
     """
     rng = np.random.default_rng([seed, 5])
     if samples is not None:
-        return [_from_sample(opdef, sample) for sample in samples]
+        return [from_sample(opdef, sample) for sample in samples]
     if opdef.samples is not None:
-        takes = len(inspect.signature(opdef.samples).parameters)
-        return [_from_sample(opdef, sample) for sample in opdef.samples(*(rng,) * min(takes, 1))]
+        return calls_of_samples(opdef, opdef.samples, rng)
     forward = forward_of(opdef)
     return list(_derived(forward, seed) if forward is not None else _defaults(opdef, rng))
 
@@ -69,16 +71,15 @@ def forward_of(opdef: OpDef) -> OpDef | None:
     return forward if forward.grad is not None and forward.grad.op.opdef.origin == opdef.origin else None
 
 
-def _from_sample(opdef: OpDef, sample: Sample) -> Call:
-    inputs, attrs = bind(opdef, sample.inputs, sample.attrs)
-    return Call(as_arrays(opdef, inputs), attrs, sample.reason)
-
-
 def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
     """Yields calls of a gradient op: the forward runs, and random cotangents enter."""
     assert forward.grad is not None
     rng = np.random.default_rng([seed, 7])
-    for call in calls_of(forward, None, seed):
+    try:
+        calls = calls_of(forward, None, seed)
+    except UnusableSamplesError:  # the forward's own report says so
+        return
+    for call in calls:
         wanted = [a for i in forward.differentiable_inputs() for a in flat([call.inputs[i]])]
         if not any(is_float(array) for array in wanted):
             continue
@@ -147,9 +148,24 @@ def _inside(opdef: OpDef, name: str) -> np.ndarray:
 def _varied(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
     """Yields calls that give one attribute another value than its default."""
     for decl in opdef.schema.attrs:
-        for value in _other_values(decl.type.rstrip("?"), decl.default):
+        for value in _within(_other_values(decl.type.rstrip("?"), decl.default), opdef, decl):
             given = [_value(opdef, i, [(3, 5)], rng) for i in range(len(opdef.schema.inputs))]
-            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True)
+            invented = Invented(decl.name, value, decl.default)
+            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True, invented=invented)
+
+
+# Any: values of the attribute's type.
+def _within(values: Iterable[Any], opdef: OpDef, decl: AttrDecl) -> Iterator[Any]:
+    """Yields values inside the domain of an attribute; beyond a bound, halfway from the default to it instead."""
+    bounds = opdef.traits.domain.get(decl.name, (None, None))
+    for value in values:
+        if not lies_inside(value, bounds) and decl.type.rstrip("?") == "float":
+            low, high = bounds
+            bound = low if low is not None and value < low else high
+            assert bound is not None
+            value = (decl.default + float(bound)) / 2
+        if lies_inside(value, bounds) and value != decl.default:
+            yield value
 
 
 # Any: a default, of any of the types of the schema language.

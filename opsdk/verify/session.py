@@ -13,7 +13,7 @@ import numpy as np
 from opsdk.core.errors import AliasError, MutationError, OpsdkError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Call
+from opsdk.verify.calls import Call, Invented
 from opsdk.verify.launch import label
 from opsdk.verify.report import Coverage, Finding, Row
 from opsdk.verify.rerun import command
@@ -58,6 +58,7 @@ class Session:
     inconclusive: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
+    doubts: dict[tuple[str, str, str], dict[Invented, None]] = field(default_factory=dict)
     tested: int = 0
     ran: int = 0
     lacks_backward: bool = False
@@ -93,12 +94,24 @@ class Session:
 
     # Any: the other fields of a finding.
     def find(self, row: str, check: str, message: str, call: Call | None = None, **fields: Any) -> None:
-        """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing."""
+        """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing.
+
+        What shows only at an attribute value of a sign that nobody named is a doubt and no finding.
+        """
         name = self.opdef.name
         identity = f"{name}[{row}]::{check}"
+        place, _, language = row.split(",")
+        invented = None if call is None else call.invented
+        if invented is not None:
+            if invented.is_far:
+                self.doubts.setdefault((place, language, check), {})[invented] = None
+                return
+            fields["help"] = (
+                f"{invented} was tried by verify, the default is {invented.default!r}: where it is not meant to be "
+                f"given, {invented.remedies}"
+            )
         self.line(row).failed = True
         self.line(row).wrong.add(check.partition(".")[0])
-        place, _, language = row.split(",")
         if (place, language, check) not in self.findings:
             self.findings[place, language, check] = Finding(
                 id=identity,
@@ -110,6 +123,20 @@ class Session:
                 repro=command(self.opdef, row, check, self.seed),
                 **{"at": str(self.opdef.origin), "code": _CODES.get(check.partition(".")[0], "OP301"), **fields},
             )
+
+    def drop_doubtful_calls(self) -> None:
+        """Leaves out the calls of which a doubt is known: a row that fails there would fail every later check."""
+        doubtful = {invented for each in self.doubts.values() for invented in each}
+        self.calls = [call for call in self.calls if call.invented not in doubtful]
+
+    def tell_doubts(self) -> None:
+        """Warns of the doubts; one that is a finding at other calls too is told by that."""
+        for key, doubtful in self.doubts.items():
+            for each in doubtful if key not in self.findings else ():
+                self.warn(
+                    f"{self.opdef.name} is wrong at {each}, which was tried although the default is {each.default!r}: "
+                    f"{each.remedies}"
+                )
 
     # Any: as for `find`.
     def find_raised(

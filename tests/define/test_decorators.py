@@ -79,10 +79,9 @@ def test_a_forward_that_does_not_take_what_the_schema_declares_is_refused():
     )
 
 
-@pytest.mark.parametrize("option", [{"nondifferentiable": ("z",)}, {"domain": {"z": (0, None)}}])
-def test_a_promise_about_a_name_that_the_op_has_not_is_refused(option):
+def test_a_promise_about_a_name_that_the_op_has_not_is_refused():
     with pytest.raises(DefinitionError) as caught:
-        opsdk.op(namespace="t", **option)(relu_of)
+        opsdk.op(namespace="t", nondifferentiable=("z",))(relu_of)
     assert str(caught.value) == "op 't::relu_of': 'z' was declared, but its inputs and outputs are x, y"
 
 
@@ -123,6 +122,32 @@ def np_grad(y, dy):
 def test_a_rule_for_shapes_may_be_a_stock_rule_its_class_or_a_function():
     for rule in (opsdk.infer.like(), opsdk.infer.like, lambda x: x):
         assert opsdk.op(infer=rule, replace=True, namespace="t")(relu_of)(X).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("rule", "remedy"), [("broadcast", "broadcast"), ("reduce", "reduce"), ("same", "broadcast"), (3, "broadcast")]
+)
+def test_a_rule_for_shapes_that_is_none_is_refused(rule, remedy):
+    with pytest.raises(DefinitionError) as caught:
+        opsdk.op(infer=rule, namespace="t")(relu_of)
+    assert str(caught.value) == (
+        f"op 't::relu_of', infer: expected a rule or a function of specs, got {rule!r}; "
+        f"write infer=opsdk.infer.{remedy}"
+    )
+
+
+@pytest.mark.parametrize("definition", [3, ["t::f"], b"t::f"])
+def test_what_is_neither_function_nor_schema_is_refused(definition):
+    with pytest.raises(DefinitionError) as caught:
+        opsdk.op(definition)
+    assert str(caught.value) == (
+        f"op: expected a function, or a schema as text, got {definition!r}; write @opsdk.op above the function"
+    )
+
+
+def test_an_option_that_there_is_not_is_named():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'infr'"):
+        opsdk.op(infr=opsdk.infer.broadcast)
 
 
 def made_in(module):

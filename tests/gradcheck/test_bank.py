@@ -7,9 +7,11 @@ import pytest
 import gradcheck
 from tests.gradcheck.right_bank import RIGHT
 from tests.gradcheck.right_hard import HARD
+from tests.gradcheck.right_more import PRACTICE
 from tests.gradcheck.right_ops import OPS
 from tests.gradcheck.wrong_bank import WRONG
 from tests.gradcheck.wrong_hard import SUBTLE
+from tests.gradcheck.wrong_more import MET_IN_PRACTICE
 from tests.gradcheck.wrong_ops import WRONG_OPS
 
 
@@ -20,7 +22,8 @@ def seeded(cases: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("forward", "vjp", "inputs"), [pytest.param(*case[1:], id=case[0]) for case in [*WRONG, *WRONG_OPS]]
+    ("forward", "vjp", "inputs"),
+    [pytest.param(*case[1:], id=case[0]) for case in [*WRONG, *WRONG_OPS, *MET_IN_PRACTICE]],
 )
 def test_a_wrong_backward_fails(forward: Any, vjp: Any, inputs: Any) -> None:
     report = gradcheck.check(forward, vjp, inputs)
@@ -41,7 +44,7 @@ def test_a_right_but_hard_backward_passes(forward: Any, vjp: Any, inputs: Any, o
     assert report.verdict == "pass", gradcheck.render_text(report)
 
 
-@pytest.mark.parametrize(("forward", "vjp", "inputs", "options", "seed"), seeded(HARD))
+@pytest.mark.parametrize(("forward", "vjp", "inputs", "options", "seed"), seeded([*HARD, *PRACTICE]))
 def test_a_right_backward_passes_at_any_seed(forward: Any, vjp: Any, inputs: Any, options: Any, seed: int) -> None:
     report = gradcheck.check(forward, vjp, inputs, seed=seed, **options)
     assert report.verdict == "pass", gradcheck.render_text(report)

@@ -72,10 +72,47 @@ def test_options_come_from_the_call_then_the_mark_then_the_command_line(run):
     result.assert_outcomes(passed=3)
 
 
-def test_the_command_lines_budget_is_used(run):
+def test_a_budget_that_is_too_little_ends_the_run_before_any_test(run):
     result = run("def test_it(gradcheck):\n    gradcheck(np.sin, cosine, (x,))\n", "--gradcheck-budget=7")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *budget: expected an integer >= 200 forward calls or None, got 7*"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--gradcheck-budget: expected an integer >= 200 forward calls or None, got 7*"])
+
+
+@pytest.mark.parametrize("budget", ["200", "0.5s"])
+def test_the_command_lines_budget_is_used(run, budget):
+    result = run(
+        "def test_it(gradcheck, request):\n"
+        "    gradcheck(np.sin, cosine, (x,))\n"
+        "    assert request.config.getoption('--gradcheck-budget') in (200, 0.5)\n",
+        f"--gradcheck-budget={budget}",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_an_option_that_check_has_not_is_refused_with_the_nearest(run):
+    result = run(
+        "@pytest.mark.gradcheck(sead=3)\ndef test_marked(gradcheck):\n    gradcheck(np.sin, cosine, (x,))\n\n\n"
+        "def test_called(gradcheck):\n    gradcheck(np.sin, cosine, (x,), domian=(0, 1))\n"
+    )
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["E *gradcheck: expected options of gradcheck.check, got 'sead'; meant seed?"])
+    result.stdout.fnmatch_lines(["E *gradcheck: expected options of gradcheck.check, got 'domian'; meant domain?"])
+
+
+def test_a_failure_shows_the_tests_line_and_no_source_of_gradcheck(run):
+    result = run(
+        "def raising(x):\n    raise ValueError('planted')\n\n\n"
+        "def test_wrong(gradcheck):\n    gradcheck(np.sin, twice, (x,))\n\n\n"
+        "def test_refused(gradcheck):\n    gradcheck(np.sin, cosine, (x,), domain=(3, 4))\n\n\n"
+        "def test_raising(gradcheck):\n    gradcheck(raising, cosine, (x,))\n"
+    )
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines([">       gradcheck(np.sin, twice, (x,))", "E *GradcheckError: *"])
+    result.stdout.fnmatch_lines([">       gradcheck(np.sin, cosine, (x,), domain=(3, 4))", "E *UsageError: *"])
+    result.stdout.fnmatch_lines([">       raise ValueError('planted')", ">       gradcheck(raising, cosine, (x,))"])
+    for file in ("check", "report", "protocol", "domain", "evaluation", "pytest_plugin"):
+        result.stdout.no_fnmatch_line(f"*gradcheck/*{file}.py:*")
+        result.stdout.no_fnmatch_line(f"{file}.py:*")
 
 
 def test_importing_gradcheck_loads_no_pytest():

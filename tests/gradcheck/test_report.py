@@ -3,11 +3,22 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import numpy as np
 import pytest
 
-from gradcheck import Coverage, Finding, GradcheckError, Report, check, render_text, to_json
+from gradcheck import (
+    Coverage,
+    Finding,
+    GradcheckError,
+    Report,
+    UsageError,
+    check,
+    render_html,
+    render_text,
+    to_json,
+)
 from gradcheck.coverage import Tally
 from gradcheck.errors import attach_note
 
@@ -23,7 +34,7 @@ def test_a_failure_raises_with_the_finding_first_and_the_rest_as_notes() -> None
         report.raise_if_failed("op 'relu'")
     assert str(caught.value) == "op 'relu', gradient of 'x': wrong in 1 of 2 elements; a sign"
     assert caught.value.__notes__ == [
-        "  passed   1 other checks: gradient count",
+        "  passed   1 other check: gradient count",
         "  rerun    rerun()",
         "  also     output 0: differs",
     ]
@@ -41,9 +52,27 @@ def test_a_report_is_frozen() -> None:
 
 def test_the_text_starts_with_the_verdict_and_has_every_line() -> None:
     text = render_text(Report("fail", (FINDING,), COVERAGE)).splitlines()
-    assert text[0] == "FAIL  1 findings, 2 elements judged at 1 points, 3 skipped; seed 0"
+    assert text[0] == "FAIL  1 finding, 2 elements judged at 1 point, 3 skipped; seed 0"
     assert text[1] == "vjp value: gradient of 'x': wrong in 1 of 2 elements; a sign"
     assert "  skipped  3 elements: a jump" in text
+
+
+def test_what_passed_is_said_under_the_first_finding_only() -> None:
+    text = render_text(Report("fail", (FINDING, Finding("layouts", "output 0: differs", repro="again()")), COVERAGE))
+    assert text.splitlines()[1:] == [
+        "vjp value: gradient of 'x': wrong in 1 of 2 elements; a sign",
+        "  passed   1 other check: gradient count",
+        "  rerun    rerun()",
+        "layouts: output 0: differs",
+        "  rerun    again()",
+        "  skipped  3 elements: a jump",
+    ]
+
+
+@pytest.mark.parametrize("render", [render_text, to_json, render_html])
+def test_what_is_no_report_is_refused(render: Any) -> None:
+    with pytest.raises(UsageError, match=r"report: expected a gradcheck.Report, got list; pass what gradcheck.check"):
+        render([1])
 
 
 def test_json_has_a_schema_and_only_portable_numbers() -> None:

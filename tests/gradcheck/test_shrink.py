@@ -123,6 +123,18 @@ def test_shrinking_is_repeatable_and_bounded() -> None:
     assert len(calls) == 2 * few
 
 
+@pytest.mark.parametrize("checks", [0, -1, 1.5, True])
+def test_a_number_of_checks_below_one_is_refused(checks: Any) -> None:
+    with pytest.raises(UsageError, match=r"checks: expected an integer >= 1, got .*; leave it out"):
+        shrink(np.matmul, matmul_vjp, (X, X.T.copy()), checks=checks)
+
+
+def test_what_is_no_finding_is_refused() -> None:
+    text = r"finding: expected one of a report's findings, got str; pass report.findings\[0\]"
+    with pytest.raises(UsageError, match=text):
+        shrink(np.matmul, matmul_vjp, (X, X.T.copy()), finding="x")  # type: ignore[arg-type]
+
+
 def test_inputs_without_a_finding_are_refused() -> None:
     with pytest.raises(UsageError, match="inputs: expected a finding at these values, got none; pass inputs at which"):
         shrink(np.sin, lambda i, o, c: (c[0] * np.cos(i[0]),), (X,))

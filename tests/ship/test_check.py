@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from opsdk.core.errors import TargetError
 from opsdk.verify.report import Row, VerifyReport
 
 NOT_JUDGED = """\
@@ -144,10 +145,64 @@ def test_html_is_one_offline_page(run, wrong, here):
     assert "<script" not in text
 
 
-def test_a_report_that_cannot_be_written_is_a_usage_error(run, right):
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("missing/report.html", "No such file or directory"),
+        ("good.py/report.html", "Not a directory"),
+        (".", "Is a directory"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--html", "--json", "--junit"])
+def test_a_report_that_cannot_be_written_is_a_usage_error_before_the_work(run, right, option, path, reason):
+    result = run("check", "good.py", option, path)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"{path}: expected a file that can be written, got: {reason}\n  code     {TargetError.default_code}\n"
+    )
+    assert result.stdout == ""
+
+
+def test_two_reports_on_standard_output_are_a_usage_error(run, right):
+    result = run("check", "good.py", "--json", "-", "--html", "-")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[0] == (
+        "--html, --json: expected one report at most on standard output, got 2; name a file for the others"
+    )
+    assert result.stdout == ""
+
+
+def test_a_file_that_goes_away_while_the_work_lasts_is_a_usage_error(run, right, here, monkeypatch):
+    from opsdk.ship import check
+
+    monkeypatch.setattr(check, "_check_places", lambda options: None)
     result = run("check", "good.py", "--html", "missing/report.html")
     assert result.exit_code == 2
     assert "missing/report.html: expected a file that can be written, got: No such file or directory" in result.stderr
+    assert "1 passed in " in result.stdout
+
+
+UNUSABLE_SAMPLES = """\
+
+
+@clamp.samples
+def clamp_samples(rng):
+    yield np.ones(3)
+"""
+
+
+def test_samples_that_are_none_fail_their_op_and_the_others_go_on(run, right, wrong, here):
+    with right.open("a") as file:
+        file.write(UNUSABLE_SAMPLES)
+    result = run("check", "good.py", "bad.py")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == ["[1/2] good::clamp fail", "[2/2] bad::clamp fail"]
+    lines = result.stdout.splitlines()
+    assert (
+        "FAIL op 'good::clamp', samples: expected opsdk.Samples, got ndarray at position 0; yield opsdk.Sample(...)"
+    ) in lines
+    assert "  at       good.py:15" in lines
+    assert run("check", "good.py:clamp[cpu,float64,numpy]::samples").exit_code == 1
 
 
 NO_BACKWARD = """\

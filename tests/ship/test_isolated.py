@@ -102,6 +102,14 @@ def test_a_crash_is_a_finding_and_the_others_go_on(run, here):
     assert out.splitlines()[-1] == "next: opsdk check 'fragile.py:fragile[*]::crash' --seed 0 --jobs 1"
 
 
+def test_the_page_of_a_crash_claims_no_time_and_no_checks(run, here):
+    (here / "fragile.py").write_text(CRASHING)
+    run("check", "fragile.py:fragile", "--jobs", "1", "--html", "report.html")
+    page = (here / "report.html").read_text()
+    assert "0.00 s" not in page
+    assert "gradient elements judged" not in page
+
+
 def test_the_id_of_a_crash_can_be_pasted_back(run, here):
     (here / "fragile.py").write_text(CRASHING)
     result = run("check", "fragile.py:fragile[*]::crash", "--seed", "0", "--jobs", "1")

@@ -81,14 +81,14 @@ def test_a_body_sees_the_report_of_the_whole_op(run, right):
 
 
 def test_a_test_without_ops_says_what_to_write(run):
-    result = run("", source="def test_op(op_check):\n    pass\n")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result = run("", source="def test_op(op_check):\n    pass\n\n\ndef test_other():\n    pass\n")
+    result.assert_outcomes(errors=1, passed=1)
     result.stdout.fnmatch_lines(["*test_op: op_check expected ops in a mark gradcheck, got none; write @pytest.mark*"])
 
 
 def test_a_target_that_leads_nowhere_says_so(run):
-    result = run("missing.py")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result = run("missing.py", source=TEST + "\n\ndef test_other():\n    pass\n")
+    result.assert_outcomes(errors=1, passed=1)
     result.stdout.fnmatch_lines(["*test_op: missing.py: expected a file at missing.py, there is none*"])
 
 
@@ -112,6 +112,14 @@ def test_a_finding_that_no_row_and_check_has_fails_the_verdict(clamp):
     assert list(failing) == ["clamp-verdict"]
     assert "planted: a row of nobody" in failing["clamp-verdict"]
     assert "planted: a check of nobody" in failing["clamp-verdict"]
+
+
+def test_samples_that_are_none_fail_the_verdict(run, right):
+    with right.open("a") as file:
+        file.write("\n\n@clamp.samples\ndef clamp_samples(rng):\n    yield np.ones(3)\n")
+    result = run(right, "-k", "verdict")
+    result.assert_outcomes(failed=1, deselected=2 * len(CHECKS))
+    result.stdout.fnmatch_lines(["op 'good::clamp', samples: expected opsdk.Samples, got ndarray at position 0;*"])
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -33,6 +33,16 @@ def test_what_failed_on_a_row_is_not_among_what_passed(define):
     assert {"runs", "mutation", "infer", "dynamic"} <= set(passed)
 
 
+def test_what_passed_is_told_with_the_first_finding_only(define):
+    op = define(lambda x, w: x * w, lambda x, w, dy: (2 * dy * w, 2 * dy * x))
+    report = verify(op)
+    assert [finding.check for finding in report.findings] == ["vjp.x", "vjp.w"]
+    lines = render_text(report).splitlines()
+    first, second = [number for number, line in enumerate(lines) if line.startswith("FAIL op")]
+    (passed,) = [number for number, line in enumerate(lines) if line.startswith("  passed ")]
+    assert first < passed < second
+
+
 def test_an_op_that_cannot_be_called_has_passed_nothing(define):
     report = verify(define(lambda x: np.linalg.inv(x)), samples=[opsdk.Sample(np.ones(3))])
     assert report.verdict == "fail"

@@ -81,7 +81,7 @@ WRONG: list[tuple[str, Any, Any, tuple[Any, ...], str, str]] = [
     ("squeezes an axis of 1", np.sin, squeezes, (X,), "gradient shape", "at shapes x (7, 1)"),
     ("raises for an odd length", np.sin, odd_only, (EIGHT,), "vjp raises", "at shapes x (7,)"),
     ("swaps the axes of a square", mean_rows, by_rows, (SQUARE,), "vjp value", "at shapes x (5, 3)"),
-    ("drops what is beyond 32", np.sin, beyond_a_vector, (X,), "vjp value", "at shapes x (4, 37)"),
+    ("drops what is beyond 32", np.sin, beyond_a_vector, (X,), "vjp value", "at shapes x (4, 74)"),
 ]
 
 
@@ -261,7 +261,7 @@ def test_equal_lengths_change_together_and_fixed_ones_stay() -> None:
 
     assert points(lambda x, s: (x * s[:, None]) @ WEIGHT, vjp, (X, X[:, 0].copy())) == (
         "shapes x (7, 6), s (7,)",
-        "shapes x (37, 6), s (37,)",
+        "shapes x (74, 6), s (74,)",
         "shapes x (1, 6), s (1,)",
         "shapes x (0, 6), s (0,)",
     )
@@ -270,7 +270,7 @@ def test_equal_lengths_change_together_and_fixed_ones_stay() -> None:
 def test_every_length_that_forward_lets_change_is_changed() -> None:
     assert points(np.sin, cosine, (X,), names=["x"]) == (
         "shapes x (7, 5)",
-        "shapes x (4, 37)",
+        "shapes x (4, 74)",
         "shapes x (7, 1)",
         "shapes x (1, 5)",
         "shapes x (7, 0)",
@@ -351,5 +351,5 @@ def test_other_sizes_stay_in_the_domain() -> None:
         return np.log(x)
 
     check(forward, lambda i, o, c: (c[0] / i[0],), (np.array([2.0, 0.5, 3.0]),), domain=(0.5, 3.0), vary=("sizes",))
-    assert {x.size for x in seen} >= {0, 1, 2, 3, 4, 6, 7, 37}
+    assert {x.size for x in seen} >= {0, 1, 2, 3, 4, 6, 7, 74}
     assert all(((x >= 0.5) & (x <= 3.0)).all() for x in seen)

@@ -86,7 +86,7 @@ def test_each_case_is_a_line_and_a_failing_one_a_block(write, capsys):
     main(["cases.py"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("pass cases.py:right: 0 findings, ")
-    assert lines[1].startswith("FAIL cases.py:wrong: 1 findings, ")
+    assert lines[1].startswith("FAIL cases.py:wrong: 1 finding, ")
     assert lines[2].startswith("vjp value: gradient of 'x': wrong in 3 of 3 elements")
     assert any(line.startswith("broken cases.py:broken: inputs: expected a floating ") for line in lines)
     assert lines[-2].startswith("1 failed, 1 broken, 1 passed in ")
@@ -129,7 +129,7 @@ def test_reports_are_written_in_three_forms(write, tmp_path, capsys):
     assert verdicts == {"cases.py:right": "pass", "cases.py:wrong": "fail", "cases.py:broken": "fail"}
     page = (tmp_path / "r.html").read_text()
     assert page.count("<html") == page.count("</body>") == page.count("<title>gradcheck: 2 of 3") == 1
-    assert page.index("<h1>cases.py:wrong") < page.index("<h1>cases.py:right")
+    assert page.index("<h1>cases.py:wrong") > page.index("<td>cases.py:right</td>")
     suites = ET.parse(tmp_path / "r.xml").getroot()
     assert [suite.get("name") for suite in suites if suite.get("failures") != "0"] == [
         "cases.py:wrong",
@@ -154,7 +154,7 @@ def test_a_crash_is_a_finding_and_the_others_go_on(write, capsys):
     assert "FAIL cases.py:crashing: " in out
     assert "crash: expected forward and vjp to return or raise, crashed: signal SIGSEGV in crash (cases.py:" in out
     assert "note     printed last: planted: about to crash" in out
-    assert "rerun    python -m gradcheck 'cases.py:crashing' --seed 0 --jobs 1" in out
+    assert "rerun    python -m gradcheck cases.py:crashing --seed 0 --jobs 1" in out
     assert "pass cases.py:right: " in out
     assert out.splitlines()[-1] == "next: python -m gradcheck cases.py:crashing --seed 0 --jobs 1"
     assert out.index("cases.py:crashing: ") < out.index("cases.py:right: ")
@@ -219,6 +219,10 @@ def test_an_interrupt_reports_what_was_finished(write, monkeypatch, capsys):
     [
         (["--budget", "much"], "expected calls as 2000 or seconds as 2s, got 'much'"),
         (["--jobs", "0"], "jobs: expected an integer >= 1 or auto, got '0'"),
+        (["--budget", "5"], "--budget: expected an integer >= 200 forward calls or None, got 5; raise it"),
+        (["--budget", "0s"], "--budget: expected seconds > 0, got 0.0; an integer counts forward calls"),
+        (["--seed", "-1"], "--seed: expected an integer >= 0, got '-1'; pass any such number"),
+        (["--seed", "x"], "--seed: expected an integer >= 0, got 'x'; pass any such number"),
         (["--timeout", "-1"], "expected seconds > 0, got '-1'"),
         (["--timeout", "soon"], "expected seconds > 0, got 'soon'"),
     ],
@@ -238,6 +242,69 @@ def test_a_target_that_leads_nowhere_and_a_report_that_cannot_be_written_are_usa
     words = capsys.readouterr().err
     assert "cases.py:left: expected a case of cases.py, got 'left'; it has right" in words
     assert "missing/r.json: expected a file that can be written, got: No such file or directory; name another" in words
+
+
+@pytest.mark.parametrize(
+    ("target", "got"),
+    [
+        ("", "'': expected a Python file or a module, got an empty name; write file.py, file.py:name or module:name"),
+        (":right", "'': expected a Python file or a module, got an empty name; write "),
+        ("README.md", "'README.md': expected a Python file or a module, got another file; write "),
+        ("./cases", "'./cases': expected a Python file or a module, got a path without .py; write "),
+        ("missing.part", "missing.part: expected a module that can be imported from here, there is none; a file ends "),
+    ],
+)
+def test_a_target_that_is_neither_a_python_file_nor_a_module_is_refused(write, tmp_path, capsys, target, got):
+    write("right")
+    (tmp_path / "README.md").write_text("text")
+    assert main([target]) == 2
+    assert capsys.readouterr().err.startswith(got)
+
+
+def test_where_reports_go_is_looked_at_before_the_work(write, tmp_path, monkeypatch, capsys):
+    write("right")
+    monkeypatch.setattr(Case, "check", lambda *_: pytest.fail("it was judged"))
+    (tmp_path / "kept.xml").write_text("kept")
+    assert main(["cases.py", "--html", "r.html", "--junit", "kept.xml", "--json", "missing/r.json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "missing/r.json: expected a file that can be written, got: No such file or directory; name another\n"
+    )
+    assert not (tmp_path / "r.html").exists()
+    assert (tmp_path / "kept.xml").read_text() == "kept"
+
+
+def test_two_reports_on_standard_output_are_refused(write, capsys):
+    write("right")
+    assert main(["cases.py", "--json", "-", "--html", "-"]) == 2
+    assert capsys.readouterr().err == (
+        "-: expected one report on standard output, got --json and --html; name a file for the rest\n"
+    )
+
+
+def test_a_finding_is_shown_again_by_the_command_as_typed(write, capsys):
+    write("wrong")
+    main(["cases.py", "--budget", "2.5s", "--no-vary"])
+    command = "python -m gradcheck cases.py:wrong --seed 7 --budget 2.5s --no-vary"
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  rerun    {command}" in lines
+    assert lines[-1] == f"next: {command}"
+    assert main([*command.split()[3:]]) == 1
+
+
+def test_a_page_of_several_cases_has_a_line_for_what_passes_and_says_nothing_twice(write, tmp_path):
+    write("right", "wrong", "unsure")
+    main(["cases.py", "--html", "r.html"])
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("cases.py:right") == 1
+    assert '<td class="pass">pass</td><td>0 findings, ' in page
+    assert '<a href="#case0">cases.py:wrong</a>' in page
+    assert page.index('<section id="case0">\n<h1>cases.py:wrong') < page.index(
+        '<section id="case1">\n<h1>cases.py:unsure'
+    )
+    assert page.count("<pre>") == 2
+    main(["cases.py:right", "--html", "r.html"])
+    assert "<h1>cases.py:right: " in (tmp_path / "r.html").read_text()
 
 
 def test_the_command_runs_as_a_module(write, tmp_path):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import numpy as np
+import pytest
 
-from gradcheck import Coverage, Finding, Report, check, render_junit
+from gradcheck import Coverage, Finding, Report, UsageError, check, render_junit
 from gradcheck.show.junit import Case, write_suites
 
 RIGHT = Report("pass", coverage=Coverage(checks=("mutation", "vjp value"), tested=3))
@@ -39,7 +40,13 @@ def test_a_finding_is_the_failure_of_its_check() -> None:
     assert list(mutation) == []
     (failure,) = value
     assert failure.get("message") == "gradient of 'x': wrong; a sign"
-    assert failure.text == "gradient of 'x': wrong; a sign\npassed   1 other checks: mutation\nrerun    rerun()"
+    assert failure.text == "gradient of 'x': wrong; a sign\npassed   1 other check: mutation\nrerun    rerun()"
+
+
+def test_one_report_without_a_name_is_refused() -> None:
+    text = r"reports: expected a mapping from names to reports, got Report; write {name: report}"
+    with pytest.raises(UsageError, match=text):
+        render_junit(RIGHT)  # type: ignore[arg-type]
 
 
 def test_two_findings_of_one_check_are_two_failures_of_one_test() -> None:

@@ -325,7 +325,13 @@ def test_the_callers_tensors_stay_as_they_are():
         (torch.nn.ReLU, (tensor(),), "got the class ReLU; pass the function itself"),
         (torch.sin, tensor(), "inputs: expected a tuple of arguments, got Tensor; write (x,)"),
         (torch.sin, (1.0, "a"), "inputs: expected a tensor or an array, got float, str; pass the values to check at"),
-        (torch.sin, (torch.ones(3),), "inputs: expected a tensor or an array, got Tensor"),
+        (
+            torch.add,
+            (torch.ones(3), torch.ones(3)),
+            "inputs: expected a tensor that requires its gradient, got 2 floating of which none does; "
+            "call .requires_grad_() on each that is to be judged",
+        ),
+        (torch.mul, (torch.ones(3), torch.arange(3)), "got 1 floating of which none does; call .requires_grad_() on"),
         (torch.sin, (torch.arange(3),), "expected a floating tensor that requires its gradient, got int64; pass one"),
         (lambda x: {"y": x}, (tensor(),), "fn: expected a tensor, or a tuple of them, as its result, got dict"),
     ],

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import gradcheck
+
+
+def deviation_vjp(i: Any, o: Any, c: Any) -> Any:
+    (x,), (s,) = i, o
+    return (c[0] * (x - x.mean()) / (x.size * s),)
+
+
+def test_a_deviation_of_equal_numbers_is_no_fault_unless_they_were_given() -> None:
+    assert gradcheck.check(np.std, deviation_vjp, (np.array([1.0, 4.0, 2.5]),), names=["x"]).verdict == "pass"
+    assert gradcheck.check(np.std, deviation_vjp, (np.array([2.0, 2.0]),), names=["x"]).verdict == "fail"
+
+
+def test_what_overflows_at_large_values_stays_a_fault() -> None:
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        return (c[0] * np.exp(i[0]) / (1.0 + np.exp(i[0])),)
+
+    report = gradcheck.check(lambda x: np.logaddexp(0.0, x), vjp, (np.array([300.0, 400.0, -200.0]),))
+    assert report.verdict == "fail"
+    assert report.findings[0].cause == "yours is not finite there"
+
+
+def test_ties_that_are_counted_twice_are_still_found() -> None:
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        return (c[0] * (i[0] == o[0]),)
+
+    report = gradcheck.check(np.max, vjp, (np.array([1.0, 3.0, 3.0]),), names=["x"], vary=False)
+    assert report.findings[0].message.startswith("gradient of 'x': wrong when all 3 elements move together")
