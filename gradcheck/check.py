@@ -193,7 +193,9 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
         findings += check_precision(point, np.random.default_rng([seed, 4]))
         findings += check_further(point, tally, seed)
         if "values" in vary:
-            findings += _vary(judged.subject, inputs, values, seed, point.forward_eps)
+            known = {finding.input for finding in findings}
+            found = _vary(judged.subject, inputs, values, seed, point.forward_eps)
+            findings += [finding if finding.input in known else _at_others(finding) for finding in found]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
             findings += map(_elsewhere, check_sizes(subject, inputs, values, seed, point.forward_eps))
     findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
@@ -226,6 +228,13 @@ def _why_nothing(point: Point) -> str:
     if not point.size:
         return "every output is empty"
     return "every input that could be differentiated is empty"
+
+
+def _at_others(finding: Finding) -> Finding:
+    """Says of a wrong value without another cause that the given ones are right."""
+    if finding.check != "vjp value" or finding.cause is not None:
+        return finding
+    return replace(finding, cause="right at the given values, wrong at others")
 
 
 def _elsewhere(finding: Finding) -> Finding:

@@ -21,6 +21,8 @@ _UNITS = 2
 _HIDDEN = 8.0
 _GRID_SHARE = 2e-3
 _RANDOM_SHARE = 1e-3
+# Outputs that a rounding of the inputs moves by less are computed soundly, as their gradients can be then.
+_MOVES_UNITS = 256.0
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8)  # the least change seen may be several units
 
 
@@ -36,7 +38,8 @@ def withdraw_doubtful(
     """Calls wrong elements unsure where one of two things explains the difference.
 
     The inputs are known to half a unit in their last place only. Where a change of so little moves the subject's own
-    gradient as far as it is wrong, as next to a singular matrix, neither value means anything.
+    gradient as far as it is wrong, and forward by more than rounding too, as next to a singular matrix, neither value
+    means anything.
 
     A forward function may round on the way, in units of numbers near one: log(1 + exp(x)) at -34 is a staircase, and
     between two of its steps has a slope of its own. That slope shows only in changes below such units, and longer
@@ -63,6 +66,7 @@ def _moves_with_rounding(
 ) -> BoolArray:
     analytic = comparison.analytic[:, suspects]
     spread = np.zeros_like(analytic)
+    forward_moves = False
     for _ in range(_WOBBLES):
         try:
             near = Point(point.subject, _wobbled(point, generator), point.label)
@@ -70,13 +74,14 @@ def _moves_with_rounding(
         except Exception:  # so near to the edge of what the subject accepts
             continue
         point.evaluations += 1 + near.evaluations
+        forward_moves |= _is_far(near.center, point.center, _MOVES_UNITS * FLOAT64_EPS)
         for row, gradient in enumerate(rows):
             if gradient is not None:
                 moved = np.abs(gradient.ravel()[comparison.elements[suspects]] - analytic[row])
                 spread[row] = np.fmax(spread[row], moved)
     distance = np.abs(analytic - comparison.numeric[:, suspects])
     allowed = comparison.allowance[:, suspects] + 4.0 * spread
-    return np.asarray((distance <= allowed).all(axis=0))
+    return np.asarray((distance <= allowed).all(axis=0) & forward_moves)
 
 
 def is_at_random(point: Point, generator: np.random.Generator) -> bool:
@@ -87,12 +92,17 @@ def is_at_random(point: Point, generator: np.random.Generator) -> bool:
         except Exception:  # forward itself is at the edge of what it accepts
             return True
         point.evaluations += 1
-        if near.size != point.size:
-            return True
-        moved = np.abs(near.center - point.center)
-        if not np.isfinite(moved).all() or (moved > _RANDOM_SHARE * np.max(np.abs(point.center), initial=0.0)).any():
+        if _is_far(near.center, point.center, _RANDOM_SHARE):
             return True
     return False
+
+
+def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
+    """Says whether two sets of outputs differ by more than a share of the largest."""
+    if first.size != second.size:
+        return True
+    moved = np.abs(first - second)
+    return not np.isfinite(moved).all() or bool((moved > share * np.max(np.abs(second), initial=0.0)).any())
 
 
 def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:

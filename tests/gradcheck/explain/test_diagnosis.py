@@ -70,3 +70,14 @@ def test_a_pattern_is_named(forward: Any, vjp: Any, inputs: Any, cause: str) -> 
 def test_a_fault_without_a_pattern_has_no_cause() -> None:
     findings = check(np.sin, lambda i, o, c: (c[0] * np.cosh(i[0]),), (X,)).findings
     assert findings[0].cause is None
+
+
+def test_a_fault_that_only_other_values_show_is_said_to_be_one() -> None:
+    chosen = np.array([True, False, False, True, True, False])
+
+    def beyond_two(i: Any, o: Any, c: Any) -> Any:
+        return (c[0] * np.where((np.abs(i[0]) > 2) & chosen, np.sin(3 * i[0]), np.cos(i[0])),)
+
+    x = np.array([0.8, -1.2, 0.7, 1.1, -0.9, 1.0])
+    (finding,) = check(np.sin, beyond_two, (x,)).findings
+    assert finding.cause == "right at the given values, wrong at others"
