@@ -40,7 +40,7 @@ from gradcheck.model.protocol import (
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Verdict
 
-_VARIATIONS = ("values", "sizes")
+_VARIATIONS = ("values", "zeros", "sizes")
 # What is wrong at the given sizes is wrong at others, and says no more there.
 _VALUE_CHECKS = ("vjp value", "gradient missing", "gradient shape")
 # The order of findings: a fault before those that may follow from it.
@@ -118,7 +118,8 @@ def check(
         none_cotangents: whether vjp takes None for the cotangent of an unused output; then None must count as zeros.
         convention: of complex gradients and cotangents of a real loss L, "conjugate" (dL/dx + i dL/dy, as PyTorch and
             Paddle) or "plain" (its conjugate, as JAX). The gradient of a real input is real in both.
-        vary: whether to judge at other values of the same shapes and at other sizes too; or some of "values", "sizes".
+        vary: whether to judge at other values of the same shapes, exact zeros among them, and at other sizes too; or
+            some of "values", "zeros" (beside "values") and "sizes".
         seed: any integer >= 0; equal seeds give equal reports.
         budget: an integer >= 200 is about how many forward calls may be made, a float is seconds; None means 30000
             calls. Seconds make the report depend on the machine.
@@ -194,7 +195,7 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
         findings += check_further(point, tally, seed)
         if "values" in vary:
             known = {finding.input for finding in findings}
-            found = _vary(judged.subject, inputs, values, seed, point.forward_eps)
+            found = _vary(judged.subject, inputs, values, seed, point.forward_eps, zeros="zeros" in vary)
             findings += [finding if finding.input in known else _at_others(finding) for finding in found]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
             findings += map(_elsewhere, check_sizes(subject, inputs, values, seed, point.forward_eps))
@@ -282,11 +283,11 @@ def _start_surrogate(subject: Subject, inputs: tuple[object, ...], least_eps: fl
 
 
 def _vary(
-    subject: Subject, inputs: tuple[object, ...], values: PointCheck, seed: int, forward_eps: float
+    subject: Subject, inputs: tuple[object, ...], values: PointCheck, seed: int, forward_eps: float, *, zeros: bool
 ) -> list[Finding]:
     findings: list[Finding] = []
     dtypes = [output.dtype for output in Point(subject, inputs, GIVEN).outputs]
-    for label, changed in vary_inputs(subject, inputs, np.random.default_rng([seed, 2])):
+    for label, changed in vary_inputs(subject, inputs, np.random.default_rng([seed, 2]), zeros=zeros):
         if values.budget.is_spent:
             values.tally.note("the budget ended before all variations were judged")
             break

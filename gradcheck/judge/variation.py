@@ -16,14 +16,23 @@ _Change: TypeAlias = "Callable[[FloatArray, np.random.Generator, int], FloatArra
 
 
 def vary_inputs(
-    subject: Subject, inputs: Sequence[object], generator: np.random.Generator
+    subject: Subject, inputs: Sequence[object], generator: np.random.Generator, *, zeros: bool = True
 ) -> Iterator[tuple[str, tuple[object, ...]]]:
     """Gives (label, inputs) pairs; shapes, dtypes and every input that is not differentiated stay as given.
 
     Values are moved into the declared domain. Without a domain they may leave what forward accepts; the caller then
     finds non-finite outputs or an exception and skips those points.
+
+    Args:
+        subject: what is judged.
+        inputs: as given.
+        generator: of all that is drawn.
+        zeros: whether some of the small values are exactly zero. Where an input is what another function saved, such
+            as the power beside its base, a zero may be none that ever occurs.
     """
     for label, change in _CHANGES:
+        if change is _shrink_some and not zeros:
+            label, change = "small magnitudes", _shrink
         changed = list(inputs)
         for k in subject.differentiable:
             value = inputs[k]
@@ -42,9 +51,13 @@ def _redraw(values: FloatArray, generator: np.random.Generator, place: int) -> F
 
 
 def _shrink(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
+    return values * generator.uniform(0.01, 0.1, values.shape)
+
+
+def _shrink_some(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
     """Makes values small, and one element in four zero, others in each input."""
     turns = (np.arange(values.size).reshape(values.shape) - place) % 4
-    return np.where(turns == min(1, values.size - 1), 0.0, values * generator.uniform(0.01, 0.1, values.shape))
+    return np.where(turns == min(1, values.size - 1), 0.0, _shrink(values, generator, place))
 
 
 def _grow(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
@@ -66,7 +79,7 @@ def _typical(values: FloatArray) -> float:
 _CHANGES: tuple[tuple[str, _Change], ...] = (
     ("signs flipped", _flip),
     ("random values", _redraw),
-    (SMALL, _shrink),
+    (SMALL, _shrink_some),
     ("large magnitudes", _grow),
     ("repeated values", _repeat),
 )

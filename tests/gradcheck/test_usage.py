@@ -89,9 +89,9 @@ def test_a_vjp2_that_returns_nothing_is_told_what_to_return() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"vary": 1}, "vary: expected True, False or some of values, sizes, got 1; name those"),
-        ({"vary": None}, "vary: expected True, False or some of values, sizes, got None; name those"),
-        ({"vary": [[]]}, "vary: expected True, False or some of values, sizes, got [[]]; name those"),
+        ({"vary": 1}, "vary: expected True, False or some of values, zeros, sizes, got 1; name those"),
+        ({"vary": None}, "vary: expected True, False or some of values, zeros, sizes, got None; name those"),
+        ({"vary": [[]]}, "vary: expected True, False or some of values, zeros, sizes, got [[]]; name those"),
         ({"names": [1]}, "names: expected 1 different names, one per input, got [1]; name each input"),
         ({"names": 3}, "names: expected 1 different names, one per input, got 3; name each input"),
         ({"alias_ok": ["cot"]}, "alias_ok: expected some of output, cotangent, gradients, got 'cot'; meant cotangent?"),
