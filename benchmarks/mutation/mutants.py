@@ -112,7 +112,7 @@ def _of_operation(node: ast.BinOp) -> Iterator[tuple[str, Edit]]:
     if isinstance(node.op, (ast.Sub, ast.Div, ast.MatMult, ast.Pow)):
         yield "operands swapped", lambda n: ast.BinOp(n.right, n.op, n.left)
     for factor in FACTORS:
-        yield f"factor {factor:g}", lambda n, factor=factor: ast.BinOp(n, ast.Mult(), ast.Constant(factor))
+        yield f"factor {factor:.8g}", lambda n, factor=factor: ast.BinOp(n, ast.Mult(), ast.Constant(factor))
 
 
 def _of_result(node: ast.Return) -> Iterator[tuple[str, Edit]]:

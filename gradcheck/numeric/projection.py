@@ -16,7 +16,7 @@ from gradcheck.numeric.ladder import Ladder, climb, displacements
 from gradcheck.numeric.noise import least_noise
 from gradcheck.numeric.quanta import with_quanta
 from gradcheck.numeric.slopes import differentiate
-from gradcheck.numeric.tolerance import Tolerance
+from gradcheck.numeric.tolerance import UNDERFLOW, Tolerance
 
 _CANCELLED = 256.0
 _REPEATS = 4
@@ -146,6 +146,7 @@ class Projector:
         wiggle = float(np.abs(move) @ self.tolerance.wiggle)
         relative = max(self.tolerance.floor, 16.0 * self.tolerance.eps)
         allowance = 4.0 * bar + relative * np.maximum(spread, np.abs(numeric)) + 8.0 * wiggle + floor
+        allowance = allowance + UNDERFLOW * np.count_nonzero(move)
         distance = np.abs(analytic - numeric)
         with np.errstate(all="ignore"):
             excess = distance / allowance

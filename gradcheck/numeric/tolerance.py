@@ -17,6 +17,8 @@ _UNITS = 16.0
 # An element this small beside the largest one is what cancellation, in forward as in vjp, leaves of larger terms.
 _PEAK_SHARE = 1e-9
 _PEAK_UNITS = 256.0
+# A product on the way to a value below this may have been less than the least float64, and lost.
+UNDERFLOW = 2.0**-1000
 # Error bars are near one standard deviation where noise dominates, and far above the error where it does not.
 BARS = 4.0
 # Rounding units conceded between two runs that sum in another order.
@@ -47,7 +49,7 @@ class Tolerance:
         """
         relative = max(self.floor, _UNITS * self.eps)
         cancelled = max(_PEAK_SHARE, self.floor, _PEAK_UNITS * self.eps) * peak
-        return BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle
+        return BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle + UNDERFLOW
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

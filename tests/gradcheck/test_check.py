@@ -214,5 +214,6 @@ def test_seconds_that_are_not_positive_are_refused(budget: float) -> None:
 
 
 def test_an_unknown_kind_of_variation_is_refused() -> None:
-    with pytest.raises(gradcheck.UsageError, match=r"vary: expected True, False or some of values, zeros, sizes, got 'value'"):
+    text = "vary: expected True, False or some of values, zeros, sizes, got 'value'"
+    with pytest.raises(gradcheck.UsageError, match=text):
         gradcheck.check(np.sin, lambda i, o, c: (c[0] * np.cos(i[0]),), (np.ones(2),), vary="value")

@@ -87,3 +87,11 @@ def test_a_vjp_that_refuses_ordinary_varied_values_is_blamed() -> None:
 
     report = gradcheck.check(np.sin, refuses, (X,))
     assert report.findings[0].check == "vjp raises"
+
+
+def test_a_derivative_that_underflows_on_the_way_may_be_zero() -> None:
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        return (c[0] * (np.exp(-i[0]) * 1e-20) * -1e20,)  # 1e-304 times 1e-20 is nothing
+
+    x = np.array([700.0, 699.5, 1.0])
+    assert gradcheck.check(lambda x: np.exp(-x), vjp, (x,), vary=False).verdict == "pass"
