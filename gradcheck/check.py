@@ -20,7 +20,7 @@ from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
 from gradcheck.judge.gathering import GROUPS, gather
-from gradcheck.judge.variation import SMALL, vary_inputs
+from gradcheck.judge.variation import vary_inputs
 from gradcheck.model.budget import Budget
 from gradcheck.model.carriers import check_positions, read_positions
 from gradcheck.model.evaluation import Point
@@ -195,7 +195,7 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
         findings += check_further(point, tally, seed)
         if "values" in vary:
             known = {finding.input for finding in findings}
-            found = _vary(judged.subject, inputs, values, seed, point.forward_eps, zeros="zeros" in vary)
+            found = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
             findings += [finding if finding.input in known else _at_others(finding) for finding in found]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
             findings += map(_elsewhere, check_sizes(subject, inputs, values, seed, point.forward_eps))
@@ -282,34 +282,27 @@ def _start_surrogate(subject: Subject, inputs: tuple[object, ...], least_eps: fl
     return point
 
 
-def _vary(
-    subject: Subject, inputs: tuple[object, ...], values: PointCheck, seed: int, forward_eps: float, *, zeros: bool
-) -> list[Finding]:
+def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: int, *, zeros: bool) -> list[Finding]:
     findings: list[Finding] = []
-    dtypes = [output.dtype for output in Point(subject, inputs, GIVEN).outputs]
+    subject = given.subject
     for label, changed in vary_inputs(subject, inputs, np.random.default_rng([seed, 2]), zeros=zeros):
         if values.budget.is_spent:
             values.tally.note("the budget ended before all variations were judged")
             break
         try:
             point = Point(subject, copy_inputs(changed), label)
-            point.forward_eps = max(point.forward_eps, forward_eps)
+            point.forward_eps = max(point.forward_eps, given.forward_eps)
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
             continue
-        findings += [f for f in values.judge(point) if not _is_formula_at_zero(f, label)] + _other_dtypes(point, dtypes)
+        findings += values.judge(point) + _other_dtypes(point, given.dtypes)
     rerun = f"gradcheck.check(forward, vjp, inputs, seed={seed})"
     return [found if found.repro else replace(found, repro=rerun) for found in findings]
 
 
-def _is_formula_at_zero(finding: Finding, label: str) -> bool:
-    """Says whether a gradient is only not finite at a zero nobody gave: x * log(x) and y / x are right beside it."""
-    return label == SMALL and finding.analytic is not None and not np.isfinite(finding.analytic)
-
-
-def _other_dtypes(point: Point, dtypes: list[np.dtype[Any]]) -> list[Finding]:
+def _other_dtypes(point: Point, dtypes: Sequence[np.dtype[Any]]) -> list[Finding]:
     """Finds that other values give outputs of another floating dtype; a real one may become complex, as roots do."""
-    for was, now in zip(dtypes, (output.dtype for output in point.outputs), strict=False):
+    for was, now in zip(dtypes, point.dtypes, strict=False):
         if was != now and was.kind == now.kind == "f":
             message = f"forward: expected one output dtype, got {was} and, at {point.label}, {now}; cast to one"
             return [Finding("output dtype", message)]

@@ -7,19 +7,21 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.judge.compare import Comparison, Status
+from gradcheck.judge.variation import SMALL
 from gradcheck.model.evaluation import GIVEN, Point
 
 
 def excuse_degenerate(point: Point, comparison: Comparison) -> Comparison:
-    """Takes a gradient that is not finite for none at all, at kinks and at lengths of one that were not given.
+    """Takes a gradient that is not finite for none at all, at kinks, lengths of one and zeros that were not given.
 
-    The deviation of a single number and the distance of two equal ones are 0 / 0 in most derivatives, and nobody who
-    passes other values asks for them. At the given inputs the same is a fault.
+    The deviation of a single number, the distance of two equal ones and a product divided by a factor of zero are 0 / 0
+    in most derivatives, and nobody who passes other values asks for them. At the given inputs the same is a fault.
     """
     if point.label == GIVEN:
         return comparison
     broken = comparison.wrong & ~np.isfinite(comparison.analytic).all(axis=0)
-    status = np.where(broken & (comparison.kink | _is_single(point)), int(Status.UNDEFINED), comparison.status)
+    is_chosen = comparison.kink | _is_single(point) | (point.label == SMALL)
+    status = np.where(broken & is_chosen, int(Status.UNDEFINED), comparison.status)
     return replace(comparison, status=status)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.model.carriers import carries
+from gradcheck.model.carriers import carries, no_cotangent
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import Array, FloatArray, as_float64
 from gradcheck.model.evaluation import Point
@@ -81,7 +81,7 @@ class _Gathered:
                 parts.append(np.array(piece, dtype=output.dtype))
                 start += output.size
             else:
-                parts.append(np.zeros(output.shape))
+                parts.append(no_cotangent(output))
         return self.subject.vjp(inputs, outputs, tuple(parts))
 
     def _sums(self, outputs: Sequence[Array]) -> FloatArray:

@@ -48,7 +48,8 @@ def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def elementwise_pow(x: Any, y: Any) -> Any:
     """x to the power y; a negative base with a fractional exponent gives nan, without a warning.
 
-    The derivative in the base is 0 at 0⁰, that in the exponent is 0 where the power is.
+    The derivative in the base is 0 at 0⁰, that in the exponent is 0 where the power is. Mixed derivatives of order 3
+    and more that are infinite at base 0 are nan, but 0 where the exponent is one less than the order.
     """
     return x**y
 
