@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +52,8 @@ def other_verdicts(seeds: int) -> Iterator[tuple[str, int, str]]:
             for case in cases:
                 options = case[4] if right else {}
                 for seed in range(seeds):
-                    verdict = gradcheck.check(*case[1:4], seed=seed, **options).verdict
+                    pair = copy.deepcopy(case[1:4])  # some are wrong in their first call alone
+                    verdict = gradcheck.check(*pair, seed=seed, **options).verdict
                     if verdict != ("pass" if right else "fail"):
                         yield case[0], seed, verdict
 

@@ -106,12 +106,12 @@ def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
 
 
 def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
-    """Changes every floating input by a few units in the last place."""
+    """Changes every element of every floating input by a few units in the last place, up or down."""
     made = []
     for value in copy_inputs(point.inputs):
         if isinstance(value, np.ndarray) and is_continuous(value.dtype):
             numbers = as_float64(value)
-            units = generator.integers(-_UNITS, _UNITS + 1, size=numbers.shape)
+            units = generator.choice([-_UNITS, _UNITS], size=numbers.shape)
             value = from_float64(numbers * (1.0 + FLOAT64_EPS * units), value)
         made.append(value)
     return tuple(made)

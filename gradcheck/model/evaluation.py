@@ -104,8 +104,8 @@ class Point:
         self.evaluations += 1
         target = self.inputs[k]
         assert isinstance(target, np.ndarray)
-        inputs = list(copy_inputs(self.inputs))
-        inputs[k] = from_float64(values, target)
+        moved = from_float64(values, target)
+        inputs = (*copy_inputs(self.inputs[:k]), moved, *copy_inputs(self.inputs[k + 1 :]))
         try:
             outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"

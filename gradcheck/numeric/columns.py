@@ -165,9 +165,8 @@ def _resolvable(point: Point) -> float:
 
 def _swing(ladder: Ladder) -> FloatArray:
     """Gives a tiny share of the steepest mean slope over the ladder, per unit step; a derivative below it is zero."""
-    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
-    changes = np.where(np.isfinite(changes), changes, 0.0)
-    return np.asarray(_SWING_SHARE * changes.max(axis=0) / ladder.steps[0])
+    most = np.max(ladder.changes, axis=0, initial=0.0, where=np.isfinite(ladder.changes))
+    return np.asarray(_SWING_SHARE * most / ladder.steps[0])
 
 
 def _derive(ladder: Ladder) -> Derivative:

@@ -19,8 +19,7 @@ def hidden_change(ladder: Ladder, values: FloatArray, eps: float) -> float:
     forward is finer than that.
     """
     sizes = (np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (values, ladder.center))
-    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
-    least = np.min(changes, initial=np.inf, where=np.isfinite(changes) & (changes > 0))
+    least = np.min(ladder.changes, initial=np.inf, where=np.isfinite(ladder.changes) & (ladder.changes > 0))
     return float(min(eps * max(1.0, *sizes), least))
 
 

@@ -86,7 +86,7 @@ def _is_surrounded(ladder: Ladder) -> BoolArray:
 
 def _is_rough(ladder: Ladder) -> BoolArray:
     """Finds columns that change as much over the smallest steps as over the largest: they oscillate unresolved."""
-    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center).reshape(2, *ladder.plus.shape)
+    changes = ladder.changes.reshape(2, *ladder.plus.shape)
     finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
     least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
     least = np.maximum(least, 64.0 * ladder.least_noise)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,6 +40,11 @@ class Ladder:
     least_noise: FloatArray
     has_plus: BoolArray
     has_minus: BoolArray
+
+    @cached_property
+    def changes(self) -> FloatArray:
+        """How far each output moves, shape (2 K, columns): on the plus side, then on the minus side; may be NaN."""
+        return np.abs(np.concatenate([self.plus, self.minus]) - self.center)
 
 
 def take_columns(ladder: Ladder, columns: IntArray) -> Ladder:

@@ -22,6 +22,7 @@ _AGREEMENT = 30.0
 # Noise is as large on a grid so much finer, or, where it comes in quanta, not much smaller; structure fades away.
 _FINER = 32.0
 _FADED = 16.0
+_SECOND = 0.75
 # Down to there grid points stay apart; estimates so far above rounding are looked at again.
 _LEAST_SPACING = 2.0**-41
 _CONSPICUOUS = 2.0**-40
@@ -53,11 +54,12 @@ def measure_noise(
     signs = generator.choice([-1.0, 1.0], size=values.shape)
     signs = np.where(signs > 0, np.where(room.up > 0, 1.0, -1.0), np.where(room.down > 0, -1.0, 1.0))
     # Odd numerators keep grid points exact, but products with them not, as they are for inputs of few digits.
-    odd = 2 * generator.integers(64, 128, size=values.shape) + 1
+    # Away from one and a half, so that no grid goes along with quanta of a power of two.
+    odd = 2 * generator.integers(75, 118, size=values.shape) + 1
     direction = signs * room.scale * odd / 256.0
     coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
     spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
-    noise = np.zeros(point.size)[wanted]
+    noise, found = np.zeros(point.size)[wanted], least_noise(point)
 
     def sample(spacing: float) -> FloatArray:
         points = [point.forward_at(k, values + (j + 1) * spacing * direction)[wanted] for j in range(_POINTS)]
@@ -67,14 +69,12 @@ def measure_noise(
         grid = sample(spacing)
         estimate, is_noise = grid_noise(grid)
         believed = is_noise & (estimate <= _SHARE * np.ptp(grid, axis=0))
-        if spacing > min(spacings) and (believed & (estimate > _AGREEMENT * noise)).any():
-            believed &= (estimate <= _AGREEMENT * noise) | (
-                _FADED * grid_noise(sample(spacing / _FINER))[0] >= estimate
-            )
-        noise = np.where(believed | (estimate <= _AGREEMENT * noise), np.maximum(noise, estimate), noise)
+        usual = estimate <= np.maximum(_AGREEMENT * noise, 0.5 * found[wanted])  # less than that counts for nothing
+        if spacing > min(spacings) and (believed & ~usual).any():
+            believed &= usual | (_FADED * grid_noise(sample(spacing / _FINER))[0] >= estimate)
+        noise = np.where(believed | usual, np.maximum(noise, estimate), noise)
         if spacing == min(spacings):
             noise = _unfaded(estimate, grid, sample, spacing)
-    found = least_noise(point)
     found[wanted] = np.maximum(2.0 * _pooled(noise, point.center[wanted]), found[wanted])
     return found
 
@@ -82,21 +82,27 @@ def measure_noise(
 def _unfaded(
     estimate: FloatArray, grid: FloatArray, sample: Callable[[float], FloatArray], spacing: float
 ) -> FloatArray:
-    """Replaces estimates that are a share of the function's own changes, if a yet finer grid shows much less.
+    """Replaces estimates as long as finer grids show much less.
 
     Next to a large offset, as of time stamps, the function may oscillate within the finest grid.
     """
-    while spacing > _LEAST_SPACING and (estimate > _SHARE * np.ptp(grid, axis=0)).any():
+    while spacing > _LEAST_SPACING:
         if not (estimate > _CONSPICUOUS * np.nanmax(np.abs(grid), axis=0, initial=0.0)).any():
             break
         spacing /= _FINER
         grid = sample(spacing)
         finer = grid_noise(grid)[0]
-        faded = _FADED * finer < estimate
+        faded = (_FADED * finer < estimate)
         if not faded.any():
             break
-        estimate = np.where(faded, finer, estimate)
+        again = grid_noise(sample(_SECOND * spacing))[0]  # a single spacing may hide rounding by chance
+        estimate = np.where(faded, np.maximum(finer, again), estimate)
     return estimate
+
+
+def _moves(grid: FloatArray) -> BoolArray:
+    """Says of each column whether it changes from most points to the next; one that rests goes in quanta."""
+    return np.asarray(2 * np.count_nonzero(np.diff(grid, axis=0), axis=0) > len(grid))
 
 
 def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:

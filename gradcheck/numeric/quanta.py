@@ -27,7 +27,10 @@ def with_quanta(ladder: Ladder) -> Ladder:
     between two steps counts.
     """
     found = quantum(ladder)
-    height, least = stairs(ladder), _least_change(_changes(ladder))
+    height = stairs(ladder)
+    if not (found.any() or height.any()):
+        return ladder
+    least = _least_change(_changes(ladder))
     noise = np.where((height > 0) & (height >= _share(least)), ladder.least_noise, ladder.noise)
     return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
 
@@ -40,6 +43,8 @@ def stairs(ladder: Ladder, size: float = 0.0) -> FloatArray:
     changes = _changes(ladder)
     count = len(ladder.steps)
     rests = ~(changes.reshape(2, count, -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
+    if not rests.any():
+        return np.zeros(rests.shape)
     least = _least_change(changes)
     scale = np.maximum(max(1.0, size), np.abs(np.nan_to_num(ladder.center, posinf=0.0, neginf=0.0)))
     found = rests & np.isfinite(least) & (least > _STAIR * scale)
@@ -48,8 +53,7 @@ def stairs(ladder: Ladder, size: float = 0.0) -> FloatArray:
 
 
 def _changes(ladder: Ladder) -> FloatArray:
-    changes = np.abs(np.concatenate([ladder.plus, ladder.minus]) - ladder.center)
-    return np.where(np.isfinite(changes), changes, 0.0)
+    return np.where(np.isfinite(ladder.changes), ladder.changes, 0.0)
 
 
 def _least_change(changes: FloatArray) -> FloatArray:
@@ -69,6 +73,8 @@ def quantum(ladder: Ladder) -> FloatArray:
     changes = _changes(ladder)
     moving = changes > 0
     flat = ~(moving[len(ladder.steps) - 1] | moving[-1])
+    if not flat.any():
+        return np.zeros(flat.shape)
     least = _least_change(changes)
     onset = np.sort(np.where(moving, changes, np.inf), axis=0)[:_ROWS]
     with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ _STRAIGHT = 2.5e-10
 # Noise this far above its measure is not noise.
 _DOUBT = 8.0
 # So many columns at once keep the table within a core's cache.
-_COLUMNS = 512
+_COLUMNS = 1024
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,10 @@ def _contradiction(values: FloatArray, noise: FloatArray) -> FloatArray:
     such as a square root next to zero or a fast oscillation, looks settled there while its limit is elsewhere.
     """
     doubt = _DOUBT * noise
+    most, least = values - doubt, values + doubt
     known = np.isfinite(values)
-    most, least = np.where(known, values - doubt, -np.inf), np.where(known, values + doubt, np.inf)
+    if not known.all():
+        most, least = np.where(known, most, -np.inf), np.where(known, least, np.inf)
     beyond = np.zeros_like(values)
     above, below = np.full(values.shape[1:], -np.inf), np.full(values.shape[1:], np.inf)
     # A loop over few rows: accumulate along the first axis goes through the columns one by one.

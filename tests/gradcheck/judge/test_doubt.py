@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import gradcheck
+from gradcheck.judge.doubt import _wobbled
+from gradcheck.model.evaluation import GIVEN, Point
+from gradcheck.model.protocol import build_subject
 
 
 def _inverse_vjp(i: Any, o: Any, c: Any) -> Any:
@@ -95,3 +98,13 @@ def test_a_derivative_that_underflows_on_the_way_may_be_zero() -> None:
 
     x = np.array([700.0, 699.5, 1.0])
     assert gradcheck.check(lambda x: np.exp(-x), vjp, (x,), vary=False).verdict == "pass"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_look_around_moves_every_element(seed: int) -> None:
+    x = 1.0 + np.arange(200.0)
+    point = Point(build_subject(np.sin, lambda i, o, c: c, None, (x,), None, None, (), ()), (x,), GIVEN)
+    (near,) = _wobbled(point, np.random.default_rng(seed))
+    assert isinstance(near, np.ndarray)
+    assert (near != x).all()
+    assert (np.abs(near - x) <= 4 * np.spacing(x)).all()

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcheck.model.domain import Bounds, measure_room
+from gradcheck.model.dtypes import FloatArray
+from gradcheck.model.evaluation import GIVEN, Point
+from gradcheck.model.protocol import build_subject
+from gradcheck.numeric.noise import measure_noise
+
+EPS = 2.0**-52
+
+
+def noise_of(forward: Any, x: FloatArray, seed: int) -> FloatArray:
+    subject = build_subject(forward, lambda i, o, c: c, None, (x,), None, None, (), ())
+    point = Point(subject, (x,), GIVEN)
+    return measure_noise(point, 0, measure_room(point.values(0), Bounds()), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_oscillation_finer_than_every_usual_grid_is_no_noise(seed: int) -> None:
+    stamps = 1.7e9 + np.array([0.25, 10.5, 100.125])  # exact, and so is their distance from 1.7e9
+    assert (noise_of(lambda t: np.sin(2 * np.pi * (t - 1.7e9)), stamps, seed) < 1e-8).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rounding_of_a_large_number_on_the_way_is_measured(seed: int) -> None:
+    noise = noise_of(lambda x: (x / 3 + 1e6) - 1e6, np.array([0.3, 0.7, -0.4]), seed)
+    unit = 2.0**-33  # in the last place of 1e6; uniform rounding to it has a deviation of unit / sqrt(12)
+    assert ((noise > unit / 12) & (noise < 4 * unit)).all()
+
+
+def test_the_noise_of_a_library_function_is_a_rounding_of_its_output() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    noise = noise_of(np.sin, x, 0)
+    assert (noise >= 0.5 * EPS * np.abs(np.sin(x))).all()
+    assert (noise < 2 * EPS).all()
