@@ -1,17 +1,13 @@
-"""The command `opsdk`: its options, and how each outcome becomes an exit status.
+"""The command `opsdk`: finds the command that is named, and turns each outcome into an exit status.
 
-A command's work is imported when it runs, so that `--help` costs only the import of click and of opsdk itself.
+A command lies in a module of its own, which is imported when it is named: `--help` costs only click and opsdk itself.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
+import importlib
 import sys
-import threading
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import click
 
@@ -36,15 +32,44 @@ opsdk {opsdk.__version__}: write an array operator in Python, prove its gradient
 opsdk --help lists every command; opsdk COMMAND --help its options."""
 
 
+# Each is the module of that name in `opsdk.ship.commands`; the line is what `--help` says of it.
+COMMANDS = {
+    "check": "Prove ops, and show what is wrong with them.",
+    "demo": "Write a ReLU in every language, prove it, break it, train with it.",
+    "explain": "Explain an error code such as OP203.",
+    "info": "Show what opsdk finds on this machine, by trying it.",
+    "list": "List every op there is.",
+    "show": "Show one op: schema, what it saves, rows, derivative.",
+    "where": "Print path:line of an op's definition.",
+}
+
+
 class Commands(click.Group):
     """The group of all commands: it suggests the nearest name, and turns errors into exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names every command, in the order of the alphabet."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports the module of a command, and returns the command; None where there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"opsdk.ship.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes a line for every command without importing it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command; an unknown one is an error that names the nearest."""
         name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
+        if name not in COMMANDS and not name.startswith("-"):
             commands = self.list_commands(ctx)
             near = difflib.get_close_matches(name, commands, n=1)
             hint = f"; did you mean {near[0]}?" if near else "."
@@ -82,18 +107,6 @@ def described(error: OpsdkError) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
-_SECONDS = click.FloatRange(min=0, min_open=True, max=threading.TIMEOUT_MAX)
-
-
-def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    from gradcheck.run.workers import jobs_of
-
-    try:
-        return None if value is None else jobs_of(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 @click.group(
     cls=Commands,
     invoke_without_command=True,
@@ -107,95 +120,6 @@ def cli(ctx: click.Context, traceback: bool) -> None:
     """Write an array operator in Python, prove its gradient, run it everywhere."""
     if ctx.invoked_subcommand is None:
         print(SHORT_HELP)
-
-
-@cli.command()
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
-@click.option("--html", "html", metavar="PATH", help="Write the report as one offline page; - is standard output.")
-@click.option("--json", "json_path", metavar="PATH", help="Write the report for machines; - is standard output.")
-@click.option("--junit", metavar="PATH", help="Write the report as JUnit XML, for build servers; - is standard output.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of every random choice.")
-@click.option("--jobs", callback=_jobs, metavar="N", help="Ops at a time, or auto; each in a process that may crash.")
-@click.option("--timeout", type=_SECONDS, metavar="S", help="Seconds that one op may take, in a process of its own.")
-@click.option("-q", "--quiet", is_flag=True, help="Failures and the summary only.")
-@click.option("-v", "--verbose", is_flag=True, help="Also the full report of ops that pass.")
-@click.option("--strict", is_flag=True, help="An op that cannot be judged, or lacks its backward, fails.")
-@click.option("--allow-inconclusive", is_flag=True, help="An op that cannot be judged counts as a pass.")
-@click.pass_context
-def check(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them
-    """Prove ops: TARGET is relu.py, relu.py:relu, module:op, package, namespace::name, name, or a finding's id."""
-    from opsdk.ship.check import CheckOptions, run_check
-
-    ctx.exit(run_check(targets, CheckOptions(**options)))
-
-
-@cli.command("list")
-@click.option("--table", is_flag=True, help="With provider, rows and how often each op differentiates.")
-@click.option("--json", "as_json", is_flag=True, help="The same for machines.")
-def list_ops(table: bool, as_json: bool) -> None:
-    """List every op: the built-in ones and those of installed packages."""
-    from opsdk.ship import catalog, discover, terminal
-
-    providers = discover.load_providers()
-    found = catalog.entries(providers)
-    if as_json:
-        print(json.dumps([asdict(entry) for entry in found], indent=1))
-    elif table:
-        print(catalog.table_of(found, terminal.width()))
-    else:
-        print("\n".join(entry.op for entry in found))
-    for provider in providers:
-        if provider.error:
-            narrate(f"(broken) {provider.name} {provider.version}: {provider.error}")
-
-
-@cli.command()
-@click.argument("op")
-def where(op: str) -> None:
-    """Print path:line of the definition of OP, and nothing else."""
-    from opsdk.ship import catalog, target
-
-    print(catalog.where(target.resolve_one(op)))
-
-
-@cli.command()
-@click.argument("op")
-def show(op: str) -> None:
-    """Show OP: its schema, where it is, what it saves, its rows, where its derivative comes from."""
-    from opsdk.ship import catalog, target
-
-    print(catalog.show(target.resolve_one(op)))
-
-
-@cli.command()
-@click.argument("code")
-def explain(code: str) -> None:
-    """Explain an error CODE such as OP203 or 203; works offline."""
-    from opsdk.ship.explain import explained
-
-    print(explained(code))
-
-
-@cli.command()
-@click.option("--json", "as_json", is_flag=True, help="The same for machines.")
-def info(as_json: bool) -> None:
-    """Show what opsdk finds on this machine, by trying it; a block to paste into a report."""
-    from opsdk.ship import environment
-
-    facts = environment.facts(exercise=True)
-    print(json.dumps(facts, indent=1) if as_json else environment.rendered(facts))
-
-
-@cli.command()
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("build/demo"), show_default=True)
-@click.option("--epochs", type=click.IntRange(min=1), default=30, show_default=True, help="Passes over the digits.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of weights and batch order.")
-@click.pass_context
-def demo(ctx: click.Context, out: Path, epochs: int, seed: int) -> None:
-    """Write a ReLU in every language, prove it, time it, break it, train a network with it in both modes."""
-    from opsdk.ship.demo.command import run_demo
-
-    ctx.exit(run_demo(out, epochs=epochs, seed=seed))
 
 
 def main() -> None:

@@ -43,6 +43,10 @@ TEXTS = {
           either  return x.copy()
           or      declare it: f(Tensor(a) x) -> Tensor(a)
         """,
+    "OP208": """
+        An input holds a value that the op does not take, such as an index outside of the array that it is taken from.
+        The op's author wrote the check, `@op.check`; it is asked before any row runs, so nothing was computed.
+        """,
     "OP210": """
         A gradient was asked for and the op has no backward. Zeros are never made up.
 

@@ -1,0 +1,14 @@
+"""`opsdk where`: the place of an op's definition."""
+
+from __future__ import annotations
+
+import click
+
+from opsdk.ship import catalog, target
+
+
+@click.command("where")
+@click.argument("op")
+def command(op: str) -> None:
+    """Print path:line of the definition of OP, and nothing else."""
+    print(catalog.where(target.resolve_one(op)))
