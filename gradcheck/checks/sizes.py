@@ -187,7 +187,7 @@ class _Sizes:
         if fault:
             return fault if attempt.is_finite else []
         try:
-            point = Point(self.subject, copy_inputs(attempt.inputs), attempt.label)
+            point = Point(self.subject, copy_inputs(attempt.inputs), attempt.label, is_resized=True)
         except Exception:  # float64 inputs, or a surrogate, may be refused where the inputs themselves were not
             return []
         point.forward_eps = max(point.forward_eps, self.forward_eps)

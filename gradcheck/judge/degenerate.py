@@ -27,4 +27,4 @@ def excuse_degenerate(point: Point, comparison: Comparison) -> Comparison:
 
 def _is_single(point: Point) -> bool:
     shapes = (value.shape for value in point.given if isinstance(value, np.ndarray))
-    return point.label.startswith("shapes ") and any(1 in shape for shape in shapes)
+    return point.is_resized and any(1 in shape for shape in shapes)

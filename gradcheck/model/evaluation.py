@@ -60,14 +60,16 @@ class Point:
         subject: what is judged.
         inputs: input values; arrays of any dtype.
         label: what these values are, in words.
+        is_resized: whether the shapes are others than the caller gave.
 
     Raises:
         Exception: whatever forward raises on `inputs` in their own dtypes.
     """
 
-    def __init__(self, subject: Subject, inputs: Sequence[object], label: str) -> None:
+    def __init__(self, subject: Subject, inputs: Sequence[object], label: str, *, is_resized: bool = False) -> None:
         self.subject = subject
         self.label = label
+        self.is_resized = is_resized
         self.given = tuple(inputs)
         self.evaluations = 0
         self.shape_change: str | None = None

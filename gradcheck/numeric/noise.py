@@ -92,7 +92,7 @@ def _unfaded(
         spacing /= _FINER
         grid = sample(spacing)
         finer = grid_noise(grid)[0]
-        faded = (_FADED * finer < estimate)
+        faded = (_FADED * finer < estimate) & _moves(grid)
         if not faded.any():
             break
         again = grid_noise(sample(_SECOND * spacing))[0]  # a single spacing may hide rounding by chance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
 from gradcheck.report import Report
 from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure, parameter_names
-from gradcheck.subjects.tape import Recorder, Tape, Tensor
+from gradcheck.subjects.tape import Recorder, Tape, Tensor, is_subclass, read_function
 
 try:
     import paddle
@@ -20,6 +20,8 @@ except ImportError as error:
     raise ImportError(
         f"gradcheck.subjects.paddle: expected Paddle, got {error}; install it with pip install paddlepaddle"
     ) from error
+
+_KINDS = "a subclass of paddle.autograd.PyLayer or a callable of tensors"
 
 
 def check(
@@ -64,15 +66,15 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
     Raises:
         UsageError: fn is of another kind, no input is differentiable, or a tensor is bfloat16.
     """
-    call = _callable(fn)
+    call = read_function(fn, PyLayer, _KINDS)
     frozen = [_frozen(value) for value in inputs] if isinstance(inputs, (tuple, list)) else inputs
     arguments = Arguments.read(frozen, _varied)
     if not any(array.dtype.kind in "fc" for array in arguments.arrays):
         kinds = ", ".join(array.dtype.name for array in arguments.arrays)
         raise UsageError(f"inputs: expected a floating tensor whose stop_gradient is False, got {kinds}; pass one")
-    recorder = _recorder(fn, _tensor_places(arguments)) if raw and _is_layer(fn) else None
+    recorder = Recorder.of(fn, "backward", _tensor_places(arguments)) if raw and is_subclass(fn, PyLayer) else None
     tape = _PaddleTape(call, arguments, recorder)
-    names = parameter_names(fn.forward)[1:] if _is_layer(fn) else parameter_names(fn)  # type: ignore[attr-defined]
+    names = parameter_names(fn.forward)[1:] if is_subclass(fn, PyLayer) else parameter_names(fn)  # type: ignore[attr-defined]
     options: dict[str, Any] = {"names": arguments.names(names), "none_cotangents": True}
     notes = []
     if second_order:
@@ -114,36 +116,6 @@ class _PaddleTape(Tape):
             outputs, leaves, cotangents, create_graph=create_graph, allow_unused=True
         )
         return found
-
-
-def _callable(fn: object) -> Callable[..., object]:
-    if _is_layer(fn):
-        applied: Callable[..., object] = fn.apply  # type: ignore[attr-defined]
-        return applied
-    if isinstance(fn, type) or not callable(fn):
-        kind = f"the class {fn.__name__}" if isinstance(fn, type) else type(fn).__name__
-        raise UsageError(
-            f"fn: expected a subclass of paddle.autograd.PyLayer or a callable of tensors, got {kind}; "
-            "pass the function itself"
-        )
-    return fn
-
-
-def _is_layer(fn: object) -> bool:
-    return isinstance(fn, type) and issubclass(fn, PyLayer)
-
-
-def _recorder(fn: Any, places: Sequence[int]) -> Recorder:  # Any: a PyLayer class, whose base has no types
-    """Makes a subclass whose backward is that of `fn` and keeps what it returns."""
-    returned: list[object] = []
-
-    def recorded(ctx: object, *cotangents: object) -> object:
-        result = fn.backward(ctx, *cotangents)
-        returned.append(tuple(result) if isinstance(result, list) else result)
-        return result
-
-    made: Any = type(fn)(fn.__name__, (fn,), {"backward": staticmethod(recorded), "__module__": fn.__module__})
-    return Recorder(made.apply, returned, places)
 
 
 def _tensor_places(arguments: Arguments) -> list[int]:

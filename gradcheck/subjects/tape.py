@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array, same_bits
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.subjects.case import Arguments
@@ -30,14 +31,48 @@ class Recorder:
         self.returned = returned
         self.places = tuple(places)
 
+    @classmethod
+    def of(cls, function: Any, name: str, places: Sequence[int]) -> Recorder:  # Any: a class whose base has no types
+        """Makes a subclass of a framework's function whose backward, called `name` there, keeps what it returns."""
+        returned: list[object] = []
+        original = getattr(function, name)
+
+        def recorded(ctx: object, *cotangents: object) -> object:
+            result = original(ctx, *cotangents)
+            returned.append(result)
+            return result
+
+        body = {name: staticmethod(recorded), "__module__": function.__module__}
+        return cls(type(function)(function.__name__, (function,), body).apply, returned, places)
+
     def take(self) -> list[Tensor] | None:
         """Gives what was returned since the last call, one entry per array; None where that cannot be told."""
         entries = list(self.returned)
         self.returned.clear()
         if len(entries) != 1:
             return None
-        raw = entries[0] if isinstance(entries[0], tuple) else (entries[0],)
+        raw = entries[0] if isinstance(entries[0], (tuple, list)) else (entries[0],)
         return [raw[place] for place in self.places] if max(self.places) < len(raw) else None
+
+
+def read_function(fn: object, base: type, kinds: str) -> Callable[..., object]:
+    """Gives what is called in place of `fn`: the `apply` of a subclass of `base`, or the callable itself.
+
+    Raises:
+        UsageError: fn is neither; the message lists `kinds`.
+    """
+    if is_subclass(fn, base):
+        applied: Callable[..., object] = fn.apply  # type: ignore[attr-defined]
+        return applied
+    if isinstance(fn, type) or not callable(fn):
+        kind = f"the class {fn.__name__}" if isinstance(fn, type) else type(fn).__name__
+        raise UsageError(f"fn: expected {kinds}, got {kind}; pass the function itself")
+    return fn
+
+
+def is_subclass(fn: object, base: type) -> bool:
+    """Says whether a subject is a class derived from the framework's class of functions."""
+    return isinstance(fn, type) and issubclass(fn, base)
 
 
 class Tape(ABC):

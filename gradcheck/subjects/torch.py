@@ -12,17 +12,20 @@ from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
 from gradcheck.report import Report
 from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure, parameter_names
-from gradcheck.subjects.tape import Recorder, Tape, Tensor
+from gradcheck.subjects.tape import Recorder, Tape, Tensor, is_subclass, read_function
 
 try:
     import torch
     import torch.autograd.forward_ad as forward_ad
+    from torch.autograd import Function
 except ImportError as error:
     raise ImportError(
         f"gradcheck.subjects.torch: expected PyTorch, got {error}; install it with pip install torch"
     ) from error
 
 _BFLOAT16 = "bfloat16"  # known to NumPy once ml_dtypes is imported
+
+_KINDS = "a subclass of torch.autograd.Function, a custom op or a callable of tensors"
 
 
 def check(
@@ -73,7 +76,7 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
         UsageError: fn is of another kind, no input is differentiable, or a tensor is bfloat16 and NumPy does not know
             that dtype.
     """
-    call = _callable(fn)
+    call = read_function(fn, Function, _KINDS)
     _check_some_require(inputs)
     frozen = [_frozen(value) for value in inputs] if isinstance(inputs, (tuple, list)) else inputs
     arguments = Arguments.read(frozen, _varied)
@@ -81,11 +84,11 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
         kinds = ", ".join(array.dtype.name for array in arguments.arrays)
         raise UsageError(f"inputs: expected a floating tensor that requires its gradient, got {kinds}; pass one")
     devices = [getattr(inputs[k], "device", torch.device("cpu")) for k in arguments.places]
-    recorder = _recorder(fn, arguments.places) if raw and _is_function(fn) else None
+    recorder = _recorder(fn, arguments.places) if raw and is_subclass(fn, Function) else None
     tape = _TorchTape(call, arguments, recorder, devices)
     options: dict[str, Any] = {"names": arguments.names(_parameters(fn)), "none_cotangents": True}
     notes = []
-    if _is_function(fn) and fn.jvp is not torch.autograd.Function.jvp:  # type: ignore[attr-defined]
+    if is_subclass(fn, Function) and fn.jvp is not Function.jvp:  # type: ignore[attr-defined]
         options["jvp"] = tape.jvp
     if isinstance(fn, torch.library.CustomOpDef):
         notes.append("jvp: a custom op can have none, and torch's forward mode gives zeros for it without an error")
@@ -165,41 +168,13 @@ class _TorchTape(Tape):
             )
 
 
-def _callable(fn: object) -> Callable[..., object]:
-    if _is_function(fn):
-        applied: Callable[..., object] = fn.apply  # type: ignore[attr-defined]
-        return applied
-    if isinstance(fn, type) or not callable(fn):
-        kind = f"the class {fn.__name__}" if isinstance(fn, type) else type(fn).__name__
-        raise UsageError(
-            f"fn: expected a subclass of torch.autograd.Function, a custom op or a callable of tensors, got {kind}; "
-            "pass the function itself"
-        )
-    return fn
-
-
-def _is_function(fn: object) -> bool:
-    return isinstance(fn, type) and issubclass(fn, torch.autograd.Function)
-
-
 def _recorder(fn: Any, places: Sequence[int]) -> Recorder:  # Any: a Function class, whose base has no types
-    """Makes a subclass whose backward is that of `fn` and keeps what it returns."""
-    returned: list[object] = []
-    name = "backward" if fn.backward is not torch.autograd.Function.backward else "vjp"
-    original = getattr(fn, name)
-
-    def recorded(ctx: object, *cotangents: object) -> object:
-        result = original(ctx, *cotangents)
-        returned.append(result)
-        return result
-
-    made: Any = type(fn)(fn.__name__, (fn,), {name: staticmethod(recorded), "__module__": fn.__module__})
-    return Recorder(made.apply, returned, places)
+    return Recorder.of(fn, "backward" if fn.backward is not Function.backward else "vjp", places)
 
 
 def _parameters(fn: Any) -> list[str]:  # Any: one of several kinds, told apart by their attributes
-    if _is_function(fn):
-        takes_ctx = fn.setup_context is torch.autograd.Function.setup_context
+    if is_subclass(fn, Function):
+        takes_ctx = fn.setup_context is Function.setup_context
         return parameter_names(fn.forward)[1 if takes_ctx else 0 :]
     overload = getattr(fn, "_opoverload", getattr(fn, "default", fn))
     if isinstance(overload, torch._ops.OpOverload):
