@@ -74,7 +74,9 @@ def failure(one: Checked) -> list[str]:
     for position, finding in enumerate(one.findings):
         lines.append(f"{painted('FAIL')} {finding.message}")
         notes = [*notes_of(finding, one.report), ("code", f"{finding.code}   opsdk explain {finding.code}")]
-        lines += [f"  {label:<8} {_one_line(text)}" for label, text in notes if position == 0 or label != "passed"]
+        said = {"row"} if f"[{finding.row}]" in finding.repro else set()
+        said |= {"passed"} if position else set()
+        lines += [f"  {label:<8} {_one_line(text)}" for label, text in notes if label not in said]
     return lines
 
 
@@ -153,7 +155,9 @@ def languages_of(rows: Sequence[Row]) -> list[str]:
 
 def _number(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None and not math.isnan(value)]
-    return f"{max(known):.0e}" if known else "–"
+    if not known:
+        return "–"
+    return f"{max(known):.0e}" if max(known) else "0"
 
 
 def _one_line(text: str) -> str:
