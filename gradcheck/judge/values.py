@@ -139,7 +139,7 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
             single = excuse_ties(point, k, single, room, gradients.cotangents, generator)
             comparison = _joined(comparison, single)
     comparison = withdraw_doubtful(point, k, comparison, room, gradients.cotangents, steps, generator)
-    comparison = excuse_degenerate(point, comparison)
+    comparison = excuse_degenerate(point, comparison, generator)
     missing = all(row[k] is None for row in gradients.raw)
     return Outcome(
         k, comparison, values.size, owner, shift, sensitivity, missing, tuple(measured), tolerance, by_complex_step
