@@ -17,12 +17,16 @@ _POINTS = 11
 _ORDERS = (4, 5, 6, 7, 8)
 # An oscillation sampled too coarsely looks like noise, but as large as the function's own changes.
 _SHARE = 0.02
+# It also spreads over less than its pace on the finest grid would take it.
+_RESOLVED = 2.0**-4
 # Estimates from successive orders agree on noise; on a smooth function each is smaller than the one before.
 _AGREEMENT = 30.0
 # Noise is as large on a grid so much finer, or, where it comes in quanta, not much smaller; structure fades away.
 _FINER = 32.0
 _FADED = 16.0
 _SECOND = 0.75
+# A share of the changes on a grid above which an estimate may be structure even if the orders agree.
+_LOUD = 2.0**-13
 # Down to there grid points stay apart; estimates so far above rounding are looked at again.
 _LEAST_SPACING = 2.0**-41
 _CONSPICUOUS = 2.0**-40
@@ -59,40 +63,44 @@ def measure_noise(
     direction = signs * room.scale * odd / 256.0
     coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
     spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
-    noise, found = np.zeros(point.size)[wanted], least_noise(point)
+    found = least_noise(point)
 
     def sample(spacing: float) -> FloatArray:
         points = [point.forward_at(k, values + (j + 1) * spacing * direction)[wanted] for j in range(_POINTS)]
         return np.array(points).reshape(_POINTS, -1)
 
-    for spacing in sorted(spacings):  # the finest first: it is never misled by curvature
+    finest, *coarser = sorted(spacings)  # the finest first: it is never misled by curvature
+    grid = sample(finest)
+    noise = _without_structure(grid, sample, finest)
+    pace = np.ptp(grid, axis=0) / finest
+    for spacing in coarser:
         grid = sample(spacing)
         estimate, is_noise = grid_noise(grid)
-        believed = is_noise & (estimate <= _SHARE * np.ptp(grid, axis=0))
+        spread = np.ptp(grid, axis=0)
+        believed = is_noise & (estimate <= _SHARE * spread) & (spread >= _RESOLVED * spacing * pace)
         usual = estimate <= np.maximum(_AGREEMENT * noise, 0.5 * found[wanted])  # less than that counts for nothing
-        if spacing > min(spacings) and (believed & ~usual).any():
+        if (believed & ~usual).any():
             believed &= usual | (_FADED * grid_noise(sample(spacing / _FINER))[0] >= estimate)
         noise = np.where(believed | usual, np.maximum(noise, estimate), noise)
-        if spacing == min(spacings):
-            noise = _unfaded(estimate, grid, sample, spacing)
     found[wanted] = np.maximum(2.0 * _pooled(noise, point.center[wanted]), found[wanted])
     return found
 
 
-def _unfaded(
-    estimate: FloatArray, grid: FloatArray, sample: Callable[[float], FloatArray], spacing: float
-) -> FloatArray:
-    """Replaces estimates as long as finer grids show much less.
+def _without_structure(grid: FloatArray, sample: Callable[[float], FloatArray], spacing: float) -> FloatArray:
+    """Gives the estimates of the finest grid, or of finer ones where it shows structure that fades away there.
 
     Next to a large offset, as of time stamps, the function may oscillate within the finest grid.
     """
+    estimate, is_noise = grid_noise(grid)
     while spacing > _LEAST_SPACING:
-        if not (estimate > _CONSPICUOUS * np.nanmax(np.abs(grid), axis=0, initial=0.0)).any():
+        suspect = ~is_noise | (estimate > _LOUD * np.ptp(grid, axis=0))
+        suspect &= estimate > _CONSPICUOUS * np.nanmax(np.abs(grid), axis=0, initial=0.0)
+        if not suspect.any():
             break
         spacing /= _FINER
         grid = sample(spacing)
-        finer = grid_noise(grid)[0]
-        faded = (_FADED * finer < estimate) & _moves(grid)
+        finer, is_noise = grid_noise(grid)
+        faded = suspect & (_FADED * finer < estimate) & _moves(grid)
         if not faded.any():
             break
         again = grid_noise(sample(_SECOND * spacing))[0]  # a single spacing may hide rounding by chance

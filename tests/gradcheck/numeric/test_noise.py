@@ -38,3 +38,9 @@ def test_the_noise_of_a_library_function_is_a_rounding_of_its_output() -> None:
     noise = noise_of(np.sin, x, 0)
     assert (noise >= 0.5 * EPS * np.abs(np.sin(x))).all()
     assert (noise < 2 * EPS).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_oscillation_that_coarse_grids_alias_is_no_noise(seed: int) -> None:
+    x = np.array([-1.036, 0.155, 0.555])
+    assert (noise_of(lambda x: np.sin(1e7 * x), x, seed) < 1e-7).all()  # 1e7 times a rounding of x is 2e-9
