@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.timing import Ratio, Samples, Span, ratio, span
+from opsdk.ship.bench.timing import Ratio, Samples, Span, ratio, span
 
 
 @dataclass(frozen=True)

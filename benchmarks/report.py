@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.goals import Judged
 from benchmarks.peers import ROOT, Missing
-from benchmarks.timing import Samples, ratio
+from opsdk.ship.bench.timing import Samples, ratio
 from opsdk.ship.environment import cores, cpu_model, version_of
 
 

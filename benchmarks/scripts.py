@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers import ROOT, Missing, ordinary
-from benchmarks.timing import Samples
+from opsdk.ship.bench.timing import Samples
 
 WHOLE = "whole process"
 FOLDER = ROOT / "benchmarks" / "processes"

@@ -11,9 +11,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from benchmarks.timing import alternate
 from benchmarks.vmath_accuracy import loop
 from opsdk.expr.primitive import PRIMITIVES
+from opsdk.ship.bench.timing import alternate
 
 # Any, throughout: compiled functions, arrays and tensors.
 

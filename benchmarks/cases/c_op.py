@@ -6,7 +6,7 @@ from benchmarks.goals import Goal, Limit, judge
 from benchmarks.peers import OURS, Missing, interpreters
 from benchmarks.report import Section, milliseconds
 from benchmarks.scripts import Script, Stages, take
-from benchmarks.timing import Samples
+from opsdk.ship.bench.timing import Samples
 
 TITLE = "A C op of ten lines, from its source to its first call"
 COLD, CACHED = "Caches empty: the source is compiled", "Cached: an earlier process compiled it"

@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.goals import Goal, judge
 from benchmarks.peers import Missing, Peer, start
 from benchmarks.report import Section, microseconds
-from benchmarks.timing import Samples, alternate
+from opsdk.ship.bench.timing import Samples, alternate
 
 CUSTOM = "opsdk NumPy pair"
 TITLE = "A custom ReLU on 16 floats, eager"

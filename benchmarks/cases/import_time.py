@@ -9,7 +9,7 @@ from functools import partial
 from benchmarks.goals import Goal, judge
 from benchmarks.peers import OURS, Missing, interpreters, ordinary
 from benchmarks.report import Section, milliseconds
-from benchmarks.timing import alternate
+from opsdk.ship.bench.timing import alternate
 
 TITLE = "Import time"
 LEAST_ROUNDS = 10

@@ -9,7 +9,7 @@ from benchmarks.goals import Goal, judge
 from benchmarks.peers import Missing, Peer, start
 from benchmarks.report import Section, microseconds
 from benchmarks.subjects.tasks import TASKS, Task
-from benchmarks.timing import Samples, alternate
+from opsdk.ship.bench.timing import Samples, alternate
 
 OURS = "opsdk"
 FRAMEWORKS = ("torch eager", "torch.compile", "torch clamp_min(out=)", "jax jit", "paddle eager", "NumPy, out=")

@@ -11,7 +11,7 @@ import numpy as np
 import opsdk
 from benchmarks.report import Section
 from benchmarks.subjects.opsdk_large import FUNCTIONS
-from benchmarks.timing import alternate
+from opsdk.ship.bench.timing import alternate
 
 TITLE = "What bounds elementwise ops"
 OPS = ("relu", "swish", "softplus", "mish", "gelu")

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.goals import Goal, judge
-from benchmarks.timing import Ratio, Span, alternate, percentile, ratio, span
+from opsdk.ship.bench.timing import Ratio, Span, alternate, percentile, ratio, span
 
 
 def test_each_round_takes_one_sample_of_each_in_rotating_order():

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from opsdk.ship.plot import marks_between
+
 WIDTH, HEIGHT = 460, 270
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 30
 STROKE = 2.0
-TICKS = 5
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def line_chart(title: str, curves: Sequence[Curve], *, percent: bool = False) ->
         percent: whether values are shares, labelled in per cent.
     """
     values = [value for curve in curves for value in curve.values if math.isfinite(value)]
-    ticks = nice_ticks(min(values, default=0.0), max(values, default=1.0))
+    ticks = marks_between(min(values, default=0.0), max(values, default=1.0))
     low, high = ticks[0], ticks[-1]
     count = max(len(curve.values) for curve in curves)
 
@@ -62,17 +63,6 @@ def key(curves: Sequence[Curve]) -> str:
         swatch = f'<svg viewBox="0 0 36 12"><line x1="0" x2="36" y1="6" y2="6" {_paint(position)}/></svg>'
         entries.append(f"<li>{swatch}{escape(curve.name)}</li>")
     return f'<ul class="key">{"".join(entries)}</ul>'
-
-
-def nice_ticks(low: float, high: float) -> list[float]:
-    """Returns at least two round numbers, evenly spaced, that enclose an interval."""
-    span = high - low or abs(high) or 1.0
-    rough = span / TICKS
-    scale = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * scale for factor in (1, 2, 2.5, 5, 10) if factor * scale >= rough)
-    first = math.floor(low / step)
-    last = max(math.ceil(high / step), first + 1)
-    return [round(i * step, 10) for i in range(first, last + 1)]
 
 
 def _line(points: Sequence[tuple[float, float]], position: int, said: str) -> str:

@@ -1,0 +1,170 @@
+"""Large inputs: a call of about n elements, as the op's author declares it, or one of its samples enlarged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.buffers import infer
+from opsdk.core.errors import ShapeError, TargetError
+from opsdk.core.origin import origin_of
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import complete_attrs
+from opsdk.define.infer import broadcast
+from opsdk.define.opdef import OpDef
+from opsdk.define.sample import Sample
+from opsdk.expr.row_infer import RowInfer
+from opsdk.expr.scalar import ScalarFunction
+from opsdk.verify.calls import Call, each, flat, is_float
+from opsdk.verify.samples import UnusableSamplesError, from_sample
+from opsdk.verify.sampling import calls_of, numbers_of_shape
+
+ROW = 1024  # elements along the last axis, which is what a row op works on
+_ORDINARY = 100.0  # samples with greater numbers try overflow; they are no everyday input
+_GROWTH = 64  # outputs larger than n by more than this come from axes that should not have grown together
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    """Returns the sizes that `--n` names: `1M`, `4K,64K,1M`, `1000`; K, M and G are powers of 1024.
+
+    Raises:
+        TargetError: it names none.
+    """
+    return tuple(_size_of(part) for part in text.split(","))
+
+
+def _size_of(text: str) -> int:
+    plain = text.strip().replace("_", "").upper()
+    power = "KMG".find(plain[-1:]) + 1 if plain[-1:] else 0
+    digits = plain[:-1] if power else plain
+    if not digits.isdecimal() or int(digits) < 1:
+        raise TargetError(f"--n: expected a number of elements such as 1000, 64K or 1M, got {text!r}; K is 1024")
+    return int(digits) * 1024**power
+
+
+def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Call], object], seed: int = 0) -> Call:
+    """Returns a call of an op with about n elements in its largest input.
+
+    Args:
+        opdef: a forward op.
+        n: elements, ≥ 1.
+        dtype: of its floating inputs.
+        accepts: runs the call, and raises where the op does not take it.
+        seed: of the values.
+
+    Raises:
+        TargetError: no such call can be made without the op's author.
+        UnusableSamplesError: what the author declared is no call of the op.
+    """
+    rng = np.random.default_rng([seed, 13])
+    if opdef.bench is not None:
+        return _declared(opdef, n, dtype, rng, accepts)
+    refused = "there are none to enlarge"
+    for call in _candidates(opdef, n, rng, seed):
+        there = call.cast(dtype)
+        try:
+            _check_proportions(opdef, there, n)
+            accepts(there)
+        except Exception as error:  # a guess that was wrong
+            refused = f"{there} raised {type(error).__name__}: {error}"
+        else:
+            return there
+    name = opdef.schema.name
+    raise TargetError(
+        f"{opdef.subject}: expected inputs that can be enlarged to {n} elements, {refused}; say how with "
+        f"@{name}.bench: def {name}_bench(rng, n): return opsdk.Sample(...)"
+    )
+
+
+def _declared(
+    opdef: OpDef, n: int, dtype: np.dtype[Any], rng: np.random.Generator, accepts: Callable[[Call], object]
+) -> Call:
+    assert opdef.bench is not None
+    subject = f"{opdef.subject}, bench: expected an opsdk.Sample"
+    try:
+        made = opdef.bench(rng, n)
+        call = from_sample(opdef, made).cast(dtype) if isinstance(made, Sample) else None
+        if call is not None:
+            accepts(call)
+    except Exception as error:
+        raise UnusableSamplesError(
+            f"{subject} that the op takes, raised {type(error).__name__}: {error}", at=str(origin_of(opdef.bench))
+        ) from error
+    if call is None:
+        raise UnusableSamplesError(f"{subject}, got {type(made).__name__}; return opsdk.Sample(...)")
+    return call
+
+
+def _candidates(opdef: OpDef, n: int, rng: np.random.Generator, seed: int) -> Iterator[Call]:
+    """Yields calls, the likeliest to be one of the op first; whether it takes them is another question."""
+    if (opdef.samples is None or _takes_any_shape(opdef)) and opdef.schema.inputs:
+        shape = (n // ROW, ROW) if n >= ROW else (n,)
+        yield Call(numbers_of_shape(opdef, shape, rng), {}, f"{n} elements", declared=False)
+    for call in sorted(calls_of(opdef, None, seed), key=_suitability) if opdef.samples is not None else ():
+        arrays = [array for array in flat(call.inputs) if array.size]
+        if arrays:
+            biggest = max(arrays, key=lambda array: array.size)
+            for lengths in _growths(biggest.shape, n):
+                yield replace(call, inputs=each(call.inputs, partial(grown, lengths=lengths, rng=rng)))
+
+
+def _takes_any_shape(opdef: OpDef) -> bool:
+    """Whether inputs of one shape are right whatever the samples are: numbers, element by element."""
+    inputs = opdef.schema.inputs
+    is_expression = any(type(row.source) is ScalarFunction for row in opdef.kernels)
+    by_element = is_expression or isinstance(opdef.infer, (type(broadcast), RowInfer))
+    needs = any(decl.is_required for decl in opdef.schema.attrs)
+    return by_element and not needs and all(decl.kind == "tensor" for decl in inputs)
+
+
+def _suitability(call: Call) -> tuple[bool, bool, bool, int]:
+    """Sorts samples: attributes at their defaults, ordinary numbers and several axes first, then the larger ones."""
+    arrays = flat(call.inputs)
+    numbers = [array for array in arrays if is_float(array) and array.size]
+    ordinary = all(bool((np.abs(array) <= _ORDINARY).all()) for array in numbers)  # nan is not either
+    return bool(call.attrs), not ordinary, max((a.ndim for a in arrays), default=0) < 2, -sum(a.size for a in arrays)
+
+
+def _growths(shape: tuple[int, ...], n: int) -> Iterator[dict[int, int]]:
+    """Yields new lengths by old length. Axes of one length belong together; those of length 1 are broadcast, and stay.
+
+    First rows of a usual length and as many as it takes, then each length alone, from the first axis on.
+    """
+    lengths = [length for length in dict.fromkeys(shape) if length > 1]
+    last = shape[-1] if shape else 1
+    if len(lengths) > 1 and last > 1 and n >= ROW:
+        leading = next(length for length in lengths if length != last)
+        yield {last: ROW, leading: _solved(shape, leading, {last: ROW}, n)}
+    for length in lengths:
+        yield {length: _solved(shape, length, {}, n)}
+
+
+def _solved(shape: tuple[int, ...], length: int, others: Mapping[int, int], n: int) -> int:
+    """Returns what a length has to become for a shape to have n elements, when others become what they do."""
+    rest = math.prod(others.get(size, size) for size in shape if size != length)
+    return max(1, round((n / rest) ** (1 / shape.count(length))))
+
+
+def grown(array: np.ndarray, lengths: Mapping[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Returns an array with axes of other lengths; its slices are those of the original, in random order."""
+    for axis, length in enumerate(array.shape):
+        if length in lengths:
+            array = np.take(array, rng.integers(0, length, lengths[length]), axis=axis)
+    return array
+
+
+def _check_proportions(opdef: OpDef, call: Call, n: int) -> None:
+    """Refuses a call before it runs whose outputs, as far as the infer rule knows them, would be out of proportion.
+
+    Raises:
+        ShapeError: an output would have far more elements than the inputs.
+    """
+    for spec in infer(opdef, call.inputs, complete_attrs(opdef, call.attrs)):
+        size = math.prod(dim or 1 for dim in spec.shape) if isinstance(spec, TensorSpec) else 0
+        if size > _GROWTH * n:
+            raise ShapeError(f"{opdef.subject}: expected outputs of at most {_GROWTH * n} elements, got {spec}")

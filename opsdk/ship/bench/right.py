@@ -1,0 +1,117 @@
+"""Whether a row is right on the inputs that it is timed on: compared with the reference, within verify's tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from opsdk.define.opdef import OpDef
+from opsdk.verify.agreement import Difference, measure, resolution, wiggle
+from opsdk.verify.calls import Call, Values, flat, is_float
+from opsdk.verify.launch import launch
+
+_LONG = np.dtype("float64")
+_PEER = 1000.0  # rounding units of the largest element
+_DRAWS = 8  # more draws of the change by rounding, taken where a difference shows: a step of the function may be near
+
+
+class Truth:
+    """What the reference gives for a call, in float64 where it can be had.
+
+    Args:
+        opdef: the op.
+        call: the call that is timed.
+        seed: of the changes by one unit in the last place.
+    """
+
+    def __init__(self, opdef: OpDef, call: Call, seed: int = 0) -> None:
+        self.opdef, self._seed = opdef, seed
+        self._own = self._run(call)
+        try:
+            self._call, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
+        except Exception:  # written for one dtype only
+            self._call, self._wanted = call, self._own
+        floats = [array.dtype for array in (*flat(call.inputs), *flat(self._own)) if is_float(array)]
+        self._eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
+        self._moved: list[Any] | None = None
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What the reference gives in the dtype of the call."""
+        return self._own
+
+    def problem(self, made: Values) -> str:
+        """Returns what is wrong with a row's outputs, in words; nothing where they are right."""
+        for position, (name, got, want) in enumerate(self._pairs(made)):
+            if got is None:  # a gradient that nobody wants may be left out
+                continue
+            if got.shape != want.shape:
+                return f"output {name!r} expected shape {want.shape} like the reference, got {got.shape}"
+            found = self._difference(got, want, position)
+            if found.count:
+                place = f"{name}{list(found.index)}" if found.index else name
+                return (
+                    f"output {name!r} wrong in {found.count} of {got.size} elements, worst {place}: this row gives "
+                    f"{found.got:.9g}, the reference {found.expected:.9g}"
+                )
+        return ""
+
+    def unlike(self, made: Values) -> str:
+        """Returns how a peer's outputs differ from the reference's; nothing where both compute the same.
+
+        A peer may round as it likes: it is held to a thousand rounding units of the largest element.
+        """
+        for name, got, want in self._pairs(made):
+            if got is None:
+                continue
+            if got.shape != want.shape:
+                return f"output {name!r} expected shape {want.shape} like the reference, got {got.shape}"
+            with np.errstate(all="ignore"):
+                peak = np.max(np.abs(want), initial=0.0, where=np.isfinite(want))
+                close = np.isclose(got, want, rtol=0.0, atol=_PEER * self._eps * float(peak), equal_nan=True)
+            if not close.all():
+                index = tuple(int(i) for i in np.argwhere(~close)[0])
+                place = f"{name}{list(index)}" if index else name
+                return (
+                    f"output {name!r} unlike the reference in {int((~close).sum())} of {got.size} elements, first "
+                    f"{place}: {got[index]:.9g}, the reference gives {want[index]:.9g}"
+                )
+        return ""
+
+    def _pairs(self, made: Values) -> Iterator[tuple[str, Any, Any]]:
+        """Yields name, a row's array and the reference's, for every array of the reference."""
+        for name, got, want in zip(self.opdef.schema.output_names, made, self._wanted, strict=True):
+            items = want if isinstance(want, list) else [] if want is None else [want]
+            given = got if isinstance(got, (list, tuple)) else [got] * len(items)
+            for number, (one, item) in enumerate(zip(given, items, strict=True)):
+                yield f"{name}[{number}]" if isinstance(want, list) else name, one, item
+
+    def _difference(self, got: np.ndarray, want: np.ndarray, position: int) -> Difference:
+        found = measure(got, want, self._change(position), self._eps)
+        if found.count and is_float(want):
+            self._look_again()
+            found = measure(got, want, self._change(position), self._eps)
+        return found
+
+    def _change(self, position: int) -> np.ndarray | None:
+        """Returns what rounding of the inputs may change in each element of an output.
+
+        Two draws miss an element by chance, of which there are millions here: none is held to less than the median.
+        """
+        if self._moved is None:
+            self._moved = wiggle(self._run, self._call, self._eps, self._seed)
+        moved: np.ndarray | None = self._moved[position]
+        return moved if moved is None or not moved.size else np.maximum(moved, np.median(moved))
+
+    def _look_again(self) -> None:
+        assert self._moved is not None
+        for draw in range(1, _DRAWS):
+            more = wiggle(self._run, self._call, (2 + draw % 3) * self._eps, self._seed + draw)
+            pairs = zip(self._moved, more, strict=True)
+            self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
+
+    def _run(self, call: Call) -> list[Any]:
+        with np.errstate(all="ignore"):
+            return launch(self.opdef, self.opdef.kernels.reference(), call.inputs, call.attrs)

@@ -1,0 +1,162 @@
+"""Rows made ready to be timed: which run here, what their first call took, whether they are right."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.arrays import with_mutated
+from opsdk.backends.available import missing_packages
+from opsdk.backends.cache import cache_folder, cache_info
+from opsdk.backends.cuda_runtime import is_simulated, missing_device
+from opsdk.backends.device import memory_at
+from opsdk.backends.device_plan import DevicePlan
+from opsdk.backends.plan import CallPlan, make_plan
+from opsdk.core.errors import CompileError, KernelNotFoundError, MissingDependencyError
+from opsdk.core.place import Place
+from opsdk.define.kernel import REFERENCE, Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.ship.bench.result import Measured
+from opsdk.ship.bench.right import Truth
+from opsdk.ship.bench.timing import Clock, Sampler
+from opsdk.verify.calls import Call, copies, each, flat, outputs_of
+from opsdk.verify.rows import serves
+
+INTERPRETED = (REFERENCE, "composite")  # languages of which nothing is compiled
+_ABSENT = ("OP402", "OP403")  # codes of compile errors that this machine is to blame for, and not the row
+_DEVICE = Place("cuda", 0)
+
+
+# Any: arrays of the row's place.
+@dataclass(frozen=True)
+class _Launched:
+    """A row that was called once: its plan, its inputs, what it made in host memory, how to bring arrays to its place,
+    and what waits for it to finish.
+    """
+
+    plan: CallPlan
+    inputs: list[Any]
+    made: list[Any]
+    bring: Callable[[np.ndarray], Any]
+    wait: Callable[[], object] | None
+
+
+class RowBench:
+    """Makes the rows of one call ready.
+
+    Args:
+        opdef: the op.
+        call: the call that is timed.
+        truth: what is right for it.
+        seconds: about how long one sample takes.
+        is_first: whether nothing of this op has run at another size before.
+        clock: returns seconds.
+    """
+
+    def __init__(
+        self,
+        opdef: OpDef,
+        call: Call,
+        truth: Truth,
+        seconds: float,
+        *,
+        is_first: bool = True,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        self.opdef, self.call, self.truth = opdef, call, truth
+        self._seconds, self._is_first, self._clock = seconds, is_first, clock
+
+    def ready(self) -> Iterator[tuple[Measured, Sampler | None]]:
+        """Yields every row, the reference first, with what times it; None where it is not timed, and says why."""
+        reference = self.opdef.kernels.reference()
+        rows = sorted(self.opdef.kernels, key=lambda row: row is not reference)
+        for row, name in zip(rows, names_of(rows), strict=True):
+            absent = self._absence(row)
+            if absent:
+                yield Measured(name, str(row), note=absent), None
+            else:
+                yield self._tried(row, name)
+
+    def _absence(self, row: Kernel) -> str:
+        """Returns why a row cannot run here; nothing where it can."""
+        if row.key.place != "cpu":
+            return "simulated, which has no speed" if is_simulated() else missing_device()
+        if not serves(row, self.call):
+            dtypes = ", ".join(dict.fromkeys(str(array.dtype) for array in flat(self.call.inputs)))
+            return f"serves {'floating numbers' if row.key.floating else row.key.dtype}, got {dtypes}"
+        missing = missing_packages(row)
+        return f"needs {' and '.join(missing)}, not installed" if missing else ""
+
+    def _tried(self, row: Kernel, name: str) -> tuple[Measured, Sampler | None]:
+        files, started = _built_files(), self._clock()
+        try:
+            launched = self._launched(row)
+        except (MissingDependencyError, KernelNotFoundError) as error:
+            return Measured(name, str(row), note=str(error)), None
+        except Exception as error:
+            is_absent = isinstance(error, CompileError) and error.code in _ABSENT
+            note = str(error) if is_absent else f"raised {type(error).__name__}: {error}"
+            return Measured(name, str(row), note=note, is_wrong=not is_absent), None
+        first = self._clock() - started
+        problem = self.truth.problem(launched.made) if self.opdef.traits.deterministic else ""
+        if problem:
+            return Measured(name, str(row), note=problem, is_wrong=True), None
+        if row.language in INTERPRETED or not self._is_first:
+            measured = Measured(name, str(row))
+        else:
+            measured = Measured(name, str(row), first, "cached" if files == _built_files() else "compiled")
+        return measured, self._sampler(launched)
+
+    def _launched(self, row: Kernel) -> _Launched:
+        """Calls a row as a first call goes, with every check."""
+        opdef, attrs = self.opdef, self.call.attrs
+        if row.key.place == "cpu":
+            inputs = copies(self.call.inputs)
+            plan = make_plan(opdef, inputs, attrs, row=row)
+            made = with_mutated(opdef, plan.run_checked(inputs, attrs), inputs)
+            return _Launched(plan, inputs, outputs_of(opdef, made), np.copy, None)
+        memory: Any = memory_at(_DEVICE, opdef.subject)
+        inputs = each(self.call.inputs, memory.from_host)
+        plan = DevicePlan(opdef, row, inputs, attrs, _DEVICE)
+        made = outputs_of(opdef, with_mutated(opdef, plan.run_checked(inputs, attrs), inputs))
+        wait = memory.module.cuda.runtime.deviceSynchronize
+        return _Launched(plan, inputs, each(made, memory.to_host), memory.from_host, wait)
+
+    def _sampler(self, launched: _Launched) -> Sampler:
+        plan, inputs, attrs = launched.plan, launched.inputs, dict(self.call.attrs)
+        # What a call changes is put back before each: a decay would end in denormal numbers, which are slow.
+        changed = [(inputs[i], launched.bring(self.call.inputs[i])) for i in self.opdef.schema.mutated_inputs]
+
+        def restore() -> None:
+            for held, kept in changed:
+                held[...] = kept
+
+        return Sampler(
+            lambda: plan.run(inputs, attrs),
+            self._seconds,
+            prepare=restore if changed else None,
+            finish=launched.wait,
+            clock=self._clock,
+        )
+
+
+def names_of(rows: Sequence[Kernel]) -> list[str]:
+    """Returns a short name per row: its language, its place where that is not the CPU, its dtype where it has one."""
+    names = []
+    for row in rows:
+        place = [] if row.key.place == "cpu" else [row.key.place]
+        names.append(" ".join([row.language, *place, *([row.key.dtype.name] if row.key.dtype is not None else [])]))
+    return [name if names.count(name) == 1 else str(row) for name, row in zip(names, rows, strict=True)]
+
+
+def _built_files() -> int:
+    """Returns how many compiled files the cache holds; where it cannot be written, another number each time."""
+    folder = cache_folder()
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        return time.monotonic_ns()
+    return cache_info().files

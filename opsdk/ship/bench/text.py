@@ -1,0 +1,167 @@
+"""The report of `opsdk bench` as text: a table per op and size, the comparison in words under it, the answer last."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import opsdk
+from opsdk.ship.bench.result import Benched, Measured
+from opsdk.ship.bench.timing import Ratio, ratio
+from opsdk.ship.environment import cores, cpu_model, version_of
+from opsdk.ship.table import Column, render
+
+COPY = "copy"
+SAME = "same"
+NONE = "–"
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+def head(dtype: str, threads: int, rounds: int) -> str:
+    """Returns what was measured on, and how.
+
+    Args:
+        dtype: of floating inputs.
+        threads: that a row may use.
+        rounds: samples of each row at most.
+    """
+    governor = _GOVERNOR.read_text(encoding="ascii").strip() if _GOVERNOR.is_file() else ""
+    parts = [f"opsdk {opsdk.__version__}", f"numpy {version_of('numpy')}", f"numba {version_of('numba')}"]
+    parts += [f"{cpu_model()}, {cores()} cores", *([f"governor {governor}"] if governor else [])]
+    return (
+        f"{' · '.join(parts)}\n"
+        f"{dtype} · {_counted(threads, 'thread')} · up to {rounds} rounds in alternation · median, interquartile range"
+    )
+
+
+def block(one: Benched, width: int) -> str:
+    """Returns the table of one op at one size, what its rows say beside the reference, and what was not timed."""
+    lines = [f"{one.op}  {grouped(one.elements)} elements, {size_text(one.moved)} read and written"]
+    lines += textwrap.wrap(one.call, width, initial_indent="  ", subsequent_indent="  ")
+    if one.timed:
+        lines.append(render(_columns(one), _cells(one), width))
+    elsewhere = [row for row in one.rows if row.name not in one.samples]
+    lines += [f"{'FAIL ' if row.is_wrong and row.row else ''}{row.name}: {row.note}" for row in elsewhere]
+    lines += [one.note] if one.note else []
+    return "\n".join(lines)
+
+
+def sentences(one: Benched) -> list[str]:
+    """Returns, in words, the fastest row that is not the reference beside it, and the fastest of all beside peers."""
+
+    def median(row: Measured) -> float:
+        return one.spread_of(row.name).median
+
+    rows = [row for row in one.timed if row.row]
+    further = [row for row in rows if row is not one.reference]
+    pairs = [(min(further, key=median), one.reference)] if further else []
+    pairs += [(min(rows, key=median), peer) for peer in one.timed if not peer.row]
+    return [compared(best.name, other.name, one.times(best.name, than=other.name)) for best, other in pairs]
+
+
+def compared(name: str, other: str, factor: Ratio) -> str:
+    """Returns how one compares with another: `same` where the rounds do not agree on which is faster."""
+    if factor.is_same:
+        return f"{name} and {other} take the {SAME} time, within the spread"
+    is_faster = factor.value > 1
+    shown = factor if is_faster else Ratio(1 / factor.value, 1 / factor.high, 1 / factor.low)
+    return f"{name} is {number(shown)} times {'faster' if is_faster else 'slower'} than {other}"
+
+
+def last_line(done: Sequence[Benched], untimed: Sequence[str], seconds: float) -> str:
+    """Returns what was timed, how the fastest rows compare, and the next command where something is wrong."""
+    wrong = [(one, row) for one in done for row in one.wrong]
+    rows = sum(len(one.timed) for one in done)
+    parts = [f"{_counted(rows, 'row')} of {_counted(len({one.op for one in done}), 'op')} timed in {seconds:.1f} s"]
+    parts += [f"{len(wrong)} wrong"] if wrong else []
+    parts += [f"{len(untimed)} that could not be timed"] if untimed else []
+    lines = [", ".join(parts)]
+    for one in done:
+        said = "; ".join(sentences(one))
+        lines += [said if len(done) == 1 else f"{one.op}, {grouped(one.elements)} elements: {said}"] if said else []
+    lines += [f"next: opsdk check {wrong[0][0].op}"] if wrong else []
+    return "\n".join(lines)
+
+
+def number(factor: Ratio) -> str:
+    """Returns a ratio with its uncertainty, in as many digits as that leaves; a wide one as the range that it is."""
+    if factor.margin > factor.value / 2:
+        return " to ".join(f"{float(f'{bound:.2g}'):g}" for bound in (factor.low, factor.high))
+    digits = 0 if factor.margin >= 2 else 1 if factor.margin >= 0.05 else 2
+    return f"{factor.value:.{digits}f} ± {factor.margin:.{digits}f}"
+
+
+def grouped(count: int) -> str:
+    """Returns a whole number with its thousands apart."""
+    return f"{count:,}".replace(",", " ")
+
+
+def size_text(count: float) -> str:
+    """Returns a number of bytes, in units of 1000."""
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= limit:
+            return f"{count / limit:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def _columns(one: Benched) -> tuple[Column, ...]:
+    return (
+        Column("row"),
+        Column("first call", right=True, drop=2),
+        Column("median", right=True),
+        Column("spread", right=True),
+        Column("ns/elem", right=True, drop=1),
+        Column("GB/s", right=True),
+        Column("% of copy", right=True, drop=3),
+        Column(f"× {one.reference.name}", right=True),
+    )
+
+
+def _cells(one: Benched) -> list[tuple[str, ...]]:
+    write = _in_one_unit([one.spread_of(name).median for name in (one.copy, *(row.name for row in one.timed))])
+    lines = [_line(one, row.name, row.name, _first(row), _times(one, row), write) for row in one.timed]
+    return [*lines, _line(one, COPY, one.copy, NONE, NONE, write)]
+
+
+def _line(
+    one: Benched, shown: str, name: str, first: str, times: str, write: Callable[[float], str]
+) -> tuple[str, ...]:
+    found, share = one.spread_of(name), 100 * ratio(one.samples, one.copy, name).value
+    return (
+        shown,
+        first,
+        write(found.median),
+        f"±{50 * found.share:.0f} %",  # half of the range lies on either side
+        f"{_digits(1e9 * found.median / max(one.elements, 1))}",
+        _digits(one.speed_of(name) / 1e9),
+        f"{share:.0f} %" if share >= 1 else f"{share:.1g} %",
+        times,
+    )
+
+
+def _first(row: Measured) -> str:
+    return NONE if row.first is None else f"{row.first:.2g} s {row.built}"
+
+
+def _times(one: Benched, row: Measured) -> str:
+    if row is one.reference:
+        return "1"
+    factor = one.times(row.name, than=one.reference.name)
+    return SAME if factor.is_same else number(factor)
+
+
+def _in_one_unit(seconds: Sequence[float]) -> Callable[[float], str]:
+    """Returns what writes times in one unit: the largest in which the shortest keeps two digits."""
+    scale, unit = next((entry for entry in _UNITS if min(seconds) >= entry[0] / 10), _UNITS[-1])
+    return lambda value: f"{_digits(value / scale)} {unit}"
+
+
+def _digits(value: float) -> str:
+    """Returns three significant digits, without an exponent."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

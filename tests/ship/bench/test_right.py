@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.define.op import REGISTRY
+from opsdk.ship.bench.right import Truth
+from opsdk.verify.calls import Call
+
+
+@pytest.fixture
+def truth():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::wave(Tensor x) -> Tensor y")
+        def wave(x):
+            return np.sin(x)
+
+        x = np.random.default_rng(0).normal(size=100_000).astype(np.float32)
+        yield Truth(wave.opdef, Call([x], {}))
+
+
+def test_rounding_is_no_fault(truth):
+    (y,) = truth.outputs
+    assert truth.problem([y]) == ""
+    assert truth.problem([np.nextafter(y, np.float32(2))]) == ""
+
+
+def test_one_wrong_element_among_many_is_found(truth):
+    y = truth.outputs[0].copy()
+    y[777] *= np.float32(1.001)
+    assert truth.problem([y]).startswith("output 'y' wrong in 1 of 100000 elements, worst y[777]: this row gives ")
+
+
+def test_another_shape_is_told(truth):
+    y = truth.outputs[0]
+    expected = "output 'y' expected shape (100000,) like the reference, got (99999,)"
+    assert truth.problem([y[:-1]]) == expected
+    assert truth.unlike([y[:-1]]) == expected
+
+
+def test_a_peer_may_round_as_it_likes_but_compute_nothing_else(truth):
+    y = truth.outputs[0]
+    assert truth.unlike([y + np.float32(5e-5)]) == ""
+    assert truth.problem([y + np.float32(5e-5)]) != ""
+    assert truth.unlike([y + np.float32(5e-3)]).startswith("output 'y' unlike the reference in 100000 of 100000")
+
+
+def test_a_step_of_the_function_may_fall_on_either_side():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::steps(Tensor x) -> Tensor y")
+        def steps(x):
+            return np.round(x / x.dtype.type(0.1))
+
+        x = (np.arange(1, 4001) * 0.025).astype(np.float32)  # every fourth is halfway between two steps
+        truth = Truth(steps.opdef, Call([x], {}))
+        assert truth.problem([np.round(x * np.float32(10))]) == ""
+        assert truth.problem([np.round(x * np.float32(10)) + 1]) != ""
+
+
+def test_a_gradient_that_nobody_wants_may_be_left_out():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::two(Tensor x) -> (Tensor y, Tensor z)")
+        def two(x):
+            return x + 1, x + 2
+
+        truth = Truth(two.opdef, Call([np.ones(3)], {}))
+        assert truth.problem([np.full(3, 2.0), None]) == ""
+        assert truth.problem([None, np.full(3, 4.0)]).startswith("output 'z' wrong in 3 of 3 elements")

@@ -1,0 +1,78 @@
+import numpy as np
+
+import opsdk
+from opsdk.define.op import REGISTRY
+from opsdk.ship.bench import rows
+from opsdk.ship.bench.right import Truth
+from opsdk.ship.bench.rows import RowBench, names_of
+from opsdk.verify.calls import Call
+
+
+def made(op, dtype=np.float32):
+    call = Call([np.ones(8, dtype)], {})
+    return {m.name: (m, s) for m, s in RowBench(op.opdef, call, Truth(op.opdef, call), 1e-4).ready()}
+
+
+def several():
+    @opsdk.op(namespace="benched")
+    def plus(x):
+        return x + 1
+
+    plus.kernel("cpu", lambda x: x + 1, language="numba", dtype="float32")
+    plus.kernel("cpu", lambda x: x + 1, language="numba", dtype="float64")
+    plus.kernel("cuda", lambda x, y: None, language="numba", launch=opsdk.launch.elementwise("y"))
+    return plus
+
+
+def test_rows_are_named_by_what_tells_them_apart():
+    with REGISTRY.scoped():
+        assert names_of(list(several().opdef.kernels)) == ["numpy", "numba float32", "numba float64", "numba cuda"]
+
+
+def test_a_row_of_another_dtype_or_place_says_why_it_is_not_timed(monkeypatch):
+    monkeypatch.setattr(rows, "is_simulated", lambda: False)
+    monkeypatch.setattr(rows, "missing_device", lambda: "found no driver")
+    with REGISTRY.scoped():
+        found = made(several())
+        assert [name for name, (_, sampler) in found.items() if sampler] == ["numpy", "numba float32"]
+        assert found["numba float64"][0].note == "serves float64, got float32"
+        assert found["numba cuda"][0].note == "found no driver"
+        assert not any(measured.is_wrong for measured, _ in found.values())
+
+
+def test_the_simulator_has_no_speed(monkeypatch):
+    monkeypatch.setattr(rows, "is_simulated", lambda: True)
+    with REGISTRY.scoped():
+        assert made(several())["numba cuda"][0].note == "simulated, which has no speed"
+
+
+def test_only_what_is_compiled_has_a_first_call(monkeypatch):
+    with REGISTRY.scoped():
+        found = made(several())
+        assert found["numpy"][0].first is None
+        assert found["numba float32"][0].first > 0
+
+
+def test_whether_anything_was_compiled_shows_in_the_cache(monkeypatch):
+    with REGISTRY.scoped():
+        counts = iter([7, 7, 7, 8])
+        monkeypatch.setattr(rows, "_built_files", lambda: next(counts))
+        monkeypatch.setattr(rows, "INTERPRETED", ())
+        op = several()
+        op.opdef.kernels.restore([row for row in op.opdef.kernels if str(row.key) != "(cuda, *)"][:2])
+        found = made(op)
+        assert found["numpy"][0].built == "cached"
+        assert found["numba float32"][0].built == "compiled"
+
+
+def test_a_machine_without_a_compiler_is_not_the_rows_fault(monkeypatch):
+    from opsdk.core.errors import CompileError
+
+    def refuse(*arguments, **options):
+        raise CompileError("no C compiler, tried cc", code="OP402")
+
+    with REGISTRY.scoped():
+        op = several()
+        monkeypatch.setattr(rows, "make_plan", refuse)
+        measured, sampler = made(op)["numpy"]
+        assert (measured.note, measured.is_wrong, sampler) == ("no C compiler, tried cc", False, None)
