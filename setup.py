@@ -13,10 +13,6 @@ ROOT = Path(__file__).resolve().parent
 # The wheel's top level is exactly these three; a generic name such as `templates` stays out of site-packages.
 PACKAGES = ["opsdk", "gradcheck", "contrib_ops"]
 
-# Build scripts of C rows compiled ahead of time, in cffi's form "path/to/build.py:ffibuilder". A name listed here
-# also needs "cffi" under [build-system] requires in pyproject.toml.
-CFFI_MODULES: list[str] = []
-
 
 def template_files() -> list[str]:
     """Paths of the files under templates/, relative to the root; none while the folder does not exist."""
@@ -59,5 +55,4 @@ setup(
     packages=find_packages(include=[pattern for name in PACKAGES for pattern in (name, f"{name}.*")]),
     package_data={"*": ["py.typed", "*.c", "*.h", "*.cu", "*.json"]},
     cmdclass={"build_py": BuildPy},
-    **({"cffi_modules": CFFI_MODULES} if CFFI_MODULES else {}),
 )

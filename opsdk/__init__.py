@@ -33,6 +33,7 @@ from opsdk.backends import cffi_c as _cffi_c  # noqa: F401 - registers itself
 from opsdk.backends import device_arrays as _device_arrays  # noqa: F401 - registers itself
 from opsdk.backends import memory
 from opsdk.backends import pyfunc as _pyfunc  # noqa: F401 - registers itself
+from opsdk.core import errors
 from opsdk.core.dtype import (
     bool_,
     complex64,
@@ -217,6 +218,7 @@ __all__ = [
     "metric",
     "verify",
     "gradcheck",
+    "errors",
 ]
 
 _FUNCTIONS = {"c_source": "backends.c_emit", "explain": "backends.explain", "native": "backends.native_entry"}

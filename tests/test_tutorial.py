@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from pathlib import Path
 
 import pytest
 
@@ -46,10 +47,8 @@ def reader(tmp_path_factory):
     """A reader's machine: a folder, and an environment of its own that has what opsdk's has."""
     root = tmp_path_factory.mktemp("reader")
     venv.create(root / "venv", with_pip=False, symlinks=True)
-    site = sysconfig.get_path("purelib", vars={"base": str(root / "venv")})
-    there = "\n".join((sysconfig.get_path("purelib"), str(REPOSITORY)))
-    with open(f"{site}/there.pth", "w", encoding="utf-8") as file:
-        file.write(f"{there}\n")
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(root / "venv")}))
+    (site / "there.pth").write_text(f"{sysconfig.get_path('purelib')}\n{REPOSITORY}\n", encoding="utf-8")
     commands = root / "venv" / "bin"
     for name in ("pip", "pytest", "opsdk"):
         (commands / name).write_text(f'#!/bin/sh\nexec "{commands}/python" -m {name} "$@"\n', encoding="utf-8")

@@ -20,14 +20,14 @@ _NAMES = ("cc", "gcc", "clang")
 _INSTALL = {"linux": "apt install gcc", "darwin": "xcode-select --install", "win32": "winget install LLVM.LLVM"}
 
 LIBRARY_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-_NATIVE = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i686") else "-mcpu=native"
+NATIVE = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i686") else "-mcpu=native"
 
 # No -ffast-math: NaN and infinity are values, and a sum written in an order has that order. errno and trapping floating
 # point are read by nobody, and loops that must keep them are not vectorized.
 OPTIMIZE = ("-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math")
 # What C lets pass with a warning, and what then crashes: a misspelt function, a pointer in place of a number.
 STRICT = ("-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types")
-SHARED = (_NATIVE, "-fPIC", "-shared")
+SHARED = ("-fPIC", "-shared")
 MATH = ("-lm",) if os.name != "nt" else ()
 # A function that no library has is an error now, and not a dead process at its first call.
 COMPLETE = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
@@ -35,6 +35,7 @@ COMPLETE = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
 _ERROR = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
 _EXPANSION = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? note: in expansion of macro"
 _LINK_ERROR = r"undefined reference to .*|Undefined symbols.*|cannot find .*|library not found.*"
+_NAME_LIBRARY = "define it in the source, or name the library that has it: libraries=, library_dirs="
 _SHOWN = 20  # lines of the compiler's text in a note
 
 
@@ -163,7 +164,8 @@ def _complaint(said: str) -> Complaint:
                 return Complaint(used["file"], int(used["line"]), match["text"].strip(), said)
         return Complaint(match["file"], int(match["line"]), match["text"].strip(), said)
     missing = re.search(_LINK_ERROR, said)
-    return Complaint("", 0, missing[0] if missing else said.strip().splitlines()[-1], said)
+    text = f"{missing[0]}; {_NAME_LIBRARY}" if missing else said.strip().splitlines()[-1]
+    return Complaint("", 0, text, said)
 
 
 def _quoted(complaint: Complaint) -> str:

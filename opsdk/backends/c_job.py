@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from opsdk.backends.c_compiler import (
     COMPLETE,
     MATH,
+    NATIVE,
     OPTIMIZE,
     SHARED,
     STRICT,
@@ -44,13 +44,14 @@ _PREVIOUS = r"^(.+?):(\d+):\d+: note: previous (?:definition|declaration)"
 
 @dataclass(frozen=True)
 class Job:
-    """A C row and its source as it is now."""
+    """A C row and its source as it is now; portable, where its library is for any processor of the platform."""
 
     opdef: OpDef
     kernel: Kernel
     options: COptions
     source: CSource
     signature: Signature
+    portable: bool = False
 
     @classmethod
     def of(cls, opdef: OpDef, kernel: Kernel) -> Job:
@@ -81,23 +82,14 @@ class Job:
             [self.signature.name, self.content, *self.arguments, *self._last, self.compiler.identity, machine()]
         )
 
-    @cached_property
-    def digest(self) -> str:
-        """What a module that was built ahead of time is known by; its compiler does not count."""
-        return hashlib.sha256(self.content.encode("utf-8", errors="surrogateescape")).hexdigest()
-
-    @property
-    def digest_symbol(self) -> str:
-        """The function of such a module that returns the digest."""
-        return f"opsdk_digest_{self.signature.name}"
-
     @property
     def arguments(self) -> list[str]:
         """What the compiler is given before the source."""
         options = self.options
         quoted = ["-iquote", self.source.folder] if self.source.folder else []
         return [
-            *(*OPTIMIZE, *STRICT, *SHARED, "-fdiagnostics-color=never", "-include", str(HEADER), f"-I{HEADER.parent}"),
+            *(*OPTIMIZE, *STRICT, *SHARED, *(() if self.portable else (NATIVE,)), "-fdiagnostics-color=never"),
+            *("-include", str(HEADER), f"-I{HEADER.parent}"),
             *(*quoted, *(f"-I{folder}" for folder in options.include_dirs), *(f"-D{name}" for name in options.define)),
             *(*(("-fopenmp",) if options.openmp else ()), *(f for f in options.flags if not f.startswith("-l"))),
         ]
@@ -169,15 +161,6 @@ class Job:
         _, complaint = run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit)
         if complaint is not None:
             raise self._refusal(complaint)
-
-    def check(self) -> None:
-        """Compiles the library and throws it away.
-
-        Raises:
-            CompileError, BindingError: as `build` does.
-        """
-        with slow("tempfile").TemporaryDirectory(prefix="opsdk-") as folder:
-            self.build(Path(folder, "library"))
 
     def _refusal(self, complaint: Complaint) -> OpsdkError:
         """Returns the error of a source that does not compile; of one that is at odds with the schema, in its words."""

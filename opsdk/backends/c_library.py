@@ -1,8 +1,7 @@
-"""The compiled functions of a C row, opened: from the cache, from a module built ahead of time, or built now."""
+"""The compiled functions of a C row, opened: built ahead of time, from the cache, or built now."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from typing import Any
 
 from opsdk.backends.c_compiler import LIBRARY_SUFFIX
 from opsdk.backends.c_job import Job
-from opsdk.backends.c_options import COptions
-from opsdk.backends.c_signature import SUFFIXES, Signature
+from opsdk.backends.c_prebuilt import Prebuilt, outdated, prebuilt
+from opsdk.backends.c_signature import SUFFIXES
 from opsdk.backends.cache import cached_bytes, cached_file
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
@@ -60,45 +59,58 @@ def library_of(opdef: OpDef, kernel: Kernel) -> Library:
     Raises:
         CompileError, BindingError: see `Job`.
     """
-    options = COptions(**kernel.options)
-    module = _import(opdef, options.module) if options.module else None
+    job = Job.of(opdef, kernel)
+    ahead = prebuilt(job)
+    key = str(ahead.library) if ahead else _key(job)
+    library = _open.get(key)
+    if library is None:
+        library = _open.setdefault(key, _from_cache(job) if ahead is None else _from_prebuilt(job, ahead))
+    return library
+
+
+def _key(job: Job) -> str:
+    """Returns the key of a row that has to be compiled, for which there has to be a compiler."""
     try:
-        job = Job.of(opdef, kernel)
-    except CompileError:
-        if module is None:
-            raise
-        return _from_module(module, Signature.of(opdef.schema), options)  # a wheel need not bring the source
-    if module is not None and _is_from(module, job):
-        return _from_module(module, job.signature, options)
-    library = _open.get(job.key)
-    return library if library is not None else _open.setdefault(job.key, _from_cache(job))
+        return job.key
+    except CompileError as error:
+        raise CompileError(str(error), because=outdated(job), code=error.code) from error.__cause__
+
+
+def _from_prebuilt(job: Job, ahead: Prebuilt) -> Library:
+    return _opened(job, ahead.interface.read_bytes(), str(ahead.library))
 
 
 def _from_cache(job: Job) -> Library:
     optional("cffi", extra="c", subject=job.subject)  # before the compiler is run for nothing
     path = cached_file("c", job.key, LIBRARY_SUFFIX, job.build)
     interface = cached_bytes("c", f"{job.key}\0{_backend_version()}", ".py", job.interface)
-    scope: dict[str, Any] = {}
-    exec(compile(interface, "<cffi interface of a C row>", "exec"), scope)
-    ffi = scope["ffi"]
     try:
-        lib = ffi.dlopen(str(path))
-    except OSError as error:
+        return _opened(job, interface, str(path))
+    except CompileError:
+        if path.exists():
+            raise
+    return _opened(job, interface, str(cached_file("c", job.key, LIBRARY_SUFFIX, job.build)))  # the cache was cleared
+
+
+def _opened(job: Job, interface: bytes, file: str) -> Library:
+    optional("cffi", extra="c", subject=job.subject)
+    scope: dict[str, Any] = {}
+    try:
+        exec(compile(interface, "<cffi interface of a C row>", "exec"), scope)
+        ffi = scope["ffi"]
+        lib = ffi.dlopen(file)
+    except (OSError, ImportError) as error:
         raise CompileError(
-            f"{job.subject}: was built and does not open, {error}", at=str(job.kernel.origin), because=str(path)
+            f"{job.subject}: was built and does not open, {error}", at=str(job.kernel.origin), because=file
         ) from error
-    return _opened(ffi, lib, str(path), job.signature, job.options)
-
-
-def _opened(ffi: Any, lib: Any, file: str, signature: Signature, options: COptions) -> Library:
-    there = dir(lib)
+    there, signature = dir(lib), job.signature
     functions = {
         suffix: getattr(lib, signature.symbol(suffix))
         for suffix in SUFFIXES.values()
         if signature.symbol(suffix) in there
     }
     library = Library(ffi, functions, file, lib)
-    if options.uses_openmp and _has_threads(ffi, lib):
+    if job.options.uses_openmp and _has_threads(ffi, lib):
         _openmp[file] = library
     return library
 
@@ -109,32 +121,6 @@ def _has_threads(ffi: Any, lib: Any) -> bool:
         return lib.omp_set_num_threads is not None
     except (AttributeError, ffi.error):
         return False
-
-
-def _import(opdef: OpDef, name: str) -> Any:
-    """Returns the module that was built ahead of time; None where there is none."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            return None
-        raise _unusable(opdef, name, error) from error
-    except ImportError as error:
-        raise _unusable(opdef, name, error) from error
-
-
-def _unusable(opdef: OpDef, name: str, error: ImportError) -> CompileError:
-    return CompileError(f"{opdef.subject}, c row: module {name} was built and does not open, {error}")
-
-
-def _is_from(module: Any, job: Job) -> bool:
-    """Whether a module was built from the source as it is now."""
-    digest = getattr(getattr(module, "lib", None), job.digest_symbol, None)
-    return digest is not None and module.ffi.string(digest()).decode() == job.digest
-
-
-def _from_module(module: Any, signature: Signature, options: COptions) -> Library:
-    return _opened(module.ffi, module.lib, str(module.__file__), signature, options)
 
 
 def _backend_version() -> str:

@@ -27,7 +27,6 @@ class COptions:
         contiguous: True gives the functions C-contiguous arrays, and copies what is not; None does so too and says on
             standard error when such a copy is large; False gives arrays as they lie, with their strides.
         dtypes: the dtypes of inputs that do not have the first one's.
-        module: a module that was built ahead of time from the same source; it is used instead where it is there.
     """
 
     flags: tuple[str, ...] = ()
@@ -38,7 +37,6 @@ class COptions:
     define: tuple[str, ...] = ()
     contiguous: bool | None = None
     dtypes: tuple[tuple[str, str], ...] = ()
-    module: str | None = None
 
     @property
     def uses_openmp(self) -> bool:
@@ -72,10 +70,6 @@ def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple
             read[name] = _macros(subject, value)
         elif name == "dtypes":
             read[name] = _dtypes(subject, value, inputs)
-        elif name == "module":
-            if not isinstance(value, str) or not all(part.isidentifier() for part in value.split(".")):
-                raise DefinitionError(f"{subject}: module expected a dotted name such as 'pkg._relu', got {value!r}")
-            read[name] = value
         elif value is not None or name != "contiguous":
             if not isinstance(value, bool):
                 raise DefinitionError(f"{subject}: {name} expected True or False, got {value!r}")

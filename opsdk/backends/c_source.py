@@ -65,11 +65,12 @@ def read(opdef: OpDef, kernel: Kernel) -> CSource:
 
 
 def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
-    """Returns the text of the author's own headers that a source includes, directly or not, each with its path.
+    """Returns the text of the author's own headers that a source includes, directly or not, each with its name.
 
     What the preprocessor might leave out is in here too; a name that a macro makes is not found.
     """
     found: dict[Path, str] = {}
+    names: dict[Path, str] = {}  # as they are included: a package's headers are the same wherever it is installed
     waiting: list[tuple[str, Path]] = [(source.text, Path(source.folder))]
     while waiting:
         text, folder = waiting.pop()
@@ -82,9 +83,10 @@ def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
                     found[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
                 except OSError:
                     continue  # another folder, or a header of the system
+                names[path] = name
                 waiting.append((found[path], path.parent))
                 break
-    return "".join(f"{path}\n{text}\n" for path, text in sorted(found.items()))
+    return "".join(sorted(f"{names[path]}\n{text}\n" for path, text in found.items()))
 
 
 def opsdk_header() -> str:

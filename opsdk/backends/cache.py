@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,11 +33,25 @@ _fallbacks: dict[int, Path] = {}  # by process id: a forked child has a folder o
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a cache folder holds."""
+    """What a cache folder holds.
+
+    Attributes:
+        folder: where it is, or would be.
+        kinds: the bytes of each finished file, by what sort of file it is.
+    """
 
     folder: Path
-    files: int
-    bytes: int
+    kinds: Mapping[str, tuple[int, ...]]
+
+    @property
+    def files(self) -> int:
+        """How many files of every kind."""
+        return sum(map(len, self.kinds.values()))
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes they have together."""
+        return sum(map(sum, self.kinds.values()))
 
 
 def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
@@ -105,23 +119,28 @@ def cache_folder() -> Path:
 
 
 def cache_info() -> CacheInfo:
-    """Returns where the cache is, and how many finished files of how many bytes it holds."""
-    sizes = [size for _, size in _finished(cache_folder())]
-    return CacheInfo(cache_folder(), len(sizes), sum(sizes))
+    """Returns where the cache is, and the finished files that it holds."""
+    folder = cache_folder()
+    kinds = {kind.name: tuple(size for _, size in _finished(kind)) for kind in _folders(folder)}
+    return CacheInfo(folder, {name: sizes for name, sizes in sorted(kinds.items()) if sizes})
 
 
 def cache_clear() -> CacheInfo:
-    """Removes every finished file and returns what was removed; what is being built is left alone."""
-    folder, sizes = cache_folder(), []
-    for path, size in _finished(folder):
-        try:
-            path.unlink()
-        except OSError:
-            continue  # gone already, or in use on Windows
-        sizes.append(size)
+    """Removes every finished file and returns what was removed; what is being built is left alone.
+
+    Safe beside running processes: what they have opened stays theirs, and what they miss they build again.
+    """
+    folder = cache_folder()
+    removed: dict[str, tuple[int, ...]] = {}
     for kind in _folders(folder):
+        for path, size in _finished(kind):
+            try:
+                path.unlink()
+            except OSError:
+                continue  # gone already, or in use on Windows
+            removed[kind.name] = (*removed.get(kind.name, ()), size)
         _sweep(kind)
-    return CacheInfo(folder, len(sizes), sum(sizes))
+    return CacheInfo(folder, removed)
 
 
 def _cached(kind: str, key: str, suffix: str, build: Callable[[Path], None], is_good: Callable[[Path], bool]) -> Path:
@@ -219,6 +238,8 @@ def _fallback() -> Path:
             ) from error
         if _fallbacks.setdefault(process, folder) == folder:
             atexit.register(_remove, process, folder)
+            told = f"opsdk: {cache_folder()} cannot be written, so what is compiled is kept until the process ends; "
+            sys.stderr.write(f"{told}set OPSDK_CACHE_DIR to a folder that can be\n")
         else:  # another thread was faster
             folder.rmdir()
     return _fallbacks[process]
@@ -245,15 +266,14 @@ def _sweep(folder: Path) -> None:
             continue  # another process swept it
 
 
-def _finished(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yields finished files with their sizes, those that Numba puts beside them included."""
-    for kind in _folders(folder):
-        for path in kind.rglob("*"):
-            try:
-                if re.fullmatch(_FINISHED, path.name) and path.is_file():
-                    yield path, path.stat().st_size
-            except OSError:
-                continue
+def _finished(kind: Path) -> Iterator[tuple[Path, int]]:
+    """Yields the finished files of a kind with their sizes, those that Numba puts beside them included."""
+    for path in list(kind.rglob("*")):
+        try:
+            if re.fullmatch(_FINISHED, path.name) and path.is_file():
+                yield path, path.stat().st_size
+        except OSError:
+            continue
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ It is advisory and bounded: who waits too long goes on without it. Use it where 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import IO
 from opsdk.core.lazy import slow
 
 LONGEST = 300.0  # seconds to wait for another builder; no compiler takes as long over one kernel
+_QUIET = 2.0  # seconds of waiting before it is said; a kernel is compiled in less
 _PAUSE = 0.005  # seconds between two looks at a lock that another process holds
 
 # A file lock of this sort belongs to the process, so threads keep one another out with a lock of their own.
@@ -52,12 +54,32 @@ def _acquire(path: Path, deadline: float) -> IO[bytes] | None:
         file = path.open("ab")
     except OSError:
         return None
+    waits_from = time.monotonic()
+    is_told = False
     while not _try(file):
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             file.close()
             return None
+        if not is_told and now >= waits_from + _QUIET:
+            is_told = True
+            rest = f"at most {deadline - now:.0f} s more, then goes on without it"
+            sys.stderr.write(f"opsdk: waits for {_holder(path)}, which holds {path}; {rest}\n")
         time.sleep(_PAUSE)
+    with suppress(OSError):  # a full disk: who waits then does not learn who holds the lock
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+        file.flush()
     return file
+
+
+def _holder(path: Path) -> str:
+    """Returns who holds a lock, as far as the holder wrote it and it can be read."""
+    try:
+        number = path.read_text(encoding="ascii")
+    except (OSError, ValueError):  # on Windows nobody reads a locked file
+        number = ""
+    return f"process {number}" if number.isdecimal() else "another process"
 
 
 def _try(file: IO[bytes]) -> bool:

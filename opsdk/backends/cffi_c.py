@@ -43,7 +43,7 @@ def read_row(opdef: OpDef, source: str, options: Mapping[str, Any], origin: Orig
     read = c_options(subject, options, folder, opdef.schema.input_names)
     if not any(mark in source for mark in "\n{;"):  # the name of a file; C itself has one of these
         source = os.path.normpath(os.path.join(folder, source))  # noqa: PTH118
-        if not os.path.isfile(source) and read.module is None:  # noqa: PTH113
+        if not os.path.isfile(source):  # noqa: PTH113
             raise DefinitionError(
                 f"{subject}: source expected a C text or an existing file, got {source!r}, which does not exist"
             )

@@ -14,9 +14,7 @@ DEFAULT = np.dtype("float32")
 
 
 # Any: a user may pass anything; what is not a constant is refused.
-def as_constant(
-    value: Any, beside: np.dtype[np.generic] | None, subject: str, runtime: str = "arrays"
-) -> np.ndarray:
+def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, runtime: str = "arrays") -> np.ndarray:
     """Returns a constant as an array.
 
     Args:
@@ -52,7 +50,7 @@ def as_constant(
             return array.astype(number_dtype(0.0, beside)) if array.dtype == np.float64 else array
     kind = type(value)
     is_foreign = kind.__name__ in ("Tensor", "Array")
-    remedy = f"; import opsdk.bridges.{kind.__module__.partition('.')[0]}" if is_foreign else ""
+    remedy = "; pass a NumPy array of it, np.asarray(x), where its gradient ends" if is_foreign else ""
     raise DTypeError(
         f"{subject}: expected a tensor, array or number, got {kind.__module__}.{kind.__qualname__}{remedy}",
         details={"got": kind},

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from opsdk.backends.buffers import allocate
+from opsdk.backends.c_arguments import is_plain, plain
 from opsdk.backends.language import Launch, register_language
 from opsdk.backends.native.elementwise import launch_of
 from opsdk.backends.native.rowwise import launch_of as rows_launch_of
 from opsdk.backends.numba_failure import failure, is_compile_failure
-from opsdk.backends.one_shape import one_shape
+from opsdk.backends.one_shape import Given, one_shape
 from opsdk.core.errors import BindingError, ReturnError
 from opsdk.core.lazy import optional, slow
 from opsdk.define.kernel import Kernel
@@ -21,7 +24,11 @@ from opsdk.expr.scalar import ScalarFunction
 
 
 class NumbaCPU:
-    """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills."""
+    """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills.
+
+    Options of a row: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
+    are not C-contiguous are copied first, so that the kernel is compiled once for each dtype.
+    """
 
     name = "numba"
     reads_python = False
@@ -38,12 +45,11 @@ class NumbaCPU:
         if isinstance(kernel.source, ScalarFunction):
             return launch_of(opdef, kernel.source)
         buffers = buffers_of(opdef, kernel)
-        function = dispatcher_of(opdef, kernel)
-        function = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
+        function = _compiled(opdef, kernel)
         schema = opdef.schema
         inputs = schema.input_names
         names = kernel.parameters
-        given = one_shape(opdef)
+        given = _given(opdef, kernel)
 
         def launch(*values: Any, **attrs: Any) -> Any:
             values = values if given is None else tuple(given(values))
@@ -65,11 +71,23 @@ class NumbaCPU:
 
         # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
         if not buffers and names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs):
-            return _direct(opdef, kernel, function, names[len(inputs) :])
+            return _direct(opdef, kernel, function, names[len(inputs) :], given)
         return launch
 
 
 # Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
+# A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
+_DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
+
+
+def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
+    if kernel not in _DISPATCHERS:
+        function = dispatcher_of(opdef, kernel)
+        guarded = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
+        _DISPATCHERS[kernel] = guarded
+    return _DISPATCHERS[kernel]
+
+
 def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
     """Returns the dispatcher of a user's row; one that the user made is taken as it is.
 
@@ -79,7 +97,9 @@ def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
     optional("numba", extra="numba", subject=f"{opdef.subject}, numba row")
     slow("opsdk.backends.vmath.overloads").register()
     function: Any = kernel.source
-    return function if hasattr(function, "py_func") else slow("opsdk.backends.numba_store").compiled(function)
+    if hasattr(function, "py_func"):
+        return function
+    return slow("opsdk.backends.numba_store").compiled(function, parallel=kernel.options.get("parallel", False))
 
 
 def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
@@ -120,13 +140,30 @@ def _check_returned(opdef: OpDef, kernel: Kernel, made: list[Any], returned: Any
         )
 
 
-def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...]) -> Launch:
+def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
+    """Returns what makes the inputs of a call those of the row; None where they are that already."""
     shaped = one_shape(opdef)
+    if not kernel.options.get("contiguous"):
+        return shaped
+    changed = opdef.schema.mutated_inputs  # the kernel has to reach these themselves
 
-    def launch(*values: Any, **given: Any) -> Any:
-        values = values if shaped is None else tuple(shaped(values))
+    def given(values: Sequence[Any]) -> Sequence[Any]:
+        values = values if shaped is None else shaped(values)
+        return [value if i in changed else _contiguous(value) for i, value in enumerate(values)]
+
+    return given
+
+
+# Any: an array, or None.
+def _contiguous(value: Any) -> Any:
+    return value if value is None or is_plain(value, contiguous=True) else plain(value)
+
+
+def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...], given: Given | None) -> Launch:
+    def launch(*values: Any, **chosen: Any) -> Any:
+        values = values if given is None else tuple(given(values))
         try:
-            return function(*values, *[given[name] for name in attrs])
+            return function(*values, *[chosen[name] for name in attrs])
         except Exception as error:
             if is_compile_failure(error):
                 arguments = dict(zip(opdef.schema.input_names, values, strict=True))

@@ -17,6 +17,10 @@ _CALL = re.compile(r"No implementation of function .* found for signature:\s*>>>
 _PLACE = re.compile(r"^During: typing of .* at (.+) \((\d+)\)$", re.MULTILINE)
 _RAISED = re.compile(r"\.*\s*Raised from (?:None|(?P<file>.+) \((?P<line>\d+)\))\s*$")
 _FUNCTION = re.compile(r"Untyped global name '(\w+)':.*<class 'function'>", re.DOTALL)
+_SIGNATURE = "No matching definition for argument type"  # said of what was compiled for other types, and no more
+_NUMBER, _ARRAY = re.compile(r"\b(?:float|u?int|complex|bool)\d*\b"), re.compile(r"\barray\([^()]*\)")
+_DECORATORS = {"numba row": "numba.njit", "CUDA row": "cuda.jit(device=True)"}
+_UNCOMPILED = {"numba row": "NUMBA_DISABLE_JIT", "CUDA row": "NUMBA_ENABLE_CUDASIM"}
 _WHOLE_TEXT = "numba's whole text is the cause of this error (err.__cause__)"
 
 
@@ -55,14 +59,25 @@ def typing_failure(opdef: OpDef, origin: Origin, error: BaseException, row: str 
     """Returns the error of a kernel that Numba cannot compile: what it could not do, the whole text as the cause."""
     text = str(error)
     file, line = _place(error, text) or (origin.file, None)
-    called = _FUNCTION.search(text)
-    remedy = f"decorate {called[1]} with numba.njit; " if called is not None else ""
+    reason = _reason(text)
     return CompileError(
-        f"{opdef.subject}, {row}: does not compile, {_reason(text)}",
+        f"{opdef.subject}, {row}: does not compile, {reason}; {_remedy(text, reason, row)}",
         at=str(origin) if line is None else f"{shorten(file)}:{line}",
-        help=f"{remedy}{_WHOLE_TEXT}",
+        help=_WHOLE_TEXT,
         code="OP411",
     )
+
+
+def _remedy(text: str, reason: str, row: str) -> str:
+    """Returns what helps against what Numba says; where nothing is known that does, how to see more."""
+    called = _FUNCTION.search(text)
+    if called is not None:
+        return f"decorate {called[1]} with {_DECORATORS[row]}"
+    if _SIGNATURE in reason:
+        return "leave the signature out of numba.njit(...), and it is compiled for the types of each call"
+    if _ARRAY.search(reason) and _NUMBER.search(_ARRAY.sub("", reason)):
+        return "one is a number and one an array: index the array until it is a number, or make both arrays"
+    return f"look at that line without compiling: {_UNCOMPILED[row]}=1 runs the kernel as Python"
 
 
 def _reason(text: str) -> str:

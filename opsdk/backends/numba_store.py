@@ -44,9 +44,14 @@ _loaded: dict[str, Any] = {}  # Any: Numba's results by key; code that two dispa
 
 
 # Any, in this file: kernels of any signature, Numba's objects.
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the dispatcher of a user's Python function, which looks for its code in the store."""
-    dispatcher: Any = numba.njit(**_OPTIONS)(function)
+def compiled(function: Callable[..., Any], *, parallel: bool = False) -> Callable[..., Any]:
+    """Returns the dispatcher of a user's Python function, which looks for its code in the store.
+
+    Args:
+        function: the kernel.
+        parallel: its `numba.prange` loops are shared by Numba's threads.
+    """
+    dispatcher: Any = numba.njit(**_OPTIONS, parallel=parallel)(function)
     is_compiler = isinstance(dispatcher, Dispatcher)  # no, where NUMBA_DISABLE_JIT is set
     if is_compiler and hasattr(FunctionIdentity, "_unique_ids"):
         dispatcher._cache = KernelStore(dispatcher)
@@ -58,6 +63,7 @@ class KernelStore:
 
     def __init__(self, dispatcher: Any) -> None:
         self._function = dispatcher.py_func
+        self._options = str(dispatcher.targetoptions)
         self._keys: dict[str, str | None] = {}
         self.cache_path = str(cache_folder() / _KIND)
 
@@ -103,7 +109,7 @@ class KernelStore:
         if text is None:
             return None
         configured = [f"{name}={getattr(numba.config, name, None)}" for name in _CONFIGURED]
-        parts = (text, str(signature), str(target_context.codegen().magic_tuple()), str(_OPTIONS), *configured)
+        parts = (text, str(signature), str(target_context.codegen().magic_tuple()), self._options, *configured)
         return "\n".join((_versions(), *parts))
 
 

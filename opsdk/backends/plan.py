@@ -21,6 +21,7 @@ from opsdk.backends.buffers import infer
 from opsdk.backends.checked import run_checked
 from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
+from opsdk.backends.value_check import checked_first
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.place import CPU
@@ -82,7 +83,7 @@ class CallPlan:
         language = language_of(opdef, kernel)
         self.opdef = opdef
         self.kernel = kernel
-        self.launch: Launch = language.compile(opdef, kernel)
+        self.launch: Launch = checked_first(opdef, language.compile(opdef, kernel))
         self.has_attrs = bool(attrs)
         if complete and not attrs:
             self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults

@@ -40,10 +40,10 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     values = list(raw) if isinstance(raw, (tuple, list)) else [raw]
     if len(values) != len(wanted):
         kind = "gradient" if opdef.gradient_of else "output"
+        remedy = _several(opdef) if len(wanted) == 1 else "; return a tuple in that order, or a dict by name"
         raise ArityError(
             f"{_where(opdef)}: expected {len(wanted)} {kind}{'' if len(wanted) == 1 else 's'} "
-            f"({', '.join(names) or 'none'}), got {len(values)}{_several(opdef) if len(wanted) == 1 else ''}",
-            help="return a tuple in that order, or a dict by name" if len(wanted) > 1 else "",
+            f"({', '.join(names) or 'none'}), got {len(values)}{remedy if wanted else ''}",
             at=str(opdef.origin),
         )
     return values

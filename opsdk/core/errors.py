@@ -126,6 +126,12 @@ class AliasError(OpsdkError, ValueError):
     default_code = "OP207"
 
 
+class InputValueError(OpsdkError, ValueError):
+    """An input holds a value that the op does not take, such as an index outside of its array."""
+
+    default_code = "OP208"
+
+
 class GradientMissingError(OpsdkError, RuntimeError):
     """A gradient was asked for and the op has no backward."""
 

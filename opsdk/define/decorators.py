@@ -26,6 +26,7 @@ def op(
     *,
     infer: Callable[..., Any] | InferRule | None = ...,
     nondifferentiable: Sequence[str] = ...,
+    constant: Sequence[str] = ...,
     domain: Domain | None = ...,
     deterministic: bool = ...,
     linear: bool = ...,
@@ -43,6 +44,7 @@ def op(
     *,
     infer: Callable[..., Any] | InferRule | None = None,
     nondifferentiable: Sequence[str] = (),
+    constant: Sequence[str] = (),
     domain: Domain | None = None,
     deterministic: bool = True,
     linear: bool = False,
@@ -58,6 +60,7 @@ def op(
         definition: the function (used as `@op`), or the schema as text (used as `@op("ns::f(Tensor x) -> Tensor y")`).
         infer: rule for shapes and dtypes; like the first input unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient.
+        constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
         domain: per input, or int or float attribute, the least and the greatest value it may hold; None for no bound.
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
@@ -98,7 +101,14 @@ def op(
         else:
             schema = parse_schema(text, space)
             check_forward(schema, function)
-        traits = Traits(tuple(nondifferentiable), deterministic, linear, surrogate, {} if domain is None else domain)
+        traits = Traits(
+            nondifferentiable=(*nondifferentiable, *constant),
+            deterministic=deterministic,
+            linear=linear,
+            surrogate=surrogate,
+            domain={} if domain is None else domain,
+            constant=tuple(constant),
+        )
         return define_op(schema, function, traits, infer, composite=composite, replace=replace)
 
     return register(definition) if callable(definition) else register

@@ -59,6 +59,12 @@ def define_op(
                 f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs and outputs "
                 f"are {', '.join(known)}"
             )
+    for declared in traits.constant:
+        if declared not in schema.input_names:
+            raise DefinitionError(
+                f"op {schema.qualified_name!r}, constant: expected names of inputs, got {declared!r}; an output "
+                "without a gradient is nondifferentiable"
+            )
     traits = replaced(traits, domain=checked_domain(schema, traits.domain))
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
@@ -151,4 +157,5 @@ def _restated(old: OpDef, new: OpDef) -> OpDef:
     kernels = KernelTable()
     own = {(row.key, row.language) for row in new.kernels}
     kernels.restore([*new.kernels, *(row for row in old.kernels if (row.key, row.language) not in own)])
-    return renewed(new, rule=new.rule or old.rule, samples=old.samples, kernels=kernels)
+    given = {"samples": old.samples, "check": old.check, "bench": old.bench}
+    return renewed(new, rule=new.rule or old.rule, kernels=kernels, **given)

@@ -93,7 +93,8 @@ def make_gradient(
     )
     call = reorder(function, gradient_schema.input_names)
     integer = tuple(d.name for d in inputs if d.name in forward.traits.nondifferentiable)
-    traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic)
+    constant = tuple(name for name in integer if name in forward.traits.constant)
+    traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant)
     kernels = KernelTable()
     language = "composite" if composite else REFERENCE
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin_of(function), gradient_schema.input_names))

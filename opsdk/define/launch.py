@@ -25,6 +25,7 @@ from opsdk.define.schema import OpSchema
 __all__ = ["elementwise", "fixed", "rows"]
 
 # What every device of compute capability 5.0 and above takes; a device may allow fewer threads for one kernel.
+ROW_FLAGS = ("parallel", "contiguous")  # options of rows on the CPU
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -200,6 +201,11 @@ def row_options(place: str, options: Mapping[str, Any], schema: OpSchema, subjec
         return {**options, "launch": as_launch(options["launch"], tensors, schema.attr_names, subject)}
     if place != "cuda" and "launch" in options:
         raise DefinitionError(f"{subject}: a launch shape is for rows of place 'cuda', got one for {place!r}")
+    for name, value in options.items() if place == "cpu" else ():
+        if name not in ROW_FLAGS or not isinstance(value, bool):
+            raise DefinitionError(
+                f"{subject}: expected options {' and '.join(ROW_FLAGS)}, each True or False, got {name}={value!r}"
+            )
     return dict(options)
 
 

@@ -22,7 +22,9 @@ from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey, PlanCache
 from opsdk.define.launch import row_options
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef, Usage
+from opsdk.define.providers import Providers
 from opsdk.define.text_row import READERS, add_text_row
+from opsdk.define.value_check import ValueCheck
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -190,7 +192,7 @@ class Op:
             register(function)
         return register
 
-    def infer(self, function: Callable[..., Any] | InferRule) -> Callable[..., Any] | InferRule:
+    def infer(self, function: F) -> F:
         """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule."""
         rule = as_infer(function, self.opdef)
         grad = self.opdef.grad
@@ -205,6 +207,27 @@ class Op:
     def samples(self, function: F) -> F:
         """Registers a generator of sample inputs: `function(rng)` yields `opsdk.Sample`s, each with its reason."""
         self.opdef = renewed(self.opdef, samples=function)
+        return function
+
+    def check(self, function: F) -> F:
+        """Registers a check of values: a function of inputs and attributes, bound by name, asked before any row runs.
+
+        It returns None, or a text that says what is wrong, as in "index expected in [0, 3), got 5; drop what is
+        outside": that becomes an InputValueError. A gradient op is an op of its own, `@f.grad.check`.
+
+        Raises:
+            BindingError: the function names something that is no input or attribute.
+        """
+        self.opdef = renewed(self.opdef, check=ValueCheck(function, self.opdef.schema))
+        return function
+
+    def bench(self, function: F) -> F:
+        """Registers what `opsdk bench` times the op on: `function(rng, n)` returns a Sample of about n elements.
+
+        Where there is none, a sample or a default input is enlarged, which cannot tell how several shapes belong
+        together.
+        """
+        self.opdef = renewed(self.opdef, bench=function)
         return function
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -233,14 +256,18 @@ class Op:
         return find_op, (self.opdef.name,)
 
 
-REGISTRY: OpRegistry[Op] = OpRegistry()
+PROVIDERS = Providers()
+REGISTRY: OpRegistry[Op] = OpRegistry(PROVIDERS)
 
 
 def find_op(name: str) -> Op:
-    """Returns the registered op of a name: `namespace::name`, or a bare name that is built in or unique.
+    """Returns the op of a name: `namespace::name`, or a bare name that is built in or unique.
+
+    Where none is registered, installed packages that announce ops are loaded, the likely ones first.
 
     Raises:
-        UnknownOpError: no op has that name; the message lists the nearest.
+        UnknownOpError: no op has that name; the message lists the nearest, and packages that did not load.
+        NameClashError: two installed packages define it differently.
     """
     return REGISTRY.find(name)
 
@@ -331,7 +358,8 @@ def _held_gradient(forward: OpDef, rule: GradRule) -> Op | None:
         return held.op if isinstance(held.op, Op) else None
     raise DefinitionError(
         f"{forward.subject}: has a backward from {origin}, got another from {opdef.origin}; "
-        "pass replace=True to replace it"
+        "pass replace=True to replace it",
+        details={"contested": forward.name},
     )
 
 

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar, cast
 
 from opsdk.core.errors import NameClashError, UnknownOpError
-from opsdk.core.origin import shorten
+from opsdk.core.origin import Origin, shorten
 from opsdk.core.registry import Registry
 from opsdk.core.suggest import alternatives
 from opsdk.define.digest import text_of
 from opsdk.define.opdef import Handle, OpDef
+from opsdk.define.providers import Providers
 
 H = TypeVar("H", bound=Handle)
 _GRADIENT = "_grad"  # how the names of gradient ops end
@@ -20,7 +21,15 @@ BUILTIN = "opsdk"  # the namespace of the built-in ops, the last place where a b
 
 
 class OpRegistry(Registry[H], Generic[H]):
-    """Handles by `namespace::name`. The same name from the same file replaces; from elsewhere it clashes."""
+    """Handles by `namespace::name`. The same name from the same file replaces; from elsewhere it clashes.
+
+    Args:
+        providers: the packages that are loaded when an op is not found; none unless given.
+    """
+
+    def __init__(self, providers: Providers | None = None) -> None:
+        super().__init__()
+        self._providers = providers
 
     def admit(self, opdef: OpDef, *, replace: bool = False) -> H | None:
         """Returns the handle that already has this name and may take the definition, or None if the name is free.
@@ -41,39 +50,70 @@ class OpRegistry(Registry[H], Generic[H]):
                 sys.stderr.write(f"{opdef.name} redefined ({opdef.origin} over {old.origin})\n")
             return held
         raise NameClashError(
-            f"op '{opdef.schema.identity}': registered by {old.origin}, got another definition from {opdef.origin}; "
-            "rename it or pass replace=True",
+            f"op '{opdef.schema.identity}': registered by {self._source(old.origin)}, got another definition from "
+            f"{self._source(opdef.origin)}; rename it or pass replace=True",
             because=f"they differ in: {difference(old, opdef)}",
-            details={"registered": str(old.origin), "got": str(opdef.origin)},
+            details={"contested": opdef.name, "registered": str(old.origin), "got": str(opdef.origin)},
         )
 
     def find(self, name: str) -> H:
         """Returns the op of a full name, of a bare name among the built-ins, or of a bare name that is unique.
 
+        Where none is registered, the installed packages that announce ops are loaded.
+
         Raises:
             UnknownOpError: there is no such op, a bare name fits several, or the version is another.
+            NameClashError: two installed packages define it, or the op that it is the gradient of, differently.
         """
         bare, _, version = name.partition("@")
-        held = self._find(bare)
+        held = self.held(bare) or self._supplied(bare)
         if version and version != str(held.opdef.schema.version):
             raise UnknownOpError(
                 f"op {name!r}: expected version {version}, registered is '{held.opdef.schema.identity}', "
-                f"defined at {held.opdef.origin}"
+                f"defined at {held.opdef.origin}",
+                details={"registered": held.opdef.schema.identity},
             )
         return held
 
-    def _find(self, name: str) -> H:
+    def held(self, name: str) -> H | None:
+        """Returns what `find` does among the ops that are registered already; None where there is no such op.
+
+        Raises:
+            UnknownOpError: a bare name fits several.
+            NameClashError: two installed packages define it differently.
+        """
         held = self._named(name) or (None if "::" in name else self._named(f"{BUILTIN}::{name}"))
-        if held is not None:
-            return held
-        fitting = [full for full in self.names() if full.rpartition("::")[2] == name]
-        if len(fitting) == 1:
-            found = self.get(fitting[0])
-            assert found is not None
-            return found
-        if fitting:
-            raise UnknownOpError(f"op {name!r}: expected a name that fits one op, it fits {', '.join(fitting)}")
-        raise UnknownOpError(f"op {name!r}: not registered; registered: {alternatives(name, self.names())}")
+        if held is None:
+            fitting = [full for full in self.names() if full.rpartition("::")[2] == name]
+            if len(fitting) > 1:
+                raise UnknownOpError(
+                    f"op {name!r}: expected a name that fits one op, it fits {', '.join(fitting)}",
+                    details={"fits": fitting},
+                )
+            held = self.get(fitting[0]) if fitting else None
+        self._refuse_contested(held)
+        return held
+
+    def _refuse_contested(self, held: H | None) -> None:
+        """Raises where two installed packages define an op, or the one that it is the gradient of, differently."""
+        while held is not None and self._providers is not None:
+            clash = self._providers.clash(held.opdef.name)
+            if clash is not None:
+                raise clash.with_traceback(None)
+            held = None if held.opdef.gradient_of is None else self.get(held.opdef.gradient_of)
+
+    def _supplied(self, name: str) -> H:
+        """Returns an op that an installed package registers when it is loaded."""
+        for _ in self._providers.supply(name) if self._providers else ():
+            held = self.held(name)
+            if held is not None:
+                return held
+        failures = self._providers.failures() if self._providers else ""
+        rest = f"packages that did not load: {failures}" if failures else "correct the name, or import what defines it"
+        raise UnknownOpError(
+            f"op {name!r}: not registered; registered: {alternatives(name, self.names())}; {rest}",
+            help="opsdk list --providers shows every package that announces ops" if failures else "",
+        )
 
     def _named(self, name: str) -> H | None:
         """Returns the op of a full name; a derived gradient, which exists once it is asked for, is asked for."""
@@ -85,6 +125,11 @@ class OpRegistry(Registry[H], Generic[H]):
         if rule is None or rule.op.opdef.name != name:
             return None
         return cast("H", rule.op)  # a rule's handle is of the registry's own kind
+
+    def _source(self, origin: Origin) -> str:
+        """Returns where a definition comes from, with the installed package that provides it where there is one."""
+        owner = self._providers.owner(origin.module) if self._providers else None
+        return str(origin) if owner is None else f"{owner} ({origin})"
 
     @contextmanager
     def scoped(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from opsdk.define.digest import digest_of, is_closure
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel import KernelTable, PlanCache
 from opsdk.define.schema import OpSchema
+from opsdk.define.value_check import ValueCheck
 
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
 
@@ -71,6 +72,7 @@ class Traits:
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
         domain: per input, or int or float attribute, the least and the greatest value.
+        constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
     """
 
     nondifferentiable: tuple[str, ...] = ()
@@ -78,6 +80,7 @@ class Traits:
     linear: bool = False
     surrogate: bool | Callable[..., Any] = False
     domain: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, compare=False)
+    constant: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -101,6 +104,8 @@ class OpDef:
         rule: how to differentiate it, None, or a function that makes the rule when it is first asked for.
         body: for a composite op, the function of other ops that it is.
         samples: yields sample inputs.
+        check: refuses calls by the values of their inputs, before a row runs.
+        bench: makes a call of about a given number of elements, to be timed.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
         function: what its author wrote: the reference, or the backward of a gradient op.
@@ -115,6 +120,8 @@ class OpDef:
     rule: GradRule | Callable[[], GradRule | None] | None = None
     body: Callable[..., Any] | None = None
     samples: Callable[..., Any] | None = None
+    check: ValueCheck | None = None
+    bench: Callable[..., Any] | None = None
     doc: str | None = None
     gradient_of: str | None = None
     function: Callable[..., Any] | None = None
@@ -151,6 +158,10 @@ class OpDef:
     def is_composite(self) -> bool:
         """Whether the op is a function of other ops, and so differentiable through them."""
         return self.body is not None
+
+    def constant_inputs(self) -> tuple[int, ...]:
+        """Returns the positions of the inputs that were declared constant."""
+        return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name in self.traits.constant)
 
     def differentiable_inputs(self) -> tuple[int, ...]:
         """Returns the positions of the inputs that were not declared non-differentiable."""

@@ -42,6 +42,7 @@ def elementwise(
     nondifferentiable: Sequence[str] = ...,
     domain: Domain | None = ...,
     linear: bool = ...,
+    surrogate: bool | Callable[..., Any] = ...,
     reference: Callable[..., Any] | None = ...,
     lazy: bool = ...,
     name: str | None = ...,
@@ -58,6 +59,7 @@ def elementwise(
     nondifferentiable: Sequence[str] = (),
     domain: Domain | None = None,
     linear: bool = False,
+    surrogate: bool | Callable[..., Any] = False,
     reference: Callable[..., Any] | None = None,
     lazy: bool = False,
     name: str | None = None,
@@ -77,6 +79,8 @@ def elementwise(
         nondifferentiable: names of inputs and outputs that carry no gradient.
         domain: per input name the least and the greatest value it may hold; None for no bound.
         linear: the op is linear in its inputs.
+        surrogate: the gradient is that of another function, as in `opsdk.op`. None is derived then: write it with
+            `@<op>.backward`.
         reference: a NumPy function of the op's inputs and attributes that says what is right, and serves other dtypes,
             in place of the expression evaluated with NumPy.
         lazy: with `infer`, reads the function when the op is first used and not now; mistakes in it are told as late.
@@ -123,11 +127,11 @@ def elementwise(
         return define_op(
             schema,
             function,
-            Traits(tuple(nondifferentiable), True, linear, False, {} if domain is None else domain),
+            Traits(tuple(nondifferentiable), True, linear, surrogate, {} if domain is None else domain),
             infer or (broadcast if scalar.keeps_integers() else broadcast.with_floating()),
             reference=scalar if reference is None else reorder(reference, schema.input_names),
             rows=rows,
-            derive=lambda opdef: derive_gradient(opdef, scalar, sample),
+            derive=None if surrogate else lambda opdef: derive_gradient(opdef, scalar, sample),
             lazy=lazy,
             replace=replace,
         )
@@ -194,4 +198,3 @@ def check_plain(schema: OpSchema) -> None:
                 f"op {schema.qualified_name!r}: {decl.name!r} expected a plain Tensor in an op made of an expression, "
                 f"got {decl}; write it with @opsdk.op"
             )
-

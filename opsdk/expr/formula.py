@@ -48,7 +48,7 @@ def _shared(roots: Sequence[Node], taken: set[str]) -> dict[Node, str]:
 
 
 def _is_short(node: Node) -> bool:
-    return len(node.args) == 1 and node.args[0].is_leaf
+    return all(arg.is_leaf for arg in node.args) and (len(node.args) == 1 or node.op == "mul")
 
 
 def _text(node: Node, named: dict[Node, str], around: int, *, is_own: bool = False) -> str:

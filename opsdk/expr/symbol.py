@@ -6,7 +6,7 @@ from typing import Any
 
 from opsdk.core.errors import TraceError
 from opsdk.core.suggest import alternatives
-from opsdk.expr.node import BOOL, Node, constant
+from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.primitive import PRIMITIVES
 
 # The operators of Python, as NumPy's functions.
@@ -110,9 +110,10 @@ class Symbol:
         return apply(name, *inputs)
 
     def __bool__(self) -> bool:
+        names = dict.fromkeys(str(node) for node in topological([self.node]) if node.op in ("input", "attr"))
         raise TraceError(
-            "expression: 'if', 'and', 'or' and 'while' need a value, got a symbol while the expression is read; "
-            "write vmath.where(condition, a, b)"
+            f"expression: 'if', 'and', 'or' and 'while' need a value, got a symbol that depends on {', '.join(names)}, "
+            "while the expression is read; write vmath.where(condition, a, b)"
         )
 
     def __float__(self) -> float:

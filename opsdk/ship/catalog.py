@@ -1,4 +1,4 @@
-"""Facts about registered ops: what `list`, `show` and reports say about each."""
+"""Facts about registered ops: what `list` and reports say about each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from opsdk.core.origin import shorten
 from opsdk.define.binding import name_of
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import OpDef
-from opsdk.ship.discover import Provider
+from opsdk.define.providers import Provider
 from opsdk.ship.table import Column, render
 
 UNLIMITED = "∞"
@@ -30,11 +30,11 @@ class Entry:
 
 def entries(providers: list[Provider]) -> list[Entry]:
     """Returns one entry per registered op, gradient ops apart, sorted by name."""
-    versions = {provider.namespace: f"{provider.name} {provider.version}" for provider in providers}
+    owners = {provider.namespace: str(provider) for provider in providers if not provider.shadowed_by}
     return [
         Entry(
             op=op.opdef.name,
-            provider=versions.get(op.opdef.schema.namespace, op.opdef.schema.namespace),
+            provider=owners.get(op.opdef.origin.module.partition(".")[0], op.opdef.schema.namespace),
             rows=rows_of(op.opdef),
             order=order_of(op.opdef),
             where=str(op.opdef.origin),
@@ -84,7 +84,7 @@ def derivative_of(opdef: OpDef) -> str:
     elif is_derived(gradient):
         kind = "derived from its expression, to any order"
     else:
-        kind = "hand-written, opaque" if gradient.grad is None else "hand-written, with a backward of its own"
+        kind = "NumPy code, opaque" if gradient.grad is None else "NumPy code, with a backward of its own"
     surrogate = opdef.traits.surrogate
     if callable(surrogate):
         kind += f"; the derivative of the surrogate {name_of(surrogate)}"
@@ -106,35 +106,7 @@ def saves_of(opdef: OpDef) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def show(op: Op) -> str:
-    """Returns the page of `opsdk show`."""
-    opdef = op.opdef
-    lines = [
-        ("schema", str(opdef.schema)),
-        ("where", where(op)),
-        ("about", (opdef.doc or "").strip().partition("\n")[0]),
-        ("saves", saves_of(opdef)),
-        ("backward", derivative_of(opdef)),
-        ("order", order_of(opdef)),
-        ("declared", _declared(opdef)),
-    ]
-    lines += [("row", f"{row}  {row.origin}") for row in opdef.kernels]
-    if opdef.grad is not None:
-        gradient = opdef.grad.op.opdef
-        lines += [("gradient", f"{row}  {row.origin}") for row in gradient.kernels]
-    return "\n".join([opdef.name, *(f"  {label:<9} {text}" for label, text in lines if text)])
-
-
 def where(op: Op) -> str:
     """Returns `path:line` of an op's definition."""
     origin = op.opdef.origin
     return f"{shorten(origin.file)}:{origin.line}"
-
-
-def _declared(opdef: OpDef) -> str:
-    traits = opdef.traits
-    parts = [f"nondifferentiable {', '.join(traits.nondifferentiable)}"] if traits.nondifferentiable else []
-    parts += [f"{name} in [{low}, {high}]" for name, (low, high) in traits.domain.items()]
-    parts += [] if traits.deterministic else ["not deterministic"]
-    parts += ["linear"] if traits.linear else []
-    return "; ".join(parts)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import json
-import os
 import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import opsdk
@@ -22,15 +19,13 @@ from opsdk.ship.check_result import Checked, restricted
 from opsdk.ship.environment import described
 from opsdk.ship.exits import Exit, of_verdicts
 from opsdk.ship.isolated import check_in_workers
+from opsdk.ship.places import check_places, put
 from opsdk.ship.progress import Progress
 from opsdk.ship.target import Selection, resolve
 from opsdk.ship.terminal import narrate, width
 
 if TYPE_CHECKING:
     from opsdk.verify.report import VerifyReport
-
-
-_UNWRITABLE = "{path}: expected a file that can be written, got: {reason}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         TargetError: a target names nothing, or a report has no place where it could be written.
         BrokenDefinitionError: a file or module cannot be loaded.
     """
-    _check_places(options)
+    check_places({"--html": options.html, "--json": options.json_path, "--junit": options.junit})
     work = [(selection, op) for selection in map(resolve, targets) for op in judged_ops(selection)]
     if not work:
         narrate(f"nothing to check: {', '.join(targets)} defines no op; an op is a function under @opsdk.op")
@@ -156,29 +151,6 @@ def check_again(text: str, name: str, seed: int) -> VerifyReport:
 _resolved = functools.cache(resolve)
 
 
-def _check_places(options: CheckOptions) -> None:
-    """Refuses places where no report can be written before the work, which may take long."""
-    places = {"--html": options.html, "--json": options.json_path, "--junit": options.junit}
-    printed = [option for option, path in places.items() if path == "-"]
-    if len(printed) > 1:
-        raise TargetError(
-            f"{', '.join(printed)}: expected one report at most on standard output, got {len(printed)}; "
-            "name a file for the others"
-        )
-    for path in places.values():
-        if path and path != "-" and (number := _obstacle(Path(path))):
-            raise TargetError(_UNWRITABLE.format(path=path, reason=os.strerror(number)))
-
-
-def _obstacle(path: Path) -> int:
-    """Returns the number of the error that writing a file would end in; 0 where none is foreseen."""
-    if path.is_dir():
-        return errno.EISDIR
-    if not path.parent.is_dir():
-        return errno.ENOTDIR if path.parent.exists() else errno.ENOENT
-    return 0 if os.access(path if path.exists() else path.parent, os.W_OK) else errno.EACCES
-
-
 def _write(options: CheckOptions, checked: Sequence[Checked], text: str) -> None:
     if options.json_path:
         document = {
@@ -189,19 +161,8 @@ def _write(options: CheckOptions, checked: Sequence[Checked], text: str) -> None
             "reports": [one.as_dict() for one in checked],
             "rendered": text,
         }
-        _put(options.json_path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+        put(options.json_path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if options.html:
-        _put(options.html, check_page.render(checked, text))
+        put(options.html, check_page.render(checked, text))
     if options.junit:
-        _put(options.junit, check_junit.render(checked))
-
-
-def _put(path: str, text: str) -> None:
-    if path == "-":
-        print(text, end="")
-        return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TargetError(_UNWRITABLE.format(path=path, reason=error.strerror)) from error
-    narrate(f"wrote {path}")
+        put(options.junit, check_junit.render(checked))

@@ -13,19 +13,20 @@ import click
 
 import opsdk
 from opsdk.core.errors import OpsdkError
+from opsdk.ops import nonlinear as _nonlinear  # noqa: F401 - registers ops that `import opsdk` leaves for later
 from opsdk.ship import exits
 from opsdk.ship.exits import Exit
-from opsdk.ship.terminal import narrate
+from opsdk.ship.terminal import AUTO, COLOUR_CHOICES, choose_colour, narrate, narrate_error, write_plainly
 
 SHORT_HELP = f"""\
 opsdk {opsdk.__version__}: write an array operator in Python, prove its gradient, run it everywhere
 
   opsdk demo                      write a ReLU in every language, prove it, break it, train with it
   opsdk check relu.py             prove every op of a file
-  opsdk check relu.py:relu -v     one op, with everything that was found
+  opsdk bench relu.py:relu        time every row of one op beside the reference
   opsdk list --table              every op there is, its rows and how often it differentiates
-  opsdk show relu                 one op: signature, what it saves, its rows
-  opsdk where relu                the file and line that define it
+  opsdk show relu                 one op: signature, what it saves, its derivative, its rows
+  opsdk new my_ops                a package to start from: an op, its tests, its build
   opsdk explain OP203             what an error code means
   opsdk info                      this machine, to paste into a report
 
@@ -34,14 +35,33 @@ opsdk --help lists every command; opsdk COMMAND --help its options."""
 
 # Each is the module of that name in `opsdk.ship.commands`; the line is what `--help` says of it.
 COMMANDS = {
+    "bench": "Time every row of ops, after holding it to the reference.",
+    "build": "Compile C rows ahead of time, so that their users need no compiler.",
+    "cache": "Show what opsdk keeps of what it compiled, or clear it.",
     "check": "Prove ops, and show what is wrong with them.",
     "demo": "Write a ReLU in every language, prove it, break it, train with it.",
+    "doc": "Write a reference page for every op.",
     "explain": "Explain an error code such as OP203.",
     "info": "Show what opsdk finds on this machine, by trying it.",
     "list": "List every op there is.",
+    "new": "Start a package: an op as a worked example, with its tests.",
     "show": "Show one op: schema, what it saves, rows, derivative.",
     "where": "Print path:line of an op's definition.",
 }
+
+
+def _choose(ctx: click.Context, parameter: click.Parameter, choice: str | None) -> None:
+    if choice is not None or ctx.parent is None:  # each run starts anew; a command changes only what it was told
+        choose_colour(choice or AUTO)
+
+
+COLOR = click.Option(
+    ["--color"],
+    type=click.Choice(COLOUR_CHOICES),
+    callback=_choose,
+    expose_value=False,
+    help="Verdict words in colour; auto is on terminals, unless NO_COLOR is set.",
+)
 
 
 class Commands(click.Group):
@@ -57,6 +77,8 @@ class Commands(click.Group):
             return None
         command = importlib.import_module(f"opsdk.ship.commands.{cmd_name}").command
         assert isinstance(command, click.Command)
+        if COLOR not in command.params:
+            command.params.append(COLOR)  # so that it may stand behind the command too
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,7 +105,7 @@ class Commands(click.Group):
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except OpsdkError as error:
-            narrate(described(error))
+            narrate_error(error)
             if ctx.params.get("traceback"):
                 raise
             ctx.exit(Exit.USAGE)
@@ -102,11 +124,6 @@ class Commands(click.Group):
         return None
 
 
-def described(error: OpsdkError) -> str:
-    """Returns an error as it is printed: the sentence, then its notes."""
-    return "\n".join([str(error), *getattr(error, "__notes__", [])])
-
-
 @click.group(
     cls=Commands,
     invoke_without_command=True,
@@ -122,9 +139,11 @@ def cli(ctx: click.Context, traceback: bool) -> None:
         print(SHORT_HELP)
 
 
+cli.params.append(COLOR)
+
+
 def main() -> None:
-    """Runs the command line; output that the terminal's encoding lacks characters for is written with `?`."""
+    """Runs the command line; what the terminal's encoding lacks characters for is written in those that it has."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+        write_plainly(stream)
     cli(prog_name="opsdk")

@@ -1,40 +1,66 @@
-"""Providers: installed packages that announce their ops in the entry point group `opsdk.ops`."""
+"""What `opsdk list` says of providers: which installed packages announce ops, and whether each could be loaded."""
 
 from __future__ import annotations
 
-import importlib.metadata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-GROUP = "opsdk.ops"
+from opsdk.define.op import PROVIDERS, REGISTRY
+from opsdk.define.providers import Failure, Provider
+from opsdk.ship.table import Column, render
+
+COLUMNS = (Column("provider"), Column("entry point", drop=2), Column("ops", right=True, drop=1), Column("state"))
 
 
 @dataclass(frozen=True)
-class Provider:
-    """One announced package, loaded or broken.
+class State:
+    """A provider after it was loaded.
 
-    Args:
-        name: the distribution, or the entry point where that is unknown.
-        version: of the distribution.
-        namespace: the top-level module that was loaded.
-        error: why it could not be loaded; empty when it was.
+    Attributes:
+        provider: who it is.
+        state: `ok`, `failed` or `shadowed`.
+        ops: how many ops its modules define, gradient ops apart.
+        reason: why it failed, or by what it is shadowed; empty where it is ok.
     """
 
-    name: str
-    version: str
-    namespace: str
-    error: str = ""
+    provider: Provider
+    state: str
+    ops: int
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, str | int]:
+        """Returns it for machines."""
+        provider = self.provider
+        return {
+            "name": provider.name,
+            "version": provider.version,
+            "entry_point": f"{provider.entry} = {provider.value}",
+            "folder": provider.folder,
+            "state": self.state,
+            "ops": self.ops,
+            "reason": self.reason,
+        }
 
 
-def load_providers() -> list[Provider]:
+def load_providers() -> list[State]:
     """Imports every announced package; one that raises is reported, the others are loaded all the same."""
-    found = []
-    for point in importlib.metadata.entry_points(group=GROUP):
-        distribution = point.dist
-        name, version = (distribution.name, distribution.version) if distribution else (point.name, "?")
-        try:
-            point.load()
-            error = ""
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
-        found.append(Provider(name, version, point.module.partition(".")[0], error))
-    return found
+    announced = PROVIDERS.announced()
+    failures = {p: PROVIDERS.load(p) for p in announced if not p.shadowed_by}
+    return [_state(provider, failures.get(provider)) for provider in announced]
+
+
+def table_of(states: Sequence[State], width: int) -> str:
+    """Returns the table of `opsdk list --providers`, and under it a line of reason for each that is not ok."""
+    if not states:
+        return "no installed package announces ops in the entry point group opsdk.ops"
+    rows = [(str(s.provider), f"{s.provider.entry} = {s.provider.value}", str(s.ops), s.state) for s in states]
+    reasons = [f"{s.provider} in {s.provider.folder}: {s.state}, {s.reason}" for s in states if s.reason]
+    return "\n".join([render(COLUMNS, rows, width), *reasons])
+
+
+def _state(provider: Provider, failure: Failure | None) -> State:
+    if provider.shadowed_by:
+        return State(provider, "shadowed", 0, f"{provider.shadowed_by} comes first on sys.path")
+    forward = [op.opdef for op in REGISTRY if op.opdef.gradient_of is None]
+    ops = sum(opdef.origin.module.partition(".")[0] == provider.namespace for opdef in forward)
+    return State(provider, "ok", ops) if failure is None else State(provider, "failed", ops, failure.reason)

@@ -1,47 +1,73 @@
-"""The environment: versions, processor, compiler and cache, found by trying them."""
+"""The environment: versions, processor, threads, and what works here, found by trying it."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import platform
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import opsdk
+from opsdk.ship.fact import BROKEN, MISSING, OK, Fact
 
-PACKAGES = ("numpy", "numba", "cffi", "scikit-learn", "torch", "jax", "paddlepaddle", "onnxruntime")
-_PROGRAM = "int main(void) { return 7; }\n"  # a status of its own shows that this program ran
+PACKAGES = ("numpy", "ml_dtypes", "safetensors", "numba", "llvmlite", "cffi", "click", "rich", "jinja2")
+OTHERS = ("scikit-learn", "matplotlib", "cupy", "numba-cuda")
+FRAMEWORKS = ("torch", "jax", "paddlepaddle", "onnxruntime")
+_LISTED = {"packages": PACKAGES, "also": OTHERS, "frameworks": FRAMEWORKS}  # sections of several facts on one line
+
+# Instruction sets that decide how fast a kernel is; the others of a processor say nothing here.
+_FEATURES = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq", "avx512vl", "avx512_bf16", "asimd", "sve")
+_VARIABLES = ("CC", "CFLAGS", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
+_PREFIXES = ("OPSDK_", "NUMBA_")
+_COLUMNS = 100  # of the block, wherever it is pasted
 
 
-def facts(*, exercise: bool) -> dict[str, str]:
-    """Returns what this machine has, by label; home folders are written `~`.
+def facts(*, exercise: bool) -> tuple[Fact, ...]:
+    """Returns what this machine has; home folders are written `~`.
 
     Args:
-        exercise: also compiles a C program and a loop, and writes to the cache folder.
+        exercise: also compiles a C program and two loops, writes to the cache folder and launches a CUDA kernel, each
+            in a process of its own.
     """
-    found = {
-        "opsdk": f"{opsdk.__version__} at {home_hidden(str(Path(opsdk.__file__).parent))}",
-        "python": f"{platform.python_version()} {platform.system().lower()} {platform.machine()}",
-        "cpu": f"{cpu_model()}, {cores()} cores",
-    }
-    found.update({package: version_of(package) for package in PACKAGES})
+    found = [
+        Fact("opsdk", f"{opsdk.__version__} at {home_hidden(str(Path(opsdk.__file__).parent))}"),
+        Fact("python", f"{platform.python_version()} {platform.system().lower()} {platform.machine()}"),
+        Fact("cpu", f"{cpu_model()}, {cores()} cores"),
+        Fact("features", " ".join(cpu_features()) or "unknown"),
+        Fact("threads", f"{opsdk.get_flags()['threads'] or cores()} for a kernel of opsdk"),
+    ]
+    found += [_package(section, name) for section, names in _LISTED.items() for name in names]
+    found += [Fact("variables", ", ".join(variables()) or "none that matter")]
     if exercise:
-        found["gradcheck"] = _gradcheck()
-        found["C compiler"] = _compiler()
-        found["numba loop"] = _loop()
-        found["cache"] = _cache()
-    return found
+        from opsdk.ship import probes  # deferred: its neighbours are asked what works only here
+
+        found += [gradcheck_home(), *probes.tried()]
+    return tuple(found)
 
 
-def rendered(found: dict[str, str]) -> str:
-    """Returns the facts as a block to paste."""
-    longest = max(len(label) for label in found)
-    return "\n".join(f"{label:<{longest}}  {text}" for label, text in found.items())
+def rendered(found: Sequence[Fact]) -> str:
+    """Returns the facts as a block to paste: a line for each, packages of a section beside each other."""
+    lines: dict[str, list[str]] = {}
+    for fact in found:
+        is_listed = fact.section in _LISTED
+        lines.setdefault(fact.section if is_listed else fact.name, []).append(
+            str(fact) if not is_listed else fact.short
+        )
+    longest = max(map(len, lines), default=0) + 2
+    blocks = []
+    for label, texts in lines.items():
+        blocks += textwrap.wrap(
+            " · ".join(texts),
+            _COLUMNS,
+            initial_indent=f"{label:<{longest}}",
+            subsequent_indent=" " * longest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(blocks)
 
 
 def version_of(package: str) -> str:
@@ -49,17 +75,18 @@ def version_of(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "missing"
+        return MISSING
 
 
 def cpu_model() -> str:
     """Returns the processor's name."""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return _of_processor("model name") or platform.processor() or platform.machine()
+
+
+def cpu_features() -> tuple[str, ...]:
+    """Returns the instruction sets that matter and are there, as the system calls them; nothing where it does not."""
+    has = set((_of_processor("flags") or _of_processor("Features")).split())
+    return tuple(name for name in _FEATURES if name in has)
 
 
 def cores() -> int:
@@ -67,73 +94,50 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def home_hidden(path: str) -> str:
-    """Returns a path with the user's home folder as `~`."""
+def variables() -> list[str]:
+    """Returns the environment variables that change what opsdk does, with their values."""
+    names = [name for name in sorted(os.environ) if name in _VARIABLES or name.startswith(_PREFIXES)]
+    return [f"{name}={home_hidden(os.environ[name])}" for name in names]
+
+
+def home_hidden(text: str) -> str:
+    """Returns a text with the user's home folder as `~`."""
     home = str(Path.home())
-    return f"~{path[len(home) :]}" if home != "/" and path.startswith(home) else path
+    if home == "/":
+        return text
+    return "~" if text == home else text.replace(f"{home}{os.sep}", f"~{os.sep}")
 
 
-def _gradcheck() -> str:
+def gradcheck_home() -> Fact:
+    """Returns which package `gradcheck` is: the name is a common one, and another of that name hides ours."""
     import gradcheck
 
-    file = Path(gradcheck.__file__).parent
+    file = Path(gradcheck.__file__ or "").parent
     ours = file.parent == Path(opsdk.__file__).parent.parent
-    return home_hidden(str(file)) + (" ok" if ours else " broken: another package of that name; uninstall it")
-
-
-def _compiler() -> str:
-    named = os.environ.get("CC", "")
-    path = next((found for name in (named, "cc", "gcc", "clang") if name and (found := shutil.which(name))), None)
-    if path is None:
-        return "missing; C rows need one, for example: apt install gcc"
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        source, binary = Path(folder, "probe.c"), Path(folder, "probe")
-        source.write_text(_PROGRAM, encoding="utf-8")
-        built = subprocess.run([path, str(source), "-o", str(binary)], capture_output=True, text=True, check=False)
-        if built.returncode:
-            return f"{path} broken: {built.stderr.strip().partition(chr(10))[0]}"
-        ran = subprocess.run([str(binary)], check=False)
-    if ran.returncode != 7:
-        return f"{path} broken: the program it built does not run here (status {ran.returncode})"
-    return f"{path} ok (built and ran, {time.perf_counter() - started:.2f} s)"
-
-
-def _loop() -> str:
-    try:
-        import numba
-    except ImportError as error:
-        return f"missing ({error}): pip install numba"
-    started = time.perf_counter()
-    try:
-        total = numba.njit(_add_up)(10)
-    except Exception as error:
-        return f"broken: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-    return f"ok (compiled in {time.perf_counter() - started:.2f} s)" if total == 45 else f"broken: got {total}, not 45"
-
-
-def _add_up(count: int) -> int:
-    total = 0
-    for i in range(count):
-        total += i
-    return total
-
-
-def _cache() -> str:
-    folder = Path(os.environ.get("OPSDK_CACHE_DIR") or Path.home() / ".cache" / "opsdk")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        return f"{home_hidden(str(folder))} broken: {error.strerror}; set OPSDK_CACHE_DIR to another folder"
-    return f"{home_hidden(str(folder))} ok, writable"
+    where = home_hidden(str(file))
+    return Fact("gradcheck", where, OK) if ours else Fact("gradcheck", where, BROKEN, "not opsdk's: uninstall that one")
 
 
 def described() -> str:
     """Returns one line for the head of a report: opsdk, Python, NumPy, Numba, processor."""
-    found = facts(exercise=False)
     return (
-        f"opsdk {opsdk.__version__} · python {platform.python_version()} · numpy {found['numpy']} · "
-        f"numba {found['numba']} · {found['cpu']} · {sys.platform}"
+        f"opsdk {opsdk.__version__} · python {platform.python_version()} · numpy {version_of('numpy')} · "
+        f"numba {version_of('numba')} · {cpu_model()}, {cores()} cores · {sys.platform}"
     )
+
+
+def _package(section: str, name: str) -> Fact:
+    version = version_of(name)
+    if version != MISSING:
+        return Fact(name, version, section=section)
+    return Fact(name, "", MISSING, f"pip install {name}" if section == "packages" else "", section=section)
+
+
+def _of_processor(key: str) -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    return ""

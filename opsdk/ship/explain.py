@@ -10,6 +10,7 @@ from opsdk.core import errors
 from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.ship import explain_define, explain_run, explain_ship
 from opsdk.ship.loading import BrokenDefinitionError
+from opsdk.ship.package_name import ScaffoldError
 
 TEXTS = {**explain_define.TEXTS, **explain_run.TEXTS, **explain_ship.TEXTS}
 
@@ -34,7 +35,7 @@ class Code:
 
 def codes() -> dict[str, Code]:
     """Returns every code that opsdk gives to its errors."""
-    classes = [*vars(errors).values(), BrokenDefinitionError]
+    classes = [*vars(errors).values(), BrokenDefinitionError, ScaffoldError]
     found = {
         cls.default_code: Code(cls.default_code, cls.__name__, (inspect.getdoc(cls) or "").partition("\n")[0])
         for cls in classes

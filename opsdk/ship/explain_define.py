@@ -29,9 +29,24 @@ TEXTS = {
 
           either  @opsdk.op(namespace="mine")    another name
           or      @opsdk.op(replace=True)        this one, on purpose
+
+        Where both files belong to installed packages, the message names these, and every look-up of the op by name
+        raises: which of the two came first is chance. `opsdk list --providers` shows them.
+        """,
+    "OP120": """
+        An expression is read by calling the function once with symbols, which have no values. So an `if`, a `while` or
+        an `and` on one has nothing to go by, and math.exp or int nothing to convert. Attributes that are no numbers,
+        such as a str or a bool, have their values and may be tested.
+
+          wrong   if x > 0: return x
+                  return slope * x
+          right   return vmath.where(x > 0, x, slope * x)
+          or      @opsdk.op, with a loop as a row: @leaky.kernel("cpu", language="numba")
         """,
     "OP111": """
         Names are `namespace::name`. A bare name is looked up among the built-in ops, then must fit exactly one op.
-        Ops of a package are registered when the package is imported. `opsdk list` prints every name.
+        Ops of a package are registered when it is imported; installed packages that announce ops (docs/packages.md)
+        are imported when a name is not found. `opsdk list` prints every name, `opsdk list --providers` every package
+        and why it did not load.
         """,
 }

@@ -133,4 +133,11 @@ TEXTS = {
 
           right   exe.run(startup)               once, before exe.run(main, ...)
         """,
+    "OP235": """
+        A state dictionary is read whole or not at all: the message lists the names that are missing and those that
+        nothing has. Nothing was copied.
+
+          either  layer.load_state_dict(state, strict=False)    what fits is read, the names of the rest are returned
+          or      rename the keys: layer.state_dict().keys() are the names that are expected
+        """,
 }

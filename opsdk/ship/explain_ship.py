@@ -27,7 +27,7 @@ TEXTS = {
         C rows are compiled on first launch with $OPSDK_CC, $CC, or the first of cc, gcc and clang on the PATH.
 
           either  apt install gcc                   (macOS: xcode-select --install)
-          or      build the rows ahead of time, so that your users need no compiler: docs/kernels_c.md
+          or      build the rows ahead of time, so that your users need no compiler: docs/packages.md
         """,
     "OP403": """
         What is compiled is kept in $OPSDK_CACHE_DIR, or in opsdk's folder in your cache folder, ~/.cache on Linux;
@@ -54,5 +54,9 @@ TEXTS = {
     "OP511": """
         The file or module that defines the op raised while it was loaded, or is not Python. The message gives the
         error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it.
+        """,
+    "OP512": """
+        `opsdk new` makes a folder of its own, and changes none that is there. The name of the package has to be one
+        that can be imported: lower-case letters, digits and _, no word of Python, and no package that is there already.
         """,
 }

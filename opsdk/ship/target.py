@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import pkgutil
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from opsdk.core.errors import TargetError, UnknownOpError
 from opsdk.core.suggest import alternatives
-from opsdk.define.op import REGISTRY, Op, find_op
-from opsdk.ship.discover import load_providers
+from opsdk.define.op import PROVIDERS, REGISTRY, Op, find_op
 from opsdk.ship.loading import is_module, load_file, load_module
 from opsdk.ship.terminal import narrate
 
@@ -134,7 +134,7 @@ def _from_module(module_name: str, wanted: str, text: str) -> Op:
 
 
 def _registered_or_package(name: str) -> list[Op]:
-    op = _registered(name)
+    op = _found(name, REGISTRY.held)
     if op is not None:
         if Path(f"{name}.py").is_file():
             narrate(f"{name} is the op {op.opdef.name} here; meant {name}.py? Name the file with its ending")
@@ -142,24 +142,24 @@ def _registered_or_package(name: str) -> list[Op]:
     if "::" not in name and is_module(name):
         module, ops = load_module(name)
         return in_order(ops or _below(module))
-    load_providers()
-    op = _registered(name)
+    op = _found(name, find_op)
     if op is None:
         bare = name.rpartition("::")[2]
         known = alternatives(bare, {full.rpartition("::")[2] for full in REGISTRY.names()})
+        failures = PROVIDERS.failures()
         raise TargetError(
             f"{name}: no such op, file or module; tried a registered op, a module to import and the installed "
-            f"providers; registered: {known}",
+            f"providers{f', of which did not load: {failures}' if failures else ''}; registered: {known}",
             help=f"a target is one of {_FORMS}",
         )
     return [op]
 
 
-def _registered(name: str) -> Op | None:
+def _found(name: str, find: Callable[[str], Op | None]) -> Op | None:
     try:
-        return find_op(name)
+        return find(name)
     except UnknownOpError as error:
-        if "fits" in str(error):
+        if error.details:  # what is there is told: other ops of that name, or another version
             raise TargetError(str(error)) from error
         return None
 

@@ -79,7 +79,7 @@ def py_func(
             )
     block = (inputs or outputs)[0].block
     _check_variables(block, inputs, outputs)
-    check_arity(func, len(inputs), "func")
+    check_arity(func, [variable.name for variable in inputs], "func")
     opdef = _definition(func, inputs, outputs)
     if backward_func is not None:
         rule = _rule(opdef, backward_func, inputs, outputs, skipped)
@@ -113,27 +113,29 @@ def _check_variables(block: Block, inputs: Sequence[Variable], outputs: Sequence
             raise ProgramError(f"py_func: out expected each variable once, got {variable.name!r} twice")
 
 
-def check_arity(function: Function, count: int, role: str) -> None:
-    """Checks that a callable can be called with a number of positional arguments.
+def check_arity(function: Function, given: Sequence[str], role: str, remedy: str = "") -> None:
+    """Checks that a callable can be called with as many positional arguments as there are names in `given`.
 
     Raises:
         ArityError: it cannot.
     """
     name = getattr(function, "__name__", type(function).__name__)
     if isinstance(function, np.ufunc):  # more arguments than inputs would be buffers to write to
-        if function.nin != count:
-            raise ArityError(f"py_func: {role} {name} expected {count} inputs like the call, it takes {function.nin}")
+        if function.nin != len(given):
+            raise ArityError(
+                f"py_func: {role} {name} expected {len(given)} inputs like the call, it takes {function.nin}"
+            )
         return
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return  # a class of a C extension, say, has no signature to read
     try:
-        signature.bind(*[None] * count)
+        signature.bind(*given)
     except TypeError as error:
         raise ArityError(
-            f"py_func: {role} {name}{signature} expected to take {count} argument{'' if count == 1 else 's'}, "
-            f"it does not: {error}"
+            f"py_func: {role} {name}{signature} expected to take {len(given)} argument{'' if len(given) == 1 else 's'} "
+            f"({', '.join(given)}), it does not: {error}{remedy}"
         ) from error
 
 
@@ -172,7 +174,10 @@ def _rule(
     sources = [Source("input", i) for i, variable in enumerate(inputs) if kept(variable)]
     sources += [Source("output", i) for i, variable in enumerate(outputs) if kept(variable)]
     sources += [Source("cotangent", i) for i in range(len(outputs))]
-    check_arity(backward, len(sources), "backward_func")
+    held = {"input": inputs, "output": outputs, "cotangent": outputs}
+    given = [f"{held[s.kind][s.position].name}{'@GRAD' if s.kind == 'cotangent' else ''}" for s in sources]
+    remedy = "; inputs and outputs may be left out: skip_vars_in_backward_input=[...]"
+    check_arity(backward, given, "backward_func", remedy)
     names = {"input": "x", "output": "out", "cotangent": "dout"}
     schema = OpSchema(
         PY_FUNC,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,7 +51,9 @@ def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
     return bool(np.array_equal(nan, np.isnan(right)) and left[~nan].tobytes() == right[~nan].tobytes())
 
 
-def wiggle(run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int) -> list[np.ndarray | None]:
+def wiggle(
+    run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int, constant: Sequence[int] = ()
+) -> list[np.ndarray | None]:
     """Returns per output how much its elements move when the inputs move by one unit in their last place.
 
     Args:
@@ -59,12 +61,17 @@ def wiggle(run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int) 
         call: where; floating inputs in float64.
         eps: the relative size of the unit.
         seed: of the signs.
+        constant: positions of inputs that stay.
     """
     rng = np.random.default_rng([seed, 11])
+    stays = [i in constant for i, value in enumerate(call.inputs) for _ in flat([value])]
     center = flat(run(call))
     moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_float(c) else None for c in center]
     for _ in range(2):
-        inputs = [a * (1 + eps * rng.choice((-1.0, 1.0), a.shape)) if is_float(a) else a for a in flat(call.inputs)]
+        inputs = [
+            a * (1 + eps * rng.choice((-1.0, 1.0), a.shape)) if is_float(a) and not stay else a
+            for a, stay in zip(flat(call.inputs), stays, strict=True)
+        ]
         try:
             there = flat(run(_refilled(call, inputs)))
         except Exception:  # a step out of the domain tells nothing about rounding

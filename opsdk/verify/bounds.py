@@ -11,6 +11,7 @@ import numpy as np
 
 from opsdk.backends.buffers import allocate
 from opsdk.backends.one_shape import one_shape
+from opsdk.core.lazy import slow
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -47,6 +48,7 @@ def run_text(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] |
         return None  # there is no text: its loop is generated
     if kernel.language != "numba" or not callable(function) or sum(a.size for a in flat(call.inputs)) > _MOST:
         return None
+    slow("opsdk.backends.vmath.overloads").register()  # compiled functions that the text calls may use opsdk.vmath
     schema = opdef.schema
     attrs = complete_attrs(opdef, call.attrs)
     inputs = copies(call.inputs)

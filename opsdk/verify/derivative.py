@@ -27,7 +27,14 @@ from opsdk.verify.calls import Call, flat, is_float
 from opsdk.verify.launch import label, launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradients, undeclared_none
 from opsdk.verify.session import Session
-from opsdk.verify.subject import Subject, first_order, no_gradient, second_order, second_order_of_body
+from opsdk.verify.subject import (
+    Subject,
+    first_order,
+    no_gradient,
+    second_order,
+    second_order_of_body,
+    without_constants,
+)
 
 _LONG = np.dtype("float64")
 _NONE = ReturnError.default_code
@@ -191,7 +198,7 @@ def _rounds_alike(
         return [gradients(opdef, rule, kernel, there, outputs, cotangents, mask=mask)[position]]
 
     eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    moved = wiggle(run, call, eps, session.seed)
+    moved = wiggle(run, call, eps, session.seed, opdef.constant_inputs())
     return all(
         a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
         for (a, b), change in zip(pairs, moved, strict=True)
@@ -280,6 +287,7 @@ def _judge_declared(session: Session, call: Call) -> None:
 def _run(session: Session, row: str, call: Call, subject: Subject, check: str, at: str, *, vary: bool = True) -> None:
     """Asks gradcheck, also at points of its own choice where `vary` is true, and records what it says."""
     opdef = session.opdef
+    subject = without_constants(opdef, subject)
     with session.timed(row) as line:
         session.did(row, check)
         try:

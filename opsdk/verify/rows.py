@@ -13,6 +13,7 @@ from opsdk.backends.buffers import infer
 from opsdk.backends.cuda_runtime import can_run
 from opsdk.backends.language import language_of
 from opsdk.backends.plan import CallPlan
+from opsdk.backends.value_check import checked_first
 from opsdk.core.errors import (
     AliasError,
     CompileError,
@@ -101,10 +102,10 @@ def _is_finite(made: Any) -> bool:
 
 
 def _raw(session: Session, kernel: Kernel | None, call: Call) -> Any:
-    """Runs the row's code itself, with nothing around it."""
+    """Runs the row's code itself, with nothing around it but the op's check of values."""
     opdef = session.opdef
     assert kernel is not None, opdef.name
-    launched = language_of(opdef, kernel).compile(opdef, kernel)
+    launched = checked_first(opdef, language_of(opdef, kernel).compile(opdef, kernel))
     return launched(*copies(call.inputs), **complete_attrs(opdef, call.attrs))
 
 
@@ -349,7 +350,7 @@ def _values(session: Session, kernel: Kernel, row: str, call: Call, made: list[A
         return
     floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_float(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
-    moved = wiggle(run, long, eps, session.seed)
+    moved = wiggle(run, long, eps, session.seed, opdef.constant_inputs())
     names = opdef.schema.output_names
     for (name, got, want), change in zip(paired(names, made, truth), moved, strict=True):
         if got.shape != want.shape:

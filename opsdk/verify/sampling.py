@@ -181,6 +181,12 @@ def _other_values(kind: str, default: Any) -> tuple[Any, ...]:
 
 
 # Any: an array, or a list of two for a variadic input.
+def numbers_of_shape(opdef: OpDef, shape: tuple[int, ...], rng: np.random.Generator) -> list[Any]:
+    """Returns an input each of a shape, or of what belongs beside it in a row op, inside the op's domain."""
+    return [_value(opdef, i, [shape], rng) for i in range(len(opdef.schema.inputs))]
+
+
+# Any: an array, or a list of two for a variadic input.
 def _value(opdef: OpDef, position: int, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Any:
     decl = opdef.schema.inputs[position]
     rule = opdef.infer

@@ -164,6 +164,38 @@ def _second(
     return Subject(forward, vjp, inputs, tuple(names), domain, declared)
 
 
+def without_constants(opdef: OpDef, subject: Subject) -> Subject:
+    """Returns the subject as a function of those inputs alone that were not declared constant."""
+    held = [name.partition("[")[0] in opdef.traits.constant for name in subject.names]
+    if not any(held):
+        return subject
+
+    def whole(arrays: Sequence[Any]) -> list[Any]:
+        dtype = next((a.dtype for a in map(np.asarray, arrays) if is_float(a)), None)  # another one than the sample's
+        given = iter(arrays)
+        return [
+            (value.astype(dtype) if is_float(value) and dtype is not None else value) if h else next(given)
+            for value, h in zip(subject.inputs, held, strict=True)
+        ]
+
+    def moved(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(value for value, h in zip(values, held, strict=True) if not h)
+
+    def calling(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arrays: function(*whole(arrays))
+
+    names = moved(subject.names)
+    return Subject(
+        calling(subject.forward),
+        lambda inputs, outputs, cotangents: moved(subject.vjp(whole(inputs), outputs, cotangents)),
+        moved(subject.inputs),
+        names,
+        moved(subject.domain),
+        tuple(name for name in subject.nondifferentiable if name in names),
+        None if subject.surrogate is None else calling(subject.surrogate),
+    )
+
+
 def through_tape(opdef: OpDef, call: Call, cotangents: Arrays) -> tuple[Any, ...]:
     """Returns the gradients of a call as the tape gives them, one per flat input."""
     with enable_grad():

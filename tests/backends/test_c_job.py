@@ -91,7 +91,10 @@ def test_what_c_lets_pass_and_what_then_crashes_is_an_error(body, said):
 
 def test_a_function_that_no_library_has_is_an_error():
     source = "int elsewhere(void);\n" + nothing("f", TAKES, body="return elsewhere();")
-    assert str(refusal(source)) == "op 't::f', c row: does not compile, undefined reference to `elsewhere'"
+    assert str(refusal(source)) == (
+        "op 't::f', c row: does not compile, undefined reference to `elsewhere'; define it in the source, or name the "
+        "library that has it: libraries=, library_dirs="
+    )
 
 
 def test_a_library_that_is_not_there_is_an_error():

@@ -102,29 +102,14 @@ def test_a_library_that_does_not_open_is_an_error(tmp_path, monkeypatch):
         fresh(tmp_path)(X)
 
 
-# -- modules that were built ahead of time; how they are built is tested with c_build ----------------------------------
+def test_a_library_that_is_removed_before_it_is_opened_is_built_again(tmp_path, folder, monkeypatch):
+    found = c_library.cached_bytes
 
+    def cleared(*arguments):  # another process clears the cache between the two files
+        made = found(*arguments)
+        for path in folder.rglob("*.so"):
+            path.unlink()
+        return made
 
-def module(tmp_path, monkeypatch, name, text):
-    (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-@pytest.mark.parametrize("name", ["opsdk_no_such_module", "no_package_either.module"])
-def test_a_module_that_is_not_there_is_compiled_for(tmp_path, name):
-    assert fresh(tmp_path, module=name)(X)[0] == 7.0
-
-
-def test_a_module_from_another_source_is_not_used(tmp_path, monkeypatch):
-    module(tmp_path, monkeypatch, "opsdk_stale_module", "import cffi\nffi = cffi.FFI()\nlib = object()\n")
-    assert fresh(tmp_path, module="opsdk_stale_module")(X)[0] == 7.0
-
-
-@pytest.mark.parametrize("text", ["raise ImportError('undefined symbol')", "import opsdk_no_such_neighbour"])
-def test_a_module_that_does_not_open_is_an_error(tmp_path, monkeypatch, text):
-    module(tmp_path, monkeypatch, "opsdk_broken_module", text)
-    with pytest.raises(
-        CompileError, match="op 't::f', c row: module opsdk_broken_module was built and does not open, "
-    ):
-        fresh(tmp_path, module="opsdk_broken_module")(X)
+    monkeypatch.setattr(c_library, "cached_bytes", cleared)
+    assert fresh(tmp_path)(X)[0] == 7.0

@@ -12,7 +12,7 @@ def read(**given):
 
 def test_the_defaults_give_contiguous_arrays_and_say_so_when_that_costs():
     options = read()
-    assert (options.contiguous, options.openmp, options.flags, options.module) == (None, False, (), None)
+    assert (options.contiguous, options.openmp, options.flags) == (None, False, ())
 
 
 @pytest.mark.parametrize("given", [{"A": None, "B": 2}, ["A", "B=2"], ("A", "B=2")])
@@ -38,7 +38,6 @@ def test_openmp_is_an_option_or_a_flag():
         ({"define": "A"}, "row: define expected a list of texts, got 'A'"),
         ({"openmp": 1}, "row: openmp expected True or False, got 1"),
         ({"contiguous": "no"}, "row: contiguous expected True or False, got 'no'"),
-        ({"module": "a/b"}, "row: module expected a dotted name such as 'pkg._relu', got 'a/b'"),
         ({"dtypes": ["index"]}, "row: dtypes expected a dict from inputs to dtypes, got ['index']"),
         ({"dtypes": {"i": "int64"}}, "row: dtypes names 'i', which is no input; there are x, index"),
         ({"dtypes": {"index": "int63"}}, "row: dtypes['index']: dtype: expected one of bool, "),

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from opsdk.backends import cache_lock
 from opsdk.backends.cache_lock import locked
 from tests.contracts.tree import REPOSITORY
 
@@ -67,6 +68,23 @@ def test_a_lock_of_another_process_is_waited_for_and_is_free_once_that_is_killed
         assert held
     holder.stdin.close()
     holder.stdout.close()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_long_wait_names_the_process_that_is_waited_for_once(path, told, capsys, monkeypatch):
+    monkeypatch.setattr(cache_lock, "_QUIET", 0.0)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", HOLD, str(path)]
+    holder = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "True\n"
+    if not told:
+        path.write_text("not a number")
+    with locked(path, longest=0.05) as held:
+        assert not held
+    holder.communicate()
+    who = f"process {holder.pid}" if told else "another process"
+    said = capsys.readouterr().err
+    assert said == f"opsdk: waits for {who}, which holds {path}; at most 0 s more, then goes on without it\n"
 
 
 def test_what_is_raised_inside_frees_the_lock(path):

@@ -107,7 +107,8 @@ def test_a_call_that_numba_cannot_type_is_shown_with_its_types(op):
     with pytest.raises(CompileError) as caught:
         op(X)
     assert str(caught.value) == (
-        "op 't::f', numba row: does not compile, numba has no iadd(float64, array(float64, 1d, C))"
+        "op 't::f', numba row: does not compile, numba has no iadd(float64, array(float64, 1d, C)); one is a "
+        "number and one an array: index the array until it is a number, or make both arrays"
     )
     assert f"test_numba_cpu.py:{wrong.__code__.co_firstlineno + 4}" in caught.value.__notes__[0]
 
@@ -160,3 +161,33 @@ def test_inputs_that_are_read_only_or_strided_are_served(op):
     frozen.flags.writeable = False
     assert op(frozen).tolist() == [-2.0, 4.0]
     assert op(np.arange(6.0)[::2]).tolist() == [0.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_a_contiguous_row_gets_contiguous_inputs_and_any_other_gets_them_as_they_lie(op, contiguous):
+    def kernel(x, slope, y):
+        for i in range(x.size):
+            y[i] = x[i] + (10.0 if x.flags.c_contiguous else 0.0)
+
+    op.kernel("cpu", kernel, language="numba", contiguous=contiguous)
+    assert op(np.arange(6.0)[::2]).tolist() == ([10.0, 12.0, 14.0] if contiguous else [0.0, 2.0, 4.0])
+    assert op(np.arange(2.0)).tolist() == [10.0, 11.0]
+
+
+def test_a_contiguous_row_that_returns_its_output_may_be_left_an_input_out():
+    op = opsdk.op("t::many(Tensor x, Tensor? w) -> Tensor y")(lambda x, w: x)
+    op.kernel("cpu", lambda x, w: x * (2.0 if x.flags.c_contiguous else 0.0), language="numba", contiguous=True)
+    assert op(np.arange(4.0)[::2], None).tolist() == [0.0, 4.0]
+
+
+def test_a_contiguous_row_changes_a_strided_input_in_place_itself():
+    op = opsdk.op("t::grow_(Tensor(a!) x, Tensor by) -> Tensor(a!) y")(lambda x, by: None)
+
+    @op.kernel("cpu", language="numba", contiguous=True)
+    def grow(x, by):
+        for i in range(x.size):
+            x[i] += by[i] if by.flags.c_contiguous else 100.0
+
+    whole = np.zeros(4)
+    op(whole[::2], np.arange(4.0)[::2])
+    assert whole.tolist() == [0.0, 0.0, 2.0, 0.0]

@@ -148,7 +148,35 @@ def test_a_plain_function_that_is_called_comes_with_what_helps(op):
     op.kernel("cpu", calls_plain_python, language="numba")
     with pytest.raises(CompileError) as caught:
         op(X)
-    assert any("decorate plain with numba.njit" in note for note in caught.value.__notes__)
+    assert str(caught.value).endswith("; decorate plain with numba.njit")
+
+
+@numba.njit("float64[:](float64[:], float64)")
+def fixed_types(x, slope):
+    return x * slope
+
+
+def number_and_array(x, slope):
+    total = 0.0
+    for _ in range(2):
+        total += x
+    return total
+
+
+@pytest.mark.parametrize(
+    ("kernel", "array", "remedy"),
+    [
+        (fixed_types, X.astype("float32"), "leave the signature out of numba.njit(...), and it is compiled for the"),
+        (number_and_array, X, "one is a number and one an array: index the array until it is a number, or make both"),
+        (missing_function, X, "look at that line without compiling: NUMBA_DISABLE_JIT=1 runs the kernel as Python"),
+    ],
+    ids=["a signature of its own", "a number and an array", "anything else"],
+)
+def test_the_first_line_ends_with_what_to_do(op, kernel, array, remedy):
+    op.kernel("cpu", kernel, language="numba")
+    with pytest.raises(CompileError) as caught:
+        op(array)
+    assert str(caught.value).rpartition("; ")[2].startswith(remedy)
 
 
 @pytest.mark.parametrize("kind", [AttributeError, NotImplementedError, TypeError, KeyError])

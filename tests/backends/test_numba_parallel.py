@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.backends.numba_rows import Processes
 from tests.contracts.tree import REPOSITORY
 
 pytest.importorskip("numba")
@@ -78,3 +79,30 @@ def test_openmp_is_refused_in_a_forked_child_where_it_would_end_the_process(tmp_
         "had used Numba's layer 'omp', got a child of such a process; start children with 'spawn' or 'forkserver', or "
         "set NUMBA_THREADING_LAYER=workqueue"
     )
+
+
+KERNELS = """
+    import numba, opsdk
+
+    @opsdk.op("t::shared(Tensor x) -> Tensor y")
+    def shared(x):
+        raise AssertionError("the reference ran")
+
+    @shared.kernel("cpu", language="numba", parallel=True)
+    def kernel(x, y):
+        for i in numba.prange(x.size):
+            y[i] = 2 * x[i]
+"""
+CALL = "import numba, kernels; print(kernels.shared(X).tolist(), numba.threading_layer() != '')"
+
+
+def test_a_row_with_parallel_true_starts_threads_and_is_compiled_once_for_all_processes(tmp_path):
+    processes = Processes(tmp_path)
+    try:
+        processes.write("kernels.py", KERNELS)
+        assert processes.run(CALL)[0] == ["[2.0, 4.0] True"]
+        assert processes.run(CALL) == [["[2.0, 4.0] True"], []]
+        processes.write("kernels.py", KERNELS.replace(", parallel=True", ""))  # other code under the same text
+        assert processes.run("import kernels; print(kernels.shared(X).tolist())")[1] == ["kernel"]
+    finally:
+        processes.end()

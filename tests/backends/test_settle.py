@@ -43,7 +43,9 @@ def test_one_output_may_be_wrapped(made):
 
 
 def test_too_few_outputs_are_refused_with_their_names():
-    assert refused(ArityError, define(lambda x: x + 1, PAIR)) == "op 't::pair': expected 2 outputs (y, z), got 1"
+    assert refused(ArityError, define(lambda x: x + 1, PAIR)) == (
+        "op 't::pair': expected 2 outputs (y, z), got 1; return a tuple in that order, or a dict by name"
+    )
 
 
 def test_too_many_outputs_are_refused():

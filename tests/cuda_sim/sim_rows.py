@@ -9,7 +9,7 @@ from numba import cuda, float64
 import opsdk
 from opsdk.backends.cuda_launch import BoundKernel
 from opsdk.backends.simulated import SimulatedArray
-from opsdk.core.errors import LaunchError
+from opsdk.core.errors import InputValueError, LaunchError
 from opsdk.define.launch import Geometry
 from opsdk.verify.launch import launch as run_row
 
@@ -40,6 +40,14 @@ def test_an_elementwise_kernel_serves_every_shape_and_layout(op):
         made = op(device(x), slope=0.25)
         assert isinstance(made, SimulatedArray)
         assert made.get().tolist() == np.where(x > 0, x, 0.25 * x).tolist()
+
+
+def test_no_kernel_runs_on_values_that_the_check_refuses(op):
+    op.kernel("cuda", cuda.jit(lambda x, y: fill(x, y)), language="numba", launch=opsdk.launch.elementwise("y"))
+    op.check(lambda x: f"x expected from 0, got {float(x.min())}; clip it" if x.min() < 0 else None)
+    assert op(device([1.0, 2.0])).tolist() == [2.0, 4.0]
+    with pytest.raises(InputValueError, match=r"op 't::f': x expected from 0, got -4\.0; clip it"):
+        op(device(X))
 
 
 def test_a_kernel_that_is_compiled_already_is_taken_as_it_is(op):

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.define.op import REGISTRY
+from opsdk.define.op import PROVIDERS, REGISTRY
 
 
 @pytest.fixture(autouse=True)
-def scope():
-    """Forgets what the test registers."""
+def scope(monkeypatch):
+    """Forgets what the test registers, and which packages did not load."""
+    monkeypatch.setattr(PROVIDERS, "_failed", {})
     with REGISTRY.scoped():
         yield
 

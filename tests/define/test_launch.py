@@ -168,6 +168,13 @@ def test_a_row_of_the_cpu_has_no_launch(op):
         op.kernel("cpu", kernel, language="numba", launch=opsdk.launch.fixed(1, 1))
 
 
+@pytest.mark.parametrize(("option", "value"), [("paralel", True), ("contiguous", 1)])
+def test_an_option_that_a_row_of_the_cpu_does_not_have_is_refused_at_once(op, option, value):
+    message = rf"numba kernel: expected options parallel and contiguous, each True or False, got {option}={value}"
+    with pytest.raises(DefinitionError, match=message):
+        op.kernel("cpu", kernel, language="numba", **{option: value})
+
+
 def test_a_row_carries_its_launch_as_data(op):
     shape = opsdk.launch.elementwise("y")
     op.kernel("cuda", kernel, language="numba", launch=shape)

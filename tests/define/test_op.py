@@ -112,9 +112,9 @@ def test_a_kernel_row_may_name_inputs_outputs_and_attributes_in_any_order(half):
     def filled(y, x):
         y[:] = x / 2
 
-    half.kernel("cpu", filled, language="numba", dtype="float32", fast=True)
+    half.kernel("cpu", filled, language="numba", dtype="float32", contiguous=True)
     row = list(half.opdef.kernels)[-1]
-    assert (row.parameters, str(row.key), row.options) == (("y", "x"), "(cpu, float32)", {"fast": True})
+    assert (row.parameters, str(row.key), row.options) == (("y", "x"), "(cpu, float32)", {"contiguous": True})
 
 
 def test_a_kernel_is_handed_back_by_its_decorator(half):

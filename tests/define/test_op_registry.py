@@ -150,7 +150,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(UnknownOpError) as caught:
         find_op("opsdk::rleu")
     assert str(caught.value).startswith("op 'opsdk::rleu': not registered; registered: opsdk::relu, ")
-    assert str(caught.value).endswith(" more")
+    assert str(caught.value).endswith(" more; correct the name, or import what defines it")
 
 
 def test_another_version_is_refused_with_the_one_there_is(run_file):

@@ -12,6 +12,7 @@ from opsdk.core.errors import (
     BindingError,
     DefinitionError,
     DTypeError,
+    GradientMissingError,
     NameClashError,
     ShapeError,
     TraceError,
@@ -476,3 +477,29 @@ def test_a_reference_serves_other_dtypes_and_says_what_is_right():
 def test_a_reference_takes_what_the_schema_declares():
     with pytest.raises(BindingError, match="nothing is called 'z'"):
         opsdk.elementwise("tests::f(Tensor x) -> Tensor y", reference=lambda z: z)(lambda x: x * 2)
+
+
+def rounded_straight_through(**options):
+    @opsdk.elementwise("tests::rounded(Tensor x) -> Tensor y", surrogate=lambda x: 1 * x, **options)
+    def op(x):
+        return vmath.round(x)
+
+    return op
+
+
+def test_of_an_op_with_a_surrogate_no_gradient_is_derived():
+    op = rounded_straight_through()
+    assert op.grad is None
+    with pytest.raises(GradientMissingError, match="op 'tests::rounded'"):
+        op(opsdk.to_tensor(X, stop_gradient=False)).sum().backward()
+
+
+def test_the_backward_of_an_op_with_a_surrogate_is_held_to_it():
+    op = rounded_straight_through()
+    op.backward(lambda dy: 1 * dy, name="rounded_grad")
+    x = opsdk.to_tensor(X, stop_gradient=False)
+    op(x).sum().backward()
+    assert x.grad.numpy().tolist() == [1.0, 1.0, 1.0]
+    assert opsdk.verify(op, rows="cpu").verdict == "pass"
+    op.backward(lambda dy: 2 * dy, name="rounded_grad", replace=True)
+    assert {finding.check for finding in opsdk.verify(op, rows="cpu").findings} == {"vjp.x"}

@@ -36,7 +36,10 @@ def test_numpy_scalars_are_constants(x):
 @pytest.mark.parametrize(
     ("misuse", "message"),
     [
-        (lambda x: 1 if x > 0 else 0, "need a value, got a symbol while the expression is read; write vmath.where"),
+        (
+            lambda x: 1 if x > 0 else 0,
+            "need a value, got a symbol that depends on x, while the expression is read; write vmath.where",
+        ),
         (math.exp, "expected operators and vmath functions, got a conversion to a Python number"),
         (int, "math.exp(x) is vmath.exp(x)"),
         (lambda x: list(x), "expected a scalar, got iteration or unpacking"),

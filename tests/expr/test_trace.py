@@ -32,8 +32,8 @@ def test_a_branch_on_an_input_names_the_line_and_the_way_out():
     with pytest.raises(TraceError) as caught:
         trace(leaky, ["x"], [], "op 'leaky'")
     assert str(caught.value) == (
-        f"op 'leaky', line {line}: 'if', 'and', 'or' and 'while' need a value, got a symbol while the expression is "
-        "read; write vmath.where(condition, a, b)"
+        f"op 'leaky', line {line}: 'if', 'and', 'or' and 'while' need a value, got a symbol that depends on x, while "
+        "the expression is read; write vmath.where(condition, a, b)"
     )
     assert any("if x > 0:" in note for note in caught.value.__notes__)
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from opsdk.define.op import REGISTRY
+from opsdk.define.op import PROVIDERS, REGISTRY
 from opsdk.ship.cli import cli
 
 RIGHT = """\
@@ -29,6 +29,7 @@ def here(tmp_path, monkeypatch):
     """A folder of its own for each test; ops and modules that a test defines are forgotten after it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(PROVIDERS, "_failed", {})
     modules = set(sys.modules)
     with REGISTRY.scoped():
         yield tmp_path

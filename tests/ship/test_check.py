@@ -175,7 +175,7 @@ def test_two_reports_on_standard_output_are_a_usage_error(run, right):
 def test_a_file_that_goes_away_while_the_work_lasts_is_a_usage_error(run, right, here, monkeypatch):
     from opsdk.ship import check
 
-    monkeypatch.setattr(check, "_check_places", lambda options: None)
+    monkeypatch.setattr(check, "check_places", lambda places: None)
     result = run("check", "good.py", "--html", "missing/report.html")
     assert result.exit_code == 2
     assert "missing/report.html: expected a file that can be written, got: No such file or directory" in result.stderr

@@ -8,6 +8,7 @@ import pytest
 import opsdk
 from opsdk.ship import catalog
 from tests.contracts.tree import REPOSITORY
+from tests.installed import install
 
 
 def process(*arguments, **environment):
@@ -25,18 +26,18 @@ def test_alone_it_prints_a_screen_of_help_with_examples(run):
 
 def test_help_has_every_command_and_the_exit_codes(run):
     text = run("--help").stdout
-    for word in ("check", "demo", "explain", "info", "list", "show", "where", "4 inconclusive only"):
+    for word in ("check", "demo", "explain", "info", "list", "new", "show", "where", "4 inconclusive only"):
         assert word in text
 
 
 def test_an_unknown_command_suggests_the_nearest(run):
     result = run("chekc")
     assert result.exit_code == 2
-    assert "no command 'chekc'; did you mean check? Commands: check, demo" in result.stderr
+    assert "no command 'chekc'; did you mean check? Commands: bench, " in result.stderr
 
 
 def test_an_unknown_command_that_is_like_none_lists_them(run):
-    assert "no command 'xyzzy'. Commands: check" in run("xyzzy").stderr
+    assert "no command 'xyzzy'. Commands: bench, " in run("xyzzy").stderr
 
 
 def test_an_unknown_option_is_a_usage_error(run):
@@ -87,25 +88,27 @@ def test_list_json_is_for_machines(run):
     assert entries["opsdk::argmax"]["order"] == "none"
 
 
-def test_a_broken_provider_is_reported_and_the_rest_listed(run, monkeypatch):
-    broken = catalog.Provider("bad-ops", "1.2", "bad_ops", "ImportError: no foo")
-    monkeypatch.setattr("opsdk.ship.discover.load_providers", lambda: [broken])
+def test_a_broken_provider_is_reported_and_the_rest_listed(run, here, monkeypatch):
+    (here / "bad_ops.py").write_text("raise ImportError('no foo')\n")
+    install(here, "bad-ops", {"bad": "bad_ops"}, version="1.2")
+    monkeypatch.syspath_prepend(here)
     result = run("list")
     assert result.exit_code == 0
     assert "opsdk::relu" in result.stdout
-    assert result.stderr == "(broken) bad-ops 1.2: ImportError: no foo\n"
+    assert result.stderr == "(failed) bad-ops 1.2: ImportError: no foo, at bad_ops.py:1\n"
 
 
 def test_show_says_what_an_op_is(run, right):
     assert run("show", "good.py:clamp").stdout.splitlines() == [
         "good::clamp",
-        "  schema    good::clamp@1(Tensor x) -> Tensor y",
-        "  where     good.py:5",
-        "  saves     output y",
-        "  backward  good::clamp_grad, hand-written, opaque",
-        "  order     1",
-        "  row       numpy (cpu, *)  good.py:5",
-        "  gradient  numpy (cpu, *)  good.py:10",
+        "  schema     good::clamp@1(Tensor x) -> Tensor y",
+        "  where      good.py:5",
+        "  saves      output y; 4 bytes for each float32 element of it",
+        "  backward   good::clamp_grad, NumPy code, opaque",
+        "  order      1",
+        "  infer      every output is like x",
+        "  row        numpy (cpu, *)  good.py:5",
+        "  gradient   numpy (cpu, *)  good.py:10",
     ]
 
 
@@ -162,7 +165,24 @@ def test_a_process_ends_with_the_commands_status(here, wrong):
     assert "\r" not in result.stdout + result.stderr
 
 
-def test_a_terminal_without_utf8_gets_question_marks(here, right):
+def test_a_terminal_without_utf8_gets_letters_that_it_has(here, right):
     result = process("show", "relu", PYTHONIOENCODING="ascii")
     assert result.returncode == 0, result.stderr
-    assert "order     ?" in result.stdout
+    assert "order      inf" in result.stdout
+
+
+def test_what_no_letters_stand_for_becomes_a_question_mark(here):
+    (here / "odd.py").write_text("import opsdk\n@opsdk.op\ndef odd(x):\n    'Über x.'\n    return x + 1\n", "utf-8")
+    assert "about      ?ber x." in process("show", "odd.py:odd", PYTHONIOENCODING="ascii").stdout
+
+
+def test_colour_may_be_chosen_before_or_behind_the_command(run, right, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[32mpass\x1b[0m" in run("check", "good.py", "--color", "always").stdout
+    assert "\x1b[32mpass\x1b[0m" in run("--color", "always", "check", "good.py").stdout
+    assert "\x1b" not in run("--color", "always", "check", "good.py", "--color", "never").stdout
+    assert "\x1b" not in run("check", "good.py").stdout
+
+
+def test_the_functions_of_nn_are_ops_of_the_list(run):
+    assert "opsdk::silu" in run("list").stdout.splitlines()

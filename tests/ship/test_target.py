@@ -1,9 +1,9 @@
 import pytest
 
 from opsdk.core.errors import TargetError
-from opsdk.define.op import REGISTRY
-from opsdk.ship import target
+from opsdk.define.op import PROVIDERS, REGISTRY
 from opsdk.ship.target import resolve, resolve_one
+from tests.installed import install
 
 
 def names(text):
@@ -119,9 +119,33 @@ def test_one_op_is_asked_for_and_several_are_there(here):
         resolve_one("two.py")
 
 
-def test_a_miss_loads_the_installed_providers(right, monkeypatch):
-    monkeypatch.setattr(target, "load_providers", lambda: resolve("good.py"))
+def test_a_miss_loads_the_installed_providers(right, here, monkeypatch):
+    install(here, "good-ops", {"clamps": "good"})
+    monkeypatch.syspath_prepend(here)
     assert names("good::clamp") == ["good::clamp"]
+
+
+def test_a_package_that_is_named_loads_no_other(right, here, monkeypatch):
+    install(here, "bad-ops", {"bad": "no_such_module"})
+    monkeypatch.syspath_prepend(here)
+    assert names("good") == ["good::clamp"]
+    assert PROVIDERS.failures() == ""
+
+
+def test_a_target_that_names_nothing_says_which_packages_did_not_load(here, monkeypatch):
+    install(here, "bad-ops", {"bad": "no_such_module"}, version="1.2")
+    monkeypatch.syspath_prepend(here)
+    with pytest.raises(TargetError) as caught:
+        resolve("bad::op")
+    assert "the installed providers, of which did not load: bad-ops 1.2 (ModuleNotFoundError: No module named" in str(
+        caught.value
+    )
+
+
+def test_a_version_that_is_not_there_is_told_with_the_one_that_is(right):
+    resolve("good.py")
+    with pytest.raises(TargetError, match="expected version 2, registered is 'good::clamp@1'"):
+        resolve("good::clamp@2")
 
 
 def test_a_bare_name_beside_a_file_of_that_name_says_so(here, capsys):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 
+import opsdk
 from opsdk.ship import environment
 
 
@@ -13,5 +15,7 @@ from opsdk.ship import environment
 @click.option("--json", "as_json", is_flag=True, help="The same for machines.")
 def command(as_json: bool) -> None:
     """Show what opsdk finds on this machine, by trying it; a block to paste into a report."""
-    facts = environment.facts(exercise=True)
-    print(json.dumps(facts, indent=1) if as_json else environment.rendered(facts))
+    found = environment.facts(exercise=True)
+    text = environment.rendered(found)
+    listed = {"schema": 1, "opsdk": opsdk.__version__, "facts": [asdict(fact) for fact in found], "rendered": text}
+    print(json.dumps(listed, indent=1) if as_json else text)

@@ -12,17 +12,22 @@ from opsdk.ship import catalog, discover, terminal
 
 @click.command("list")
 @click.option("--table", is_flag=True, help="With provider, rows and how often each op differentiates.")
+@click.option("--providers", "of_providers", is_flag=True, help="The packages that announce ops, and how each loaded.")
 @click.option("--json", "as_json", is_flag=True, help="The same for machines.")
-def command(table: bool, as_json: bool) -> None:
+def command(table: bool, of_providers: bool, as_json: bool) -> None:
     """List every op: the built-in ones and those of installed packages."""
-    providers = discover.load_providers()
-    found = catalog.entries(providers)
+    states = discover.load_providers()
+    if of_providers:
+        listed = [state.as_dict() for state in states]
+        print(json.dumps(listed, indent=1) if as_json else discover.table_of(states, terminal.width()))
+        return
+    found = catalog.entries([state.provider for state in states])
     if as_json:
         print(json.dumps([asdict(entry) for entry in found], indent=1))
     elif table:
         print(catalog.table_of(found, terminal.width()))
     else:
         print("\n".join(entry.op for entry in found))
-    for provider in providers:
-        if provider.error:
-            terminal.narrate(f"(broken) {provider.name} {provider.version}: {provider.error}")
+    for state in states:
+        if state.state == "failed":
+            terminal.narrate(f"(failed) {state.provider}: {state.reason}")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import click
 
-from opsdk.ship import catalog, target
+from opsdk.ship import op_facts, target, terminal
 
 
 @click.command("show")
 @click.argument("op")
-def command(op: str) -> None:
-    """Show OP: its schema, where it is, what it saves, its rows, where its derivative comes from."""
-    print(catalog.show(target.resolve_one(op)))
+@click.option("--json", "as_json", is_flag=True, help="The same for machines.")
+def command(op: str, as_json: bool) -> None:
+    """Show OP: its schema, what it computes and saves, its derivative as a formula, its rows and promises."""
+    facts = op_facts.facts_of(target.resolve_one(op))
+    print(json.dumps(asdict(facts), indent=1) if as_json else op_facts.screen(facts, terminal.width()))

@@ -3,7 +3,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from opsdk.ship.demo.chart import Curve, key, line_chart, nice_ticks
+from opsdk.ship.demo.chart import Curve, key, line_chart
+from opsdk.ship.plot import marks_between
 
 CURVES = [Curve("first", (2.0, 1.0, 0.5)), Curve("second <&>", (2.0, 1.5, float("nan")))]
 
@@ -13,7 +14,7 @@ CURVES = [Curve("first", (2.0, 1.0, 0.5)), Curve("second <&>", (2.0, 1.5, float(
     [(0.0, 1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]), (0.02, 2.0, [0, 0.5, 1, 1.5, 2]), (0.97, 0.97, [0.8, 1.0])],
 )
 def test_ticks_are_round_and_enclose_the_values(low, high, ticks):
-    assert nice_ticks(low, high) == ticks
+    assert marks_between(low, high) == tuple(ticks)
 
 
 def test_a_chart_is_well_formed_and_has_a_line_for_each_curve():

@@ -1,0 +1,23 @@
+"""Operators from papers and other libraries, written with the public names of `opsdk` only, as a user would write them.
+
+Importing the package registers them all, in the namespace `contrib`. Each is one file, `contrib_ops/<family>/<op>.py`:
+a reference that says what is right, faster rows, gradients and samples. `opsdk check contrib_ops` judges every one.
+"""
+
+from contrib_ops.activations import snake as snake
+from contrib_ops.activations import squareplus as squareplus
+from contrib_ops.detection import nms as nms
+from contrib_ops.detection import roi_align as roi_align
+from contrib_ops.linear_algebra import cholesky as cholesky
+from contrib_ops.linear_algebra import sinkhorn as sinkhorn
+from contrib_ops.losses import ctc_loss as ctc_loss
+from contrib_ops.losses import focal_loss as focal_loss
+from contrib_ops.losses import soft_dtw as soft_dtw
+from contrib_ops.normalization import rms_norm as rms_norm
+from contrib_ops.quantization import fake_quantize as fake_quantize
+from contrib_ops.quantization import topk_straight_through as topk_straight_through
+from contrib_ops.segments import embedding_bag as embedding_bag
+from contrib_ops.segments import segment_softmax as segment_softmax
+from contrib_ops.segments import segment_sum as segment_sum
+from contrib_ops.sequences import rotary_embedding as rotary_embedding
+from contrib_ops.sequences import selective_scan as selective_scan

@@ -1,0 +1,4 @@
+"""Linear algebra: cholesky, sinkhorn."""
+
+from contrib_ops.linear_algebra.cholesky import cholesky as cholesky
+from contrib_ops.linear_algebra.sinkhorn import sinkhorn as sinkhorn

@@ -1,0 +1,254 @@
+/* Cholesky factors of a batch of matrices, and their gradient, by halves: all but small triangles is one product. */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 6, BASE = 32, DEEP = 256 }; /* of a tile; of a triangle that is not halved; of a panel */
+
+/* Multiplications from which on threads share a batch, and one product. The second is high: a product is over in less
+   time than threads of a busy machine take to meet. */
+enum { MANY = 96 * 96 * 96, LARGE = 384 * 384 * 384 };
+
+static _Thread_local char message[96];
+
+const char *opsdk_message(int32_t status) {
+  if (status < 0) return "expected memory for panels, got none; use smaller matrices";
+  snprintf(message, sizeof message, "A[%d] expected positive definite, got a matrix that is not; add to its diagonal",
+           status - 1);
+  return message;
+}
+
+#define CHOLESKY(T, suffix, root)                                                                                     \
+  typedef T lane_##suffix __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));                            \
+  enum { LANES_##suffix = 64 / sizeof(T), COLUMNS_##suffix = 2 * LANES_##suffix };                                    \
+                                                                                                                      \
+  /* A matrix whose element (i, j) is at i * down + j * right. */                                                     \
+  typedef struct {                                                                                                    \
+    T *at;                                                                                                            \
+    int64_t down, right;                                                                                              \
+  } view_##suffix;                                                                                                    \
+                                                                                                                      \
+  static view_##suffix part_##suffix(view_##suffix x, int64_t i, int64_t j) {                                         \
+    x.at += i * x.down + j * x.right;                                                                                 \
+    return x;                                                                                                         \
+  }                                                                                                                   \
+                                                                                                                      \
+  static view_##suffix turned_##suffix(view_##suffix x) {                                                             \
+    view_##suffix y = {x.at, x.right, x.down};                                                                        \
+    return y;                                                                                                         \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* tile += a b, of panels: a by columns of ROWS, b by rows of COLUMNS. */                                           \
+  static void tile_##suffix(int64_t depth, const T *a, const T *b, T *tile) {                                         \
+    lane_##suffix sum[ROWS][2] = {{{0}}};                                                                             \
+    for (int64_t k = 0; k < depth; ++k) {                                                                             \
+      const lane_##suffix left = *(const lane_##suffix *)(b + k * COLUMNS_##suffix);                                  \
+      const lane_##suffix right = *(const lane_##suffix *)(b + k * COLUMNS_##suffix + LANES_##suffix);                \
+      _Pragma("GCC unroll 6") for (int i = 0; i < ROWS; ++i) {                                                        \
+        sum[i][0] += a[k * ROWS + i] * left;                                                                          \
+        sum[i][1] += a[k * ROWS + i] * right;                                                                         \
+      }                                                                                                               \
+    }                                                                                                                 \
+    memcpy(tile, sum, sizeof sum);                                                                                    \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* packed[k] = sign times column k of x (high, deep), with zeros up to `room`; x is read the way it lies. */        \
+  static void pack_##suffix(T sign, int64_t high, int64_t room, int64_t deep, view_##suffix x, T *packed) {           \
+    if (x.right == 1) {                                                                                               \
+      for (int64_t i = 0; i < high; ++i)                                                                              \
+        for (int64_t k = 0; k < deep; ++k) packed[k * room + i] = sign * x.at[i * x.down + k];                        \
+    } else {                                                                                                          \
+      for (int64_t k = 0; k < deep; ++k)                                                                              \
+        for (int64_t i = 0; i < high; ++i) packed[k * room + i] = sign * x.at[i * x.down + k * x.right];              \
+    }                                                                                                                 \
+    for (int64_t k = 0; k < deep && high < room; ++k)                                                                 \
+      for (int64_t i = high; i < room; ++i) packed[k * room + i] = 0;                                                 \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* c += sign a b, of (m, depth) and (depth, n); rows of c lie together. With `lower`, no more than the part of c on */\
+  /* and below its diagonal has to be right. */                                                                       \
+  static int product_##suffix(int64_t m, int64_t n, int64_t depth, T sign, view_##suffix a, view_##suffix b,          \
+                              view_##suffix c, int lower) {                                                           \
+    const int64_t bands = (m + ROWS - 1) / ROWS, strips = (n + COLUMNS_##suffix - 1) / COLUMNS_##suffix;              \
+    const int64_t most = depth < DEEP ? depth : DEEP;                                                                 \
+    T *b_panel = malloc((size_t)(strips * COLUMNS_##suffix * most + 1) * sizeof(T));                                  \
+    T *a_panel = malloc((size_t)(bands * ROWS * most + 1) * sizeof(T));                                               \
+    const int shared = m * n * depth > LARGE;                                                                         \
+    for (int64_t from = 0; b_panel && a_panel && from < depth; from += DEEP) {                                        \
+      const int64_t deep = depth - from < DEEP ? depth - from : DEEP;                                                 \
+      _Pragma("omp parallel if (shared)") {                                                                           \
+        _Pragma("omp for") for (int64_t s = 0; s < strips; ++s) {                                                     \
+          const int64_t left = s * COLUMNS_##suffix;                                                                  \
+          const int64_t wide = n - left < COLUMNS_##suffix ? n - left : COLUMNS_##suffix;                             \
+          pack_##suffix(1, wide, COLUMNS_##suffix, deep, turned_##suffix(part_##suffix(b, from, left)),               \
+                        b_panel + left * deep);                                                                       \
+        }                                                                                                             \
+        _Pragma("omp for schedule(dynamic, 2)") for (int64_t r = 0; r < bands; ++r) {                                 \
+          const int64_t top = r * ROWS, high = m - top < ROWS ? m - top : ROWS;                                       \
+          T *band = a_panel + top * deep, tile[ROWS * COLUMNS_##suffix];                                              \
+          pack_##suffix(sign, high, ROWS, deep, part_##suffix(a, top, from), band);                                   \
+          for (int64_t s = 0; s < strips; ++s) {                                                                      \
+            const int64_t left = s * COLUMNS_##suffix;                                                                \
+            const int64_t wide = n - left < COLUMNS_##suffix ? n - left : COLUMNS_##suffix;                           \
+            if (lower && left > top + ROWS) break;                                                                    \
+            tile_##suffix(deep, band, b_panel + left * deep, tile);                                                   \
+            for (int64_t i = 0; i < high; ++i)                                                                        \
+              for (int64_t j = 0; j < wide; ++j)                                                                      \
+                c.at[(top + i) * c.down + left + j] += tile[i * COLUMNS_##suffix + j];                                \
+          }                                                                                                           \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+    const int status = b_panel && a_panel ? 0 : -1;                                                                   \
+    free(a_panel), free(b_panel);                                                                                     \
+    return status;                                                                                                    \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* Turns x (m, n) into x l⁻ᵀ, for a lower triangle l (n, n). */                                                     \
+  static int divide_##suffix(int64_t m, int64_t n, view_##suffix l, view_##suffix x) {                                \
+    if (n > BASE) {                                                                                                   \
+      const int64_t half = (n / 2 + BASE - 1) / BASE * BASE;                                                          \
+      const view_##suffix rest = part_##suffix(x, 0, half);                                                           \
+      const int64_t other = n - half;                                                                                 \
+      if (divide_##suffix(m, half, l, x)) return -1;                                                                  \
+      if (product_##suffix(m, other, half, -1, x, turned_##suffix(part_##suffix(l, half, 0)), rest, 0)) return -1;    \
+      return divide_##suffix(m, other, part_##suffix(l, half, half), rest);                                           \
+    }                                                                                                                 \
+    /* Four rows at a time, of fixed length: what is beyond n meets zeros. Results go elsewhere, since a vector that is */\
+    /* read just after one number of it was written has to wait. */                                                   \
+    lane_##suffix columns[BASE][BASE / LANES_##suffix] = {{{0}}};                                                     \
+    T scale[BASE];                                                                                                    \
+    for (int64_t k = 0; k < n; ++k) {                                                                                 \
+      scale[k] = 1 / l.at[k * l.down + k];                                                                            \
+      for (int64_t j = k + 1; j < n; ++j) ((T *)columns[k])[j] = l.at[j * l.down + k];                                \
+    }                                                                                                                 \
+    for (int64_t i = 0; i < m; i += 4) {                                                                              \
+      const int64_t high = m - i < 4 ? m - i : 4;                                                                     \
+      lane_##suffix rows[4][BASE / LANES_##suffix] = {{{0}}};                                                         \
+      T done[4][BASE];                                                                                                \
+      for (int64_t r = 0; r < high; ++r) memcpy(rows[r], x.at + (i + r) * x.down, (size_t)n * sizeof(T));             \
+      for (int64_t k = 0; k < n; ++k)                                                                                 \
+        _Pragma("GCC unroll 4") for (int r = 0; r < 4; ++r) {                                                         \
+          const T here = done[r][k] = ((T *)rows[r])[k] * scale[k];                                                   \
+          _Pragma("GCC unroll 4") for (int v = 0; v < BASE / LANES_##suffix; ++v) rows[r][v] -= here * columns[k][v]; \
+        }                                                                                                             \
+      for (int64_t r = 0; r < high; ++r) memcpy(x.at + (i + r) * x.down, done[r], (size_t)n * sizeof(T));             \
+    }                                                                                                                 \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* Turns the lower triangle of a (n, n) into its factor. 0, -1 without memory, 1 where there is none. */            \
+  static int factor_##suffix(int64_t n, view_##suffix a) {                                                            \
+    if (n > BASE) {                                                                                                   \
+      const int64_t half = (n / 2 + BASE - 1) / BASE * BASE, other = n - half;                                        \
+      const view_##suffix below = part_##suffix(a, half, 0), rest = part_##suffix(a, half, half);                     \
+      const int status = factor_##suffix(half, a);                                                                    \
+      if (status) return status;                                                                                      \
+      if (divide_##suffix(other, half, a, below)) return -1;                                                          \
+      if (product_##suffix(other, other, half, -1, below, turned_##suffix(below), rest, 1)) return -1;                \
+      return factor_##suffix(other, rest);                                                                            \
+    }                                                                                                                 \
+    T column[BASE];                                                                                                   \
+    for (int64_t k = 0; k < n; ++k) {                                                                                 \
+      const T pivot = a.at[k * a.down + k];                                                                           \
+      if (!(pivot > 0) || pivot > pivot * 2) return 1;                                                                \
+      const T scale = 1 / root(pivot);                                                                                \
+      for (int64_t i = k; i < n; ++i) column[i] = a.at[i * a.down + k] *= scale;                                      \
+      for (int64_t i = k + 1; i < n; ++i) {                                                                           \
+        T *row = a.at + i * a.down;                                                                                   \
+        for (int64_t j = k + 1; j <= i; ++j) row[j] -= column[i] * column[j];                                         \
+      }                                                                                                               \
+    }                                                                                                                 \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+                                                                                                                      \
+  int32_t cholesky_##suffix(const DLTensor *A, DLTensor *L) {                                                         \
+    const int64_t n = A->shape[A->ndim - 1], count = n ? opsdk_size(A) / (n * n) : 0;                                 \
+    int32_t failed = 0;                                                                                               \
+    _Pragma("omp parallel for schedule(dynamic) if (count > 1 && count * n * n * n > MANY)")                          \
+    for (int64_t b = 0; b < count; ++b) {                                                                             \
+      const T *in = OPSDK_DATA(const T, A) + b * n * n;                                                               \
+      T *out = OPSDK_DATA(T, L) + b * n * n;                                                                          \
+      for (int64_t top = 0; top < n; top += 16) /* by tiles, since columns are far apart in memory */                 \
+        for (int64_t left = 0; left <= top; left += 16)                                                               \
+          for (int64_t i = top; i < n && i < top + 16; ++i)                                                           \
+            for (int64_t j = left; j <= i && j < left + 16; ++j)                                                      \
+              out[i * n + j] = (in[i * n + j] + in[j * n + i]) / 2;                                                   \
+      const view_##suffix whole = {out, n, 1};                                                                        \
+      const int status = factor_##suffix(n, whole);                                                                   \
+      for (int64_t i = 0; i < n; ++i) memset(out + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof(T));                \
+      if (status) {                                                                                                   \
+        _Pragma("omp critical") if (status < 0 || !failed || (failed > 0 && b + 1 < failed)) failed =                 \
+            status < 0 ? -1 : (int32_t)(b + 1);                                                                       \
+      }                                                                                                               \
+    }                                                                                                                 \
+    return failed;                                                                                                    \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* dA, with l⁻ᵀ Φ(lᵀ dl) l⁻¹ made symmetric; Φ takes the lower triangle and half of the diagonal. The division from */\
+  /* the left is one from the right of what is turned: (l⁻ᵀ x)ᵀ = xᵀ l⁻¹. */                                          \
+  static int gradient_##suffix(int64_t n, view_##suffix l, view_##suffix dl, view_##suffix x, view_##suffix y,        \
+                               view_##suffix inverse);                                                                \
+                                                                                                                      \
+  int32_t cholesky_grad_##suffix(const DLTensor *L, const DLTensor *dL, DLTensor *dA) {                               \
+    const int64_t n = L->shape[L->ndim - 1], count = n ? opsdk_size(L) / (n * n) : 0;                                 \
+    int32_t failed = 0;                                                                                               \
+    _Pragma("omp parallel for schedule(dynamic) if (count > 1 && count * n * n * n > MANY)")                          \
+    for (int64_t b = 0; b < count; ++b) {                                                                             \
+      T *work = calloc((size_t)(4 * n * n), sizeof(T)); /* the upper triangle of L has no say */                      \
+      const T *given = OPSDK_DATA(const T, L) + b * n * n;                                                            \
+      const view_##suffix l = {work + 3 * n * n, n, 1}, dl = {OPSDK_DATA(T, dL) + b * n * n, n, 1};                   \
+      const view_##suffix x = {work, n, 1}, y = {work + n * n, n, 1}, inverse = {work + 2 * n * n, n, 1};             \
+      T *out = OPSDK_DATA(T, dA) + b * n * n;                                                                         \
+      for (int64_t i = 0; work && i < n; ++i)                                                                         \
+        memcpy(l.at + i * n, given + i * n, (size_t)(i + 1) * sizeof(T));                                             \
+      if (!work || gradient_##suffix(n, l, dl, x, y, inverse)) {                                                      \
+        _Pragma("omp critical") failed = -1;                                                                          \
+      } else {                                                                                                        \
+        for (int64_t i = 0; i < n; ++i)                                                                               \
+          for (int64_t j = 0; j <= i; ++j)                                                                            \
+            out[i * n + j] = out[j * n + i] = (x.at[i * n + j] + x.at[j * n + i]) / 2;                                \
+      }                                                                                                               \
+      free(work);                                                                                                     \
+    }                                                                                                                 \
+    return failed;                                                                                                    \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* Writes l⁻ᵀ Φ(lᵀ dl) l⁻¹ into x, which is zero as y and inverse are. Block rows skip what is zero in triangles. */\
+  static int gradient_##suffix(int64_t n, view_##suffix l, view_##suffix dl, view_##suffix x, view_##suffix y,        \
+                               view_##suffix inverse) {                                                               \
+    enum { BLOCK = 96 };                                                                                              \
+    for (int64_t i = 0; i < n; ++i) inverse.at[i * n + i] = 1;                                                        \
+    if (divide_##suffix(n, n, l, inverse)) return -1; /* l⁻ᵀ */                                                       \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                                                       \
+      const int64_t high = n - at < BLOCK ? n - at : BLOCK, end = at + high;                                          \
+      if (product_##suffix(high, end, n - at, 1, turned_##suffix(part_##suffix(l, at, at)), part_##suffix(dl, at, 0), \
+                           part_##suffix(y, at, 0), 0))                                                               \
+        return -1;                                                                                                    \
+    }                                                                                                                 \
+    for (int64_t i = 0; i < n; ++i) {                                                                                 \
+      y.at[i * n + i] /= 2;                                                                                           \
+      memset(y.at + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof(T));                                               \
+    }                                                                                                                 \
+    /* x = y l⁻¹, then y = l⁻ᵀ x */                                                                                   \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                                                       \
+      const int64_t high = n - at < BLOCK ? n - at : BLOCK, end = at + high;                                          \
+      if (product_##suffix(high, end, end, 1, part_##suffix(y, at, 0), turned_##suffix(inverse),                      \
+                           part_##suffix(x, at, 0), 0))                                                               \
+        return -1;                                                                                                    \
+    }                                                                                                                 \
+    memset(y.at, 0, (size_t)(n * n) * sizeof(T));                                                                     \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                                                       \
+      const int64_t high = n - at < BLOCK ? n - at : BLOCK;                                                           \
+      if (product_##suffix(high, n, n - at, 1, part_##suffix(inverse, at, at), part_##suffix(x, at, 0),               \
+                           part_##suffix(y, at, 0), 0))                                                               \
+        return -1;                                                                                                    \
+    }                                                                                                                 \
+    memcpy(x.at, y.at, (size_t)(n * n) * sizeof(T));                                                                  \
+    return 0;                                                                                                         \
+  }
+
+CHOLESKY(float, f32, sqrtf)
+CHOLESKY(double, f64, sqrt)

@@ -1,0 +1,323 @@
+"""CTC loss: how unlikely a sequence of labels is, summed over all ways to align it with the input."""
+
+import numba
+import numpy as np
+
+import opsdk
+from opsdk import errors, vmath
+
+INF = np.inf
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def ctc_infer(log_probs, targets, input_lengths, target_lengths):
+    """Returns the spec of one loss for each sequence."""
+    if log_probs.ndim != 3 or targets.ndim not in (1, 2) or (input_lengths.ndim, target_lengths.ndim) != (1, 1):
+        raise errors.ShapeError(
+            "ctc_loss: expected log_probs (steps, batch, classes), targets (batch, labels) or (all labels,) and "
+            f"lengths (batch,), got {log_probs.shape}, {targets.shape}, {input_lengths.shape}, {target_lengths.shape}"
+        )
+    return opsdk.TensorSpec(log_probs.shape[1:2], log_probs.dtype)
+
+
+def ctc_problem(log_probs, targets, input_lengths, target_lengths, blank):
+    """Returns what is wrong with the values of a call; None where all is well."""
+    steps, count, classes = log_probs.shape
+    if log_probs.dtype.name not in ("float32", "float64"):
+        return f"log_probs expected float32 or float64, got {log_probs.dtype}; cast it"
+    if targets.dtype.kind not in "iu":
+        return f"targets expected integers, got {targets.dtype}; cast it"
+    room = targets.shape[1] if targets.ndim == 2 else targets.size
+    if targets.ndim == 2 and len(targets) != count:
+        return f"targets expected shape ({count}, labels) beside log_probs {log_probs.shape}, got {targets.shape}"
+    for name, lengths, most in (("input_lengths", input_lengths, steps), ("target_lengths", target_lengths, room)):
+        if lengths.shape != (count,) or lengths.dtype.kind not in "iu":
+            return f"{name} expected {count} integers, one for each sequence, got {lengths.dtype}{lengths.shape}"
+        if count and not 0 <= lengths.min() <= lengths.max() <= most:
+            return f"{name} expected in [0, {most}], got {lengths.min()} to {lengths.max()}"
+    if targets.ndim == 1 and target_lengths.sum() != targets.size:
+        return (
+            f"target_lengths expected a sum of {targets.size}, the labels in targets, got {target_lengths.sum()}; "
+            "targets of one axis hold the labels of all sequences, one after another"
+        )
+    if not 0 <= blank < classes:
+        return f"blank expected in [0, {classes}), got {blank}; it is a class of log_probs"
+    used = targets if targets.ndim == 1 else targets[np.arange(room) < target_lengths[:, None]]
+    if used.size and not 0 <= used.min() <= used.max() < classes:
+        return f"targets expected in [0, {classes}), got {used.min()} to {used.max()}; they are classes of log_probs"
+    if (used == blank).any():
+        return f"targets expected labels other than the blank, {blank}, got one; blanks are put in by the loss"
+    return None
+
+
+@opsdk.op(
+    "contrib::ctc_terms(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, *, int blank=0)"
+    " -> Tensor loss",
+    infer=ctc_infer,
+    nondifferentiable=("targets", "input_lengths", "target_lengths"),
+)
+def ctc_terms(log_probs, targets, input_lengths, target_lengths, *, blank):
+    """The CTC loss of each sequence; `ctc_loss` says what it is."""
+    loss = np.empty(log_probs.shape[1], log_probs.dtype)
+    for n, labels in enumerate(labels_of(targets, target_lengths)):
+        states, skips = states_of(labels, blank)
+        alpha = forward_variables(log_probs[: input_lengths[n], n, states].astype(np.float64), skips)
+        loss[n] = -np.logaddexp(*alpha[-1, -2:])
+    return loss
+
+
+@ctc_terms.backward
+def ctc_terms_grad(log_probs, targets, input_lengths, target_lengths, dloss, blank):
+    dlog_probs = np.zeros_like(log_probs)
+    for n, labels in enumerate(labels_of(targets, target_lengths)):
+        steps = input_lengths[n]
+        states, skips = states_of(labels, blank)
+        emitted = log_probs[:steps, n, states].astype(np.float64)
+        alpha, beta = forward_variables(emitted, skips), backward_variables(emitted, skips)
+        total = np.logaddexp(*alpha[-1, -2:])
+        if total > -INF or total != total:  # eq. 16 for log_probs: the probability of being in a state at a step
+            posterior = np.exp(alpha[1:, 2:] + beta[1:, :-2] - total)
+            np.add.at(dlog_probs[:, n], (np.arange(steps)[:, None], states), -dloss[n] * posterior)
+    return dlog_probs
+
+
+ctc_terms.check(ctc_problem)
+
+
+@ctc_terms_grad.check
+def ctc_grad_problem(log_probs, targets, input_lengths, target_lengths, dloss, blank):
+    if dloss.shape != log_probs.shape[1:2]:
+        return f"dloss expected shape {log_probs.shape[1:2]}, one for each sequence, got {dloss.shape}"
+    return ctc_problem(log_probs, targets, input_lengths, target_lengths, blank)
+
+
+def labels_of(targets, lengths):
+    """Returns the labels of each sequence."""
+    if targets.ndim == 2:
+        return [row[:length] for row, length in zip(targets, lengths, strict=True)]
+    return np.split(targets, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+
+def states_of(labels, blank):
+    """Returns the labels with blanks around them, and 0 for states that may follow the state two before, else -inf.
+
+    Between equal labels the blank has to be passed. The first label may be where a path starts, two after no state.
+    """
+    states, skips = np.full(2 * len(labels) + 1, blank), np.full(2 * len(labels) + 1, -INF)
+    states[1::2] = labels
+    skips[1::2] = np.where(np.diff(labels, prepend=-1) == 0, -INF, 0.0)
+    return states, skips
+
+
+def forward_variables(emitted, skips):
+    """Returns log α, eq. 6 and 7: of having emitted so many steps and being in state s, at column s + 2.
+
+    Column 1 is where every path starts; 0 and 1 are no states.
+    """
+    steps, size = emitted.shape
+    alpha = np.full((steps + 1, size + 2), -INF)
+    alpha[0, 1] = 0.0
+    for t, row in enumerate(alpha[:-1]):
+        alpha[t + 1, 2:] = np.logaddexp(np.logaddexp(row[2:], row[1:-1]), row[:-2] + skips) + emitted[t]
+    return alpha
+
+
+def backward_variables(emitted, skips):
+    """Returns log β, eq. 10 and 11, without the emission at the step itself: of all that follows, at column s."""
+    steps, size = emitted.shape
+    beta = np.full((steps + 1, size + 2), -INF)
+    beta[-1, max(size - 2, 0) : size] = 0.0
+    entered = np.full(size + 2, -INF)
+    skips = np.append(skips, (-INF, -INF))
+    for t in range(steps)[::-1]:
+        entered[:-2] = beta[t + 1, :-2] + emitted[t]
+        beta[t, :-2] = np.logaddexp(np.logaddexp(entered[:-2], entered[1:-1]), entered[2:] + skips[2:])
+    return beta
+
+
+def ctc_loss_infer(log_probs, targets, input_lengths, target_lengths, reduction):
+    spec = ctc_infer(log_probs, targets, input_lengths, target_lengths)
+    return spec if reduction == "none" else opsdk.TensorSpec((), spec.dtype)
+
+
+@opsdk.op(
+    "contrib::ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+    "str reduction='mean', bool zero_infinity=False) -> Tensor loss",
+    composite=True,
+    infer=ctc_loss_infer,
+    nondifferentiable=("targets", "input_lengths", "target_lengths"),
+)
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """-log Σ_π Π_t p_t(π_t), over all paths π that give the targets once repeats and then blanks are taken out.
+
+    Connectionist temporal classification (Graves, Fernández, Gomez and Schmidhuber 2006), by its forward and backward
+    variables (eq. 6 to 11), kept as logarithms in float64. Arguments are those of `torch.nn.functional.ctc_loss`.
+
+    Args:
+        log_probs: float array (T, N, C): logarithms of probabilities, as log_softmax over classes gives them; -inf is
+            a probability of 0.
+        targets: integer labels, (N, S), of which each sequence uses its first; or those of all sequences, one after
+            another, (sum of target_lengths,). None is the blank.
+        input_lengths: N integers from 0 to T: how many steps of each sequence count.
+        target_lengths: N integers from 0 to S.
+        blank: the class that stands for no label.
+        reduction: "none" for the loss of each sequence; "mean" for the mean of each loss over its target length (at
+            least 1), nan for no sequences; "sum".
+        zero_infinity: the loss of a target that cannot be reached, such as one longer than the input, is 0 instead of
+            infinite.
+
+    Returns losses (N,), or 0-d with a reduction, of the dtype of log_probs.
+
+    Raises ValueError: a shape, length, label, blank or reduction that does not fit; also from compiled rows.
+
+    Gradient: with respect to log_probs, order 1: minus the probability of being at a step in a class. It is 0 where
+    the loss is infinite. (PyTorch adds exp(log_probs), which the log_softmax before it takes away again: after it both
+    agree, and what is here is right for any log_probs.)
+    """
+    terms = ctc_terms(log_probs, targets, input_lengths, target_lengths, blank=blank)
+    if zero_infinity:
+        terms = opsdk.where(opsdk.equal(terms, INF), 0.0, terms)
+    if reduction == "mean":
+        return opsdk.mean(terms / opsdk.cast(opsdk.maximum(target_lengths, 1), terms.dtype))
+    return opsdk.sum(terms) if reduction == "sum" else terms
+
+
+@ctc_loss.check
+def ctc_loss_check(reduction):
+    if reduction in REDUCTIONS:
+        return None
+    return f"reduction expected 'none', 'mean' or 'sum', got {reduction!r}; 'mean' is the default"
+
+
+@ctc_terms.samples
+def ctc_terms_samples(rng):
+    def sample(steps, targets, inputs, lengths, reason, classes=4, **attrs):
+        x = rng.normal(size=(steps, len(lengths), classes))
+        targets = np.array(targets, np.int64)
+        return opsdk.Sample(x, targets, np.array(inputs), np.array(lengths), reason=reason, **attrs)
+
+    yield sample(4, [[1, 2], [2, 2]], [4, 3], [2, 2], "a repeated label, a shorter input", classes=3)
+    yield sample(3, [1, 2, 1], [3, 2], [1, 2], "labels one after another", classes=3)
+    yield sample(3, [[0, 2, 7], [1, 7, 7]], [3, 2], [2, 1], "the last class is blank; padding of no class", blank=3)
+    yield sample(2, [[1, 2], [1, 1]], [2, 2], [2, 2], "a target that cannot be reached", classes=3)
+    yield sample(2, [[1], [2]], [2, 0], [0, 0], "no labels, and no steps either")
+    yield sample(7, [[1, 2, 1, 2, 2]], [7], [5], "more states than a vector", classes=3)
+    yield sample(2, np.zeros((0, 3)), np.zeros(0, int), np.zeros(0, int), "no sequences")
+
+
+@ctc_loss.samples
+def ctc_loss_samples(rng):
+    x, lengths = rng.normal(size=(3, 2, 3)), np.array([3, 2])
+    targets, sizes = np.array([[1, 2], [1, 1]]), np.array([2, 2])
+    for reduction in REDUCTIONS:
+        yield opsdk.Sample(x, targets, lengths, sizes, 0, reduction, True, reason=f"{reduction}, one out of reach")
+    yield opsdk.Sample(x, targets, np.array([3, 3]), np.array([2, 0]), reason="an empty target, whose length counts 1")
+
+
+# Numba on the CPU: sequences are shared by threads. The sum of two or three exponentials is one step for 8 states at a
+# time; memory is that of two rows of α, in the backward of all of them.
+
+
+@ctc_terms.kernel("cpu", language="numba", parallel=True, contiguous=True)
+def ctc_terms_numba(log_probs, targets, input_lengths, target_lengths, blank, loss):
+    first = first_labels(targets, target_lengths)
+    labels = targets.ravel()
+    for n in numba.prange(len(loss)):
+        states, skips = states_numba(labels[first[n] : first[n] + target_lengths[n]], blank)
+        alpha = np.full((2, len(states) + 2), -INF)
+        alpha[0, 1] = 0.0
+        emitted = np.empty(len(states))
+        for t in range(input_lengths[n]):
+            look_up(log_probs[t, n], states, emitted)
+            step_forward(alpha[t % 2], skips, emitted, alpha[1 - t % 2])
+            alpha[t % 2, 1] = -INF
+        loss[n] = -either(alpha[input_lengths[n] % 2])
+
+
+@ctc_terms_grad.kernel("cpu", language="numba", parallel=True, contiguous=True)
+def ctc_terms_grad_numba(log_probs, targets, input_lengths, target_lengths, dloss, blank, dlog_probs):
+    first = first_labels(targets, target_lengths)
+    labels = targets.ravel()
+    for n in numba.prange(len(dloss)):
+        steps = input_lengths[n]
+        states, skips = states_numba(labels[first[n] : first[n] + target_lengths[n]], blank)
+        size = len(states)
+        alpha, emitted = np.full((steps + 1, size + 2), -INF), np.empty((steps, size))
+        alpha[0, 1] = 0.0
+        for t in range(steps):
+            look_up(log_probs[t, n], states, emitted[t])
+            step_forward(alpha[t], skips, emitted[t], alpha[t + 1])
+        total = either(alpha[steps])
+        beta, entered, posterior = np.full(size, -INF), np.full(size + 2, -INF), np.empty(size)
+        beta[max(size - 2, 0) :] = 0.0
+        dlog_probs[:, n] = 0
+        for t in range(steps if total > -INF or total != total else 0):
+            here = steps - 1 - t
+            occupy(alpha[here + 1], beta, total, posterior)
+            for s in range(size):
+                dlog_probs[here, n, states[s]] -= dloss[n] * posterior[s]
+            step_back(emitted[here], skips, entered, beta)
+
+
+@numba.njit
+def first_labels(targets, lengths):
+    """Returns where in all targets those of each sequence begin."""
+    first = np.zeros(len(lengths) + 1, np.int64)
+    for n in range(len(lengths)):
+        first[n + 1] = first[n] + (lengths[n] if targets.ndim == 1 else targets.shape[targets.ndim - 1])
+    return first
+
+
+@numba.njit
+def states_numba(labels, blank):
+    """Returns what `states_of` does."""
+    states, skips = np.full(2 * len(labels) + 1, blank), np.full(2 * len(labels) + 1, -INF)
+    for i in range(len(labels)):
+        states[2 * i + 1] = labels[i]
+        if i == 0 or labels[i] != labels[i - 1]:
+            skips[2 * i + 1] = 0.0
+    return states, skips
+
+
+@numba.njit
+def either(alpha):
+    """Returns the logarithm of the probability to end in one of the last two states."""
+    return log_add(alpha[len(alpha) - 1], alpha[len(alpha) - 2], -INF)
+
+
+@numba.njit
+def look_up(row, states, emitted):
+    for s in range(len(states)):
+        emitted[s] = row[states[s]]
+
+
+@numba.njit(forceinline=True, error_model="numpy")
+def log_add(a, b, c):
+    """Returns log(exp a + exp b + exp c); with only two exponentials, since one of the three is exp 0."""
+    high = vmath.maximum(a, vmath.maximum(b, c))  # nan where one is
+    middle, low = max(min(a, b), min(max(a, b), c)), min(a, min(b, c))
+    base = high if high > -INF else 0.0
+    return high + vmath.log(1.0 + vmath.exp(middle - base) + vmath.exp(low - base))
+
+
+@numba.njit(error_model="numpy")
+def step_forward(alpha, skips, emitted, after):
+    for s in range(len(emitted)):
+        after[s + 2] = log_add(alpha[s + 2], alpha[s + 1], alpha[s] + skips[s]) + emitted[s]
+
+
+@numba.njit(error_model="numpy")
+def step_back(emitted, skips, entered, beta):
+    size = len(beta)
+    for s in range(size):
+        entered[s] = beta[s] + emitted[s]
+    for s in range(size - 2):
+        beta[s] = log_add(entered[s], entered[s + 1], entered[s + 2] + skips[s + 2])
+    for s in range(max(size - 2, 0), size):
+        beta[s] = log_add(entered[s], entered[s + 1], -INF)
+
+
+@numba.njit(error_model="numpy")
+def occupy(alpha, beta, total, posterior):
+    for s in range(len(beta)):
+        posterior[s] = vmath.exp(alpha[s + 2] + beta[s] - total)

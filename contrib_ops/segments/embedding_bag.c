@@ -1,0 +1,201 @@
+/* embedding_bag and its gradients. Columns are taken in blocks that stay in registers while the rows of a bag go by. */
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { BLOCK = 128, AHEAD = 16, SUM = 's', MAX = 'a', MEAN = 'e' };
+
+/* What tells the modes apart: the second letter, but for "sum". */
+static int mode_of(const char *mode) { return mode[0] == 's' ? SUM : mode[1]; }
+
+/* Asks for the row that is wanted soon: rows lie anywhere, and waiting for memory is most of the work. */
+#define COMING(T, memory, width, writes)                                                   \
+  for (int64_t d_ = 0; d_ < (width); d_ += 64 / (int64_t)sizeof(T)) __builtin_prefetch((memory) + d_, writes)
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* How many columns are taken at once: as many as there is code for where the rows' sums stay in registers. */
+static int64_t block_of(int64_t columns) {
+  for (int64_t n = BLOCK; n >= 16; n /= 2)
+    if (columns >= n) return n;
+  return columns;
+}
+
+/* How many columns one thread takes of a table that all write to, whole lines of cache. */
+static int64_t share_of(int64_t columns) {
+#ifdef _OPENMP
+  const int64_t threads = omp_get_max_threads();
+#else
+  const int64_t threads = 1;
+#endif
+  const int64_t share = (columns + threads - 1) / threads;
+  return share > 16 ? (share + 15) / 16 * 16 : 16; /* a loop in steps of 0 has no end */
+}
+
+const char *opsdk_message(int32_t status) { return status == 1 ? "there is no memory for the maxima of a bag" : 0; }
+
+#define BAGS(T, I, suffix, index)                                                                                   \
+  static int64_t end_##suffix##index(const I *offsets, int64_t bags, int64_t b, int64_t count) {                    \
+    return b + 1 < bags ? (int64_t)offsets[b + 1] : count;                                                          \
+  }                                                                                                                 \
+                                                                                                                    \
+  /* Adds rows, n columns of each, into sums that stay in registers where n is a constant. */                       \
+  static inline __attribute__((always_inline)) void add_##suffix##index(                                            \
+      T *restrict made, const T *restrict table, const I *rows, const T *factors, int64_t start, int64_t end,       \
+      int64_t count, int64_t columns, const int64_t n) {                                                            \
+    for (int64_t i = start; i < end; ++i) {                                                                         \
+      const T *row = table + rows[i] * columns;                                                                     \
+      const T factor = factors ? factors[i] : 1;                                                                    \
+      COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, n, 0);                                         \
+      for (int64_t d = 0; d < n; ++d) made[d] += factor * row[d];                                                   \
+    }                                                                                                               \
+  }                                                                                                                 \
+                                                                                                                    \
+  static void reduce_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,         \
+                                     const T *factors, T *y, int mode) {                                            \
+    const T *table = OPSDK_DATA(const T, weight);                                                                   \
+    const I *rows = OPSDK_DATA(const I, input), *offsets = OPSDK_DATA(const I, starts);                             \
+    const int64_t columns = weight->shape[1], count = input->shape[0], bags = starts->shape[0];                     \
+    _Pragma("omp parallel for schedule(dynamic, 16) if (count * columns > 16384)")                                  \
+    for (int64_t b = 0; b < bags; ++b) {                                                                            \
+      const int64_t start = offsets[b], end = end_##suffix##index(offsets, bags, b, count);                         \
+      for (int64_t c = 0, n; c < columns; c += n) {                                                                 \
+        n = block_of(columns - c);                                                                                  \
+        if (n < 16 && columns >= 16) n = 16, c = columns - n; /* some columns twice, which is faster than a rest */ \
+        T made[BLOCK] = {0};                                                                                        \
+        if (mode == MAX) {                                                                                          \
+          if (start < end) memcpy(made, table + rows[start] * columns + c, sizeof(T) * (size_t)n);                  \
+          for (int64_t i = start + 1; i < end; ++i) {                                                               \
+            const T *row = table + rows[i] * columns + c;                                                           \
+            COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns + c, n, 0);                               \
+            for (int64_t d = 0; d < n; ++d)                                                                         \
+              made[d] = (row[d] > made[d]) | (row[d] != row[d]) ? row[d] : made[d];                                 \
+          }                                                                                                         \
+        } else {                                                                                                    \
+          switch (n) {                                                                                              \
+            case 128: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 128); break;  \
+            case 64: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 64); break;    \
+            case 32: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 32); break;    \
+            case 16: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 16); break;    \
+            default: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, n);            \
+          }                                                                                                         \
+          if (mode == MEAN && start < end)                                                                          \
+            for (int64_t d = 0; d < n; ++d) made[d] /= (T)(end - start);                                            \
+        }                                                                                                           \
+        memcpy(y + b * columns + c, made, sizeof(T) * (size_t)n);                                                   \
+      }                                                                                                             \
+    }                                                                                                               \
+  }                                                                                                                 \
+                                                                                                                    \
+  /* A thread owns columns of the table, and goes through all bags in order: no two threads add to one element, and \
+   * the sums do not depend on the number of threads. */                                                            \
+  static int32_t scatter_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,     \
+                                         const T *dy, const T *factors, T *dweight, int mode) {                     \
+    const T *table = OPSDK_DATA(const T, weight);                                                                   \
+    const I *rows = OPSDK_DATA(const I, input), *offsets = OPSDK_DATA(const I, starts);                             \
+    const int64_t size = weight->shape[0], columns = weight->shape[1], count = input->shape[0];                     \
+    const int64_t bags = starts->shape[0], share = share_of(columns);                                               \
+    int32_t status = 0;                                                                                             \
+    _Pragma("omp parallel if (count * columns > 16384)") {                                                          \
+      _Pragma("omp for schedule(static)")                                                                           \
+      for (int64_t v = 0; v < size; ++v) memset(dweight + v * columns, 0, sizeof(T) * (size_t)columns);             \
+      _Pragma("omp for schedule(static, 1)")                                                                        \
+      for (int64_t c = 0; c < columns; c += share) {                                                                \
+        const int64_t n = least(share, columns - c);                                                                \
+        T *best = mode == MAX ? malloc((sizeof(T) + sizeof(int64_t)) * (size_t)n) : 0;                              \
+        int64_t *place = (int64_t *)best;                                                                           \
+        if (mode == MAX && !best) {                                                                                 \
+          _Pragma("omp atomic write") status = 1;                                                                   \
+          continue;                                                                                                 \
+        }                                                                                                           \
+        best = mode == MAX ? (T *)(place + n) : 0;                                                                  \
+        for (int64_t b = 0; b < bags; ++b) {                                                                        \
+          const int64_t start = offsets[b], end = end_##suffix##index(offsets, bags, b, count);                     \
+          const T *restrict arriving = dy + b * columns + c;                                                        \
+          for (int64_t i = start; i < end; ++i) {                                                                   \
+            if (mode == MAX) {                                                                                      \
+              const T *row = table + rows[i] * columns + c;                                                         \
+              COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns + c, n, 0);                             \
+              for (int64_t d = 0; d < n; ++d) {                                                                     \
+                const int better = (i == start) | (row[d] > best[d]) | ((row[d] != row[d]) & (best[d] == best[d])); \
+                best[d] = better ? row[d] : best[d];                                                                \
+                place[d] = better ? (int64_t)rows[i] : place[d];                                                    \
+              }                                                                                                     \
+              continue;                                                                                             \
+            }                                                                                                       \
+            const T factor = factors ? factors[i] : mode == MEAN ? 1 / (T)(end - start) : 1;                        \
+            T *restrict leaving = dweight + rows[i] * columns + c;                                                  \
+            COMING(T, dweight + rows[least(i + AHEAD, count - 1)] * columns + c, n, 1);                             \
+            for (int64_t d = 0; d < n; ++d) leaving[d] += factor * arriving[d];                                     \
+          }                                                                                                         \
+          if (mode == MAX && start < end) {                                                                         \
+            for (int64_t d = 0; d < n; ++d) __builtin_prefetch(dweight + place[d] * columns + c + d, 1);            \
+            for (int64_t d = 0; d < n; ++d) dweight[place[d] * columns + c + d] += arriving[d];                     \
+          }                                                                                                         \
+        }                                                                                                           \
+        free(place);                                                                                                \
+      }                                                                                                             \
+    }                                                                                                               \
+    return status;                                                                                                  \
+  }                                                                                                                 \
+                                                                                                                    \
+  static void products_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,       \
+                                       const T *dy, T *dfactors) {                                                  \
+    const T *table = OPSDK_DATA(const T, weight);                                                                   \
+    const I *rows = OPSDK_DATA(const I, input), *offsets = OPSDK_DATA(const I, starts);                             \
+    const int64_t columns = weight->shape[1], count = input->shape[0], bags = starts->shape[0];                     \
+    _Pragma("omp parallel for schedule(dynamic, 16) if (count * columns > 16384)")                                  \
+    for (int64_t b = 0; b < bags; ++b)                                                                              \
+      for (int64_t i = offsets[b]; i < end_##suffix##index(offsets, bags, b, count); ++i) {                         \
+        const T *row = table + rows[i] * columns, *arriving = dy + b * columns;                                     \
+        COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, columns, 0);                                 \
+        T lanes[16] = {0}, sum = 0; /* a sum in one order would be one number at a time */                          \
+        int64_t d = 0;                                                                                              \
+        for (; d + 16 <= columns; d += 16)                                                                          \
+          for (int64_t l = 0; l < 16; ++l) lanes[l] += row[d + l] * arriving[d + l];                                \
+        for (; d < columns; ++d) sum += row[d] * arriving[d];                                                       \
+        for (int64_t l = 0; l < 16; ++l) sum += lanes[l];                                                           \
+        dfactors[i] = sum;                                                                                          \
+      }                                                                                                             \
+  }
+
+#define EMBEDDING_BAG(T, suffix)                                                                                    \
+  BAGS(T, int32_t, suffix, _i32)                                                                                    \
+  BAGS(T, int64_t, suffix, _i64)                                                                                    \
+                                                                                                                    \
+  int32_t embedding_bag_##suffix(const DLTensor *weight, const DLTensor *input, const DLTensor *offsets,            \
+                                 const DLTensor *per_sample_weights, DLTensor *y, const char *mode) {               \
+    const T *factors = per_sample_weights ? OPSDK_DATA(const T, per_sample_weights) : 0;                            \
+    T *made = OPSDK_DATA(T, y);                                                                                     \
+    if (OPSDK_IS(input, kDLInt, 64))                                                                                \
+      reduce_##suffix##_i64(weight, input, offsets, factors, made, mode_of(mode));                                  \
+    else                                                                                                            \
+      reduce_##suffix##_i32(weight, input, offsets, factors, made, mode_of(mode));                                  \
+    return 0;                                                                                                       \
+  }                                                                                                                 \
+                                                                                                                    \
+  int32_t bags_to_table_##suffix(const DLTensor *weight, const DLTensor *input, const DLTensor *offsets,            \
+                                 const DLTensor *dy, const DLTensor *per_sample_weights, DLTensor *dweight,         \
+                                 const char *mode) {                                                                \
+    const T *factors = per_sample_weights ? OPSDK_DATA(const T, per_sample_weights) : 0;                            \
+    const T *arriving = OPSDK_DATA(const T, dy);                                                                    \
+    T *leaving = OPSDK_DATA(T, dweight);                                                                            \
+    if (OPSDK_IS(input, kDLInt, 64))                                                                                \
+      return scatter_##suffix##_i64(weight, input, offsets, arriving, factors, leaving, mode_of(mode));             \
+    return scatter_##suffix##_i32(weight, input, offsets, arriving, factors, leaving, mode_of(mode));               \
+  }                                                                                                                 \
+                                                                                                                    \
+  int32_t bag_products_##suffix(const DLTensor *weight, const DLTensor *input, const DLTensor *offsets,             \
+                                const DLTensor *dy, DLTensor *dfactors) {                                           \
+    const T *arriving = OPSDK_DATA(const T, dy);                                                                    \
+    T *made = OPSDK_DATA(T, dfactors);                                                                              \
+    if (OPSDK_IS(input, kDLInt, 64))                                                                                \
+      products_##suffix##_i64(weight, input, offsets, arriving, made);                                              \
+    else                                                                                                            \
+      products_##suffix##_i32(weight, input, offsets, arriving, made);                                              \
+    return 0;                                                                                                       \
+  }
+
+EMBEDDING_BAG(float, f32)
+EMBEDDING_BAG(double, f64)

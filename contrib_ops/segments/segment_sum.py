@@ -1,0 +1,134 @@
+"""Sums of the rows that belong to one segment."""
+
+import numpy as np
+from numba import cuda
+
+import opsdk
+from opsdk import errors
+
+
+@opsdk.op(
+    "contrib::segment_sum(Tensor data, Tensor segment_ids, int num_segments) -> Tensor y",
+    nondifferentiable=("segment_ids",),
+)
+def segment_sum(data, segment_ids, num_segments):
+    """y[s] = Σ data[i] over the rows i with segment_ids[i] = s; `jax.ops.segment_sum`, `torch_scatter.scatter_sum`.
+
+    Args:
+        data: array of numbers of shape (N, ...).
+        segment_ids: integers in [0, num_segments), of shape (N,), in any order.
+        num_segments: how many segments there are, from 0; one that no row belongs to has the sum 0.
+
+    Returns y of shape (num_segments, ...) and the dtype of data, in which it is summed too, in the order of the rows;
+    a sum of integers may overflow, as NumPy's does. nan and inf stay in their segment.
+
+    Raises ValueError: shapes do not fit, or an id lies outside.
+
+    Gradient: with respect to data, to any order; y is linear in it.
+    """
+    y = np.zeros((num_segments, *data.shape[1:]), data.dtype)
+    np.add.at(y, segment_ids, data)
+    return y
+
+
+# The gradient of each is the other: a row of data gets the cotangent of its segment.
+
+
+@segment_sum.backward
+def segment_sum_grad(segment_ids, dy, num_segments):
+    return np.take(dy, segment_ids, axis=0)
+
+
+@segment_sum_grad.infer
+def segment_sum_grad_infer(segment_ids, dy):
+    return opsdk.TensorSpec((*segment_ids.shape, *dy.shape[1:]), dy.dtype)
+
+
+@segment_sum_grad.backward(composite=True)
+def segment_sum_grad_grad(segment_ids, dddata, num_segments):
+    return segment_sum(dddata, segment_ids, num_segments)
+
+
+@segment_sum.infer
+def segment_sum_infer(data, segment_ids, num_segments):
+    if data.dtype.kind not in "iufc":
+        raise errors.DTypeError(f"op 'contrib::segment_sum': data expected numbers, got {data.dtype}; cast it")
+    check_ids("op 'contrib::segment_sum'", data, segment_ids)
+    return opsdk.TensorSpec((num_segments, *data.shape[1:]), data.dtype)
+
+
+def check_ids(subject, data, segment_ids):
+    """Holds ids, arrays or specs, to one integer per row of data."""
+    if segment_ids.dtype.kind not in "iu":
+        raise errors.DTypeError(
+            f"{subject}: segment_ids expected integers, got {segment_ids.dtype}; cast them to int64"
+        )
+    rows, ids = data.shape[:1], segment_ids.shape
+    if not rows or len(ids) != 1 or (None not in (*rows, *ids) and rows != ids):
+        raise errors.ShapeError(
+            f"{subject}: expected data of shape (N, ...) and segment_ids of shape (N,), got {data.shape} and {ids}"
+        )
+
+
+def ids_outside(segment_ids, num_segments):
+    """Returns what is wrong with ids, if anything."""
+    if num_segments < 0:
+        return f"num_segments expected from 0, got {num_segments}"
+    if segment_ids.size and not 0 <= segment_ids.min() <= segment_ids.max() < num_segments:
+        return (
+            f"segment_ids expected in [0, {num_segments}), got {int(segment_ids.min())} to {int(segment_ids.max())}; "
+            "drop those rows, or take more segments"
+        )
+    return None
+
+
+@segment_sum.check
+def segment_sum_check(data, segment_ids, num_segments):
+    check_ids("op 'contrib::segment_sum'", data, segment_ids)
+    return ids_outside(segment_ids, num_segments)
+
+
+@segment_sum_grad.check
+def segment_sum_grad_check(segment_ids, dy, num_segments):
+    if dy.shape[:1] != (num_segments,):
+        return f"dy expected a row per segment, {num_segments} of them, got shape {dy.shape}"
+    return ids_outside(segment_ids, num_segments)
+
+
+@segment_sum.samples
+def segment_sum_samples(rng):
+    ids = np.array([2, 0, 2, 2, 4, 0])
+    yield opsdk.Sample(rng.normal(size=(6, 3)), ids, num_segments=5, reason="unsorted, two segments are empty")
+    yield opsdk.Sample(rng.normal(size=6), ids.astype(np.int32), num_segments=5, reason="one number per row, int32 ids")
+    yield opsdk.Sample(rng.normal(size=(6, 2, 2)), np.zeros(6, np.int64), num_segments=1, reason="one segment, 3-d")
+    yield opsdk.Sample(rng.normal(size=(67, 5)), rng.integers(0, 9, 67), num_segments=9, reason="ragged")
+    yield opsdk.Sample(rng.integers(-9, 9, (6, 3)), ids, num_segments=5, reason="whole numbers")
+    yield opsdk.Sample(np.zeros((0, 3)), ids[:0], num_segments=2, reason="no rows")
+    yield opsdk.Sample(np.zeros((0, 3)), ids[:0], num_segments=0, reason="no segments")
+    yield opsdk.Sample(np.zeros((6, 0)), ids, num_segments=5, reason="rows of nothing")
+
+
+def segment_sum_numba(data, segment_ids, y):
+    width = y.size // max(y.shape[0], 1)
+    rows, sums = data.reshape(segment_ids.size, width), y.reshape(y.shape[0], width)
+    sums[:] = 0
+    for i in range(segment_ids.size):
+        total, row = sums[segment_ids[i]], rows[i]
+        for j in range(width):
+            total[j] += row[j]
+
+
+for dtype in ("float32", "float64", "int32", "int64"):
+    segment_sum.kernel("cpu", segment_sum_numba, language="numba", dtype=dtype, contiguous=True)
+
+
+# A thread goes down one column of all rows: nothing is added atomically, and the sums are the same at every run.
+@segment_sum.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y"))
+def segment_sum_cuda(data, segment_ids, num_segments, y):
+    j = cuda.grid(1)
+    width = y.size // max(num_segments, 1)
+    if j < width:
+        for s in range(num_segments):
+            y[s * width + j] = 0
+        for i in range(segment_ids.size):
+            y[segment_ids[i] * width + j] += data[i * width + j]

@@ -1,0 +1,56 @@
+"""Every op of contrib_ops is proven by being registered."""
+
+import re
+
+import pytest
+
+import contrib_ops
+import opsdk
+
+pytest.importorskip("numba")
+
+# Ops whose outputs say where or which, not how much: what a gradient would be of does not exist.
+WITHOUT_GRADIENT = {"contrib::nms"}
+SOURCE = re.compile(r"\b(19|20)\d\d\b|`torch\w*\.")  # the year of a paper, or the function that it is that of
+PUBLIC = [value for value in vars(contrib_ops).values() if isinstance(value, opsdk.Op)]
+PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") and op.opdef.gradient_of is None]
+
+
+def named(ops):
+    return pytest.mark.parametrize("op", [pytest.param(op, id=op.__name__) for op in ops])
+
+
+def test_what_the_package_shows_is_registered_in_its_namespace_under_that_name():
+    assert PUBLIC
+    assert {f"contrib::{op.__name__}" for op in PUBLIC} <= {op.opdef.name for op in PLAIN}
+
+
+@named(PUBLIC)
+def test_its_docstring_says_where_it_comes_from_what_it_takes_and_what_its_gradient_is(op):
+    assert SOURCE.search(op.opdef.doc)
+    assert "Args:" in op.opdef.doc
+    assert re.search(r"[Gg]radient|differentiable", op.opdef.doc)
+
+
+@named(PLAIN)
+def test_it_has_samples_with_reasons_and_a_docstring(op, rng):
+    assert op.opdef.doc
+    assert op.opdef.samples is not None
+    assert all(sample.reason for sample in op.opdef.samples(rng))
+
+
+@named(PLAIN)
+def test_it_has_a_gradient_or_says_that_it_has_none(op):
+    carries = bool(op.opdef.differentiable_inputs())
+    outputs = [decl for decl in op.opdef.schema.outputs if decl.name not in op.opdef.traits.nondifferentiable]
+    if op.opdef.name in WITHOUT_GRADIENT:
+        assert op.grad is None
+        assert not (carries and outputs)
+    else:
+        assert op.grad is not None or op.opdef.is_composite
+
+
+@named(PLAIN)
+def test_verify_passes(op):
+    report = opsdk.verify(op, budget=300)
+    assert report.verdict == "pass", str(report)
