@@ -77,15 +77,17 @@ class NumbaCPU:
 
 # Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
 # A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
-_DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
+# Rows of one function are equal whatever their options, so the one that changes the code is a key of its own.
+_DISPATCHERS: WeakKeyDictionary[Kernel, dict[bool, Any]] = WeakKeyDictionary()
 
 
 def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
-    if kernel not in _DISPATCHERS:
+    held = _DISPATCHERS.setdefault(kernel, {})
+    parallel = bool(kernel.options.get("parallel", False))
+    if parallel not in held:
         function = dispatcher_of(opdef, kernel)
-        guarded = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
-        _DISPATCHERS[kernel] = guarded
-    return _DISPATCHERS[kernel]
+        held[parallel] = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
+    return held[parallel]
 
 
 def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:

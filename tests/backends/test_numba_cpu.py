@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.backends.numba_cpu import _compiled
 from opsdk.core.errors import CompileError, MissingDependencyError
 
 numba = pytest.importorskip("numba")
@@ -191,3 +192,16 @@ def test_a_contiguous_row_changes_a_strided_input_in_place_itself():
     whole = np.zeros(4)
     op(whole[::2], np.arange(4.0)[::2])
     assert whole.tolist() == [0.0, 0.0, 2.0, 0.0]
+
+
+def test_a_row_has_one_dispatcher_and_another_where_its_options_change_the_code(op):
+    def doubled(x, y):
+        for i in range(x.size):
+            y.flat[i] = 2 * x.flat[i]
+
+    made = []
+    for options in ({}, {"contiguous": True}, {"parallel": True}):
+        op.kernel("cpu", doubled, language="numba", **options)
+        made.append(_compiled(op.opdef, list(op.opdef.kernels)[-1]))
+    assert made[0] is made[1]
+    assert made[2].__wrapped__.targetoptions["parallel"]
