@@ -71,11 +71,12 @@ def test_a_row_that_is_registered_again_replaces_the_first(op):
 
 
 def test_the_command_line_shows_the_row():
-    from opsdk.ship.catalog import rows_of, show
+    from opsdk.ship.catalog import rows_of
+    from opsdk.ship.op_facts import facts_of, screen
 
     op = leaky()
     assert rows_of(op.opdef) == ("numpy", "c")
-    assert "row       c (cpu, *)  " in show(op)
+    assert ["row", "c", "(cpu,", "*)"] in [line.split()[:4] for line in screen(facts_of(op), 100).splitlines()]
 
 
 def test_the_source_of_a_row_is_the_text(op):
