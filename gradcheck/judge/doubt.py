@@ -106,13 +106,13 @@ def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
 
 
 def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
-    """Changes every element of every floating input by a few units in the last place, up or down."""
+    """Changes every element of every floating input by a few units in the last place, up or down, inside its domain."""
     made = []
-    for value in copy_inputs(point.inputs):
+    for value, bounds in zip(copy_inputs(point.inputs), point.subject.domain, strict=True):
         if isinstance(value, np.ndarray) and is_continuous(value.dtype):
             numbers = as_float64(value)
             units = generator.choice([-_UNITS, _UNITS], size=numbers.shape)
-            value = from_float64(numbers * (1.0 + FLOAT64_EPS * units), value)
+            value = from_float64(bounds.clip(numbers * (1.0 + FLOAT64_EPS * units)), value)
         made.append(value)
     return tuple(made)
 

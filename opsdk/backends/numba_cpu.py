@@ -75,12 +75,12 @@ class NumbaCPU:
         return launch
 
 
-# Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
 # A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
 # Rows of one function are equal whatever their options, so the one that changes the code is a key of its own.
 _DISPATCHERS: WeakKeyDictionary[Kernel, dict[bool, Any]] = WeakKeyDictionary()
 
 
+# Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
 def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
     held = _DISPATCHERS.setdefault(kernel, {})
     parallel = bool(kernel.options.get("parallel", False))

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gradcheck
 from tests.gradcheck.right_ops import PAIRS
@@ -50,3 +51,19 @@ def test_a_fault_beside_a_gradient_that_is_nan_at_a_zero_nobody_gave_is_found() 
 def test_nothing_is_wrong_where_repeated_values_made_a_system_singular() -> None:
     case = PAIRS["linear solve"]
     assert gradcheck.check(*case, seed=70).verdict == "pass"  # at that seed two rows became equal, but for rounding
+
+
+def _square_of_a_share(x: Any) -> Any:
+    if (x < 0).any() or (x > 1).any():
+        raise ValueError("a share lies in [0, 1]")
+    return x**2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fault_at_the_end_of_the_domain_is_no_chance_where_forward_refuses_what_lies_beyond(seed: int) -> None:
+    def wrong_at_the_end(i: Any, o: Any, c: Any) -> Any:
+        return (2 * c[0] * i[0] * np.where(i[0] > 0.95, 1.5, 1.0),)
+
+    shares = np.array([0.1, 0.3, 0.55])
+    report = gradcheck.check(_square_of_a_share, wrong_at_the_end, (shares,), domain=(0, 1), seed=seed)
+    assert report.verdict == "fail"
