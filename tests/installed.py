@@ -1,5 +1,8 @@
 """Installed packages, made up of their metadata: what importlib.metadata finds on sys.path, without pip."""
 
+import sys
+from pathlib import Path
+
 
 def install(folder, name, entries, version="1.0", group="opsdk.ops"):
     """Writes the metadata of a distribution that announces modules; gives its dist-info folder.
@@ -17,3 +20,8 @@ def install(folder, name, entries, version="1.0", group="opsdk.ops"):
     lines = [f"{point} = {module}" for point, module in entries.items()]
     (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
     return info
+
+
+def path_without_metadata():
+    """Gives the folders of sys.path that hold no distribution, so that none of them announces ops."""
+    return [folder for folder in sys.path if not any(Path(folder or ".").glob("*.*-info"))]

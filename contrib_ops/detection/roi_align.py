@@ -3,7 +3,6 @@
 import numpy as np
 
 import opsdk
-from contrib_ops.detection import roi_align_cuda
 from opsdk import errors
 
 
@@ -160,5 +159,14 @@ for dtype in ("float32", "float64"):
     roi_align.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
     roi_align_grad.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
 
-roi_align.kernel("cuda", roi_align_cuda.pooled, language="numba", launch=roi_align_cuda.thread_per_result)
-roi_align_grad.kernel("cuda", roi_align_cuda.scattered, language="numba", launch=roi_align_cuda.thread_per_plane)
+
+def thread_per_result(y):
+    return -(-y.size // 128), 128
+
+
+def thread_per_plane(dinput):
+    return -(-dinput.shape[0] * dinput.shape[1] // 64), 64
+
+
+roi_align.kernel("cuda", language="numba", source=".roi_align_cuda:forward", launch=thread_per_result)
+roi_align_grad.kernel("cuda", language="numba", source=".roi_align_cuda:backward", launch=thread_per_plane)

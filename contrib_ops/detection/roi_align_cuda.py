@@ -5,14 +5,6 @@ import math
 from numba import cuda
 
 
-def thread_per_result(y):
-    return -(-y.size // 128), 128
-
-
-def thread_per_plane(dinput):
-    return -(-dinput.shape[0] * dinput.shape[1] // 64), 64
-
-
 def span(low, high, bins, scale, ratio, aligned):
     """Returns the start of a box on one axis, the distance of samples and how many a bin has."""
     start = low * scale - (0.5 if aligned else 0.0)
@@ -36,7 +28,7 @@ span_cuda = cuda.jit(device=True)(span)
 tap_cuda = cuda.jit(device=True)(tap)
 
 
-def pooled(input, boxes, spatial_scale, sampling_ratio, aligned, y):
+def forward(input, boxes, spatial_scale, sampling_ratio, aligned, y):
     i = cuda.grid(1)
     if i >= y.size:
         return
@@ -55,7 +47,7 @@ def pooled(input, boxes, spatial_scale, sampling_ratio, aligned, y):
     y[k, c, p, q] = total / max(rows * columns, 1)
 
 
-def scattered(boxes, dy, spatial_scale, sampling_ratio, aligned, dinput):
+def backward(boxes, dy, spatial_scale, sampling_ratio, aligned, dinput):
     # A thread owns its plane: nothing has to be added atomically, and the sums are the same at every run.
     i = cuda.grid(1)
     if i >= dinput.shape[0] * dinput.shape[1]:

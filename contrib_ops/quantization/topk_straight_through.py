@@ -1,8 +1,6 @@
 """Selection of the k largest, through which gradients pass as if nothing had been dropped."""
 
-import numba
 import numpy as np
-from numba import cuda
 
 import opsdk
 
@@ -59,69 +57,6 @@ def topk_straight_through_samples(rng):
     yield opsdk.Sample(np.zeros((3, 0)), k=0, reason="rows of nothing")
 
 
-# Numba on the CPU. The k-th largest is found without sorting; what is greater stays, and as many equals as are left.
-
-
-@topk_straight_through.kernel("cpu", language="numba", dtype="float32")
-@topk_straight_through.kernel("cpu", language="numba", dtype="float64")
-def topk_straight_through_numba(x, k, y):
-    n = x.shape[-1]
-    y[...] = 0
-    if k == 0 or x.size == 0:
-        return
-    rows, out = np.ascontiguousarray(x).reshape(-1, n), y.reshape(-1, n)
-    moved = np.empty(n, x.dtype)
-    for i in range(rows.shape[0]):
-        moved[:] = rows[i]
-        least = selected(moved, k - 1)
-        left = k
-        for j in range(n):
-            left -= above(rows[i, j], least)
-        for j in range(n):
-            if above(rows[i, j], least):
-                out[i, j] = rows[i, j]
-            elif left > 0 and not above(least, rows[i, j]):
-                out[i, j] = rows[i, j]
-                left -= 1
-
-
-@numba.njit
-def selected(values, position):
-    """Returns what stands at a position where the greatest comes first (Hoare 1961, Find); moves the values."""
-    low, high = 0, values.size - 1
-    while low < high:
-        pivot, i, j = values[(low + high) // 2], low, high
-        while i <= j:
-            while above(values[i], pivot):
-                i += 1
-            while above(pivot, values[j]):
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if j < position < i:
-            break
-        low, high = (low, j) if position <= j else (i, high)
-    return values[position]
-
-
-@numba.njit
-def above(a, b):
-    """Whether a is greater, where nan is greater than any number."""
-    return a > b or (a != a and b == b)
-
-
-# Numba on CUDA. A thread per entry counts what stands before it in its row: n comparisons, no sorting, no waiting.
-
-
-@topk_straight_through.kernel("cuda", language="numba", launch=opsdk.launch.rows("x", "y"))
-def topk_straight_through_cuda(x, k, y):
-    row, n = cuda.blockIdx.x, x.shape[1]
-    for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
-        value, before = x[row, j], 0
-        for other in range(n):
-            rival = x[row, other]
-            is_greater = rival > value or (rival != rival and value == value)
-            is_equal = rival == value or (rival != rival and value != value)
-            before += is_greater or (is_equal and other < j)
-        y[row, j] = value if before < k else 0
+for dtype in ("float32", "float64"):
+    topk_straight_through.kernel("cpu", language="numba", source=".topk_numba:forward", dtype=dtype)
+topk_straight_through.kernel("cuda", language="numba", source=".topk_cuda:forward", launch=opsdk.launch.rows("x", "y"))

@@ -1,7 +1,6 @@
 """Sums of the rows that belong to one segment."""
 
 import numpy as np
-from numba import cuda
 
 import opsdk
 from opsdk import errors
@@ -120,15 +119,4 @@ def segment_sum_numba(data, segment_ids, y):
 
 for dtype in ("float32", "float64", "int32", "int64"):
     segment_sum.kernel("cpu", segment_sum_numba, language="numba", dtype=dtype, contiguous=True)
-
-
-# A thread goes down one column of all rows: nothing is added atomically, and the sums are the same at every run.
-@segment_sum.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y"))
-def segment_sum_cuda(data, segment_ids, num_segments, y):
-    j = cuda.grid(1)
-    width = y.size // max(num_segments, 1)
-    if j < width:
-        for s in range(num_segments):
-            y[s * width + j] = 0
-        for i in range(segment_ids.size):
-            y[segment_ids[i] * width + j] += data[i * width + j]
+segment_sum.kernel("cuda", language="numba", source=".segment_sum_cuda:forward", launch=opsdk.launch.elementwise("y"))

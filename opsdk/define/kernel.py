@@ -68,10 +68,11 @@ class Kernel:
     Args:
         key: place and dtype that the row serves.
         language: `numpy`, `numba`, `c`, `composite`.
-        source: a Python callable (any signature, hence Any), or text.
+        source: a Python callable (any signature, hence Any), or text; `module:function` while `load` is there.
         origin: where it was written.
         parameters: the names that the source takes, in its own order: inputs, outputs (preallocated), attributes.
         options: what only this language understands, such as a launch shape.
+        load: imports the function and returns the row with it; None where the function is here.
     """
 
     key: KernelKey
@@ -80,6 +81,7 @@ class Kernel:
     origin: Origin
     parameters: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    load: Callable[[], Kernel] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.language} {self.key}"
@@ -141,6 +143,7 @@ class KernelTable:
         """Returns the row that serves a call, or None.
 
         An exact dtype comes before a wildcard, a faster language before the reference, a later row before an earlier.
+        The function of the chosen row is imported where it is not yet.
 
         Args:
             place: the kind of place.
@@ -154,7 +157,16 @@ class KernelTable:
             for order, row in enumerate(self._rows)
             if row.key.serves(place, dtype, every) and (usable is None or usable(row))
         ]
-        return max(fitting, key=lambda entry: entry[:3])[3] if fitting else None
+        return self.loaded(max(fitting, key=lambda entry: entry[:3])[3]) if fitting else None
+
+    def loaded(self, row: Kernel) -> Kernel:
+        """Returns one of these rows with its function, imported where it is not yet."""
+        if row.load is None:
+            return row
+        made = row.load()
+        with self._lock:
+            self._rows = [made if held is row else held for held in self._rows]
+        return made
 
     def restore(self, rows: Iterable[Kernel]) -> None:
         """Makes these the rows."""
@@ -164,4 +176,4 @@ class KernelTable:
 
     def reference(self) -> Kernel | None:
         """Returns the row that defines what is right: the NumPy or composite one."""
-        return next((row for row in self._rows if row.language in (REFERENCE, "composite")), None)
+        return next((self.loaded(row) for row in self if row.language in (REFERENCE, "composite")), None)

@@ -13,8 +13,8 @@ from opsdk.core.errors import BindingError, DefinitionError, OpsdkError
 from opsdk.core.origin import origin_of
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
-from opsdk.define.binding import check_names, parameters_of
 from opsdk.define.call import bind
+from opsdk.define.deferred_row import add_deferred_row, checked_parameters
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.infer import InferFunction, InferRule, like
@@ -162,7 +162,9 @@ class Op:
             function: the kernel, where this is not used as a decorator.
             language: what the row is written in, such as `numba`.
             dtype: the dtype of the first tensor that the row serves; every dtype unless given.
-            source: text or a file name, for languages that are not Python; then this is a plain call.
+            source: for languages that are not Python, text or a file name; for the others, `module:function`, imported
+                when the row is first chosen, so that the op can be defined without what its kernels import (`.rows:f`
+                is a module of the same package). Then this is a plain call.
             options: what only the language understands, such as `launch`.
 
         Raises:
@@ -175,16 +177,12 @@ class Op:
         if language in READERS:
             return add_text_row(self.opdef, key, language, source, function, options)
         if source is not None:
-            raise DefinitionError(
-                f"{self.opdef.subject}: language expected one that reads Python functions, got {language!r} with source"
-            )
+            return add_deferred_row(self.opdef, key, language, source, function, options)
 
         def register(function: F) -> F:
-            schema = self.opdef.schema
-            names = parameters_of(function)
-            known = (*schema.input_names, *schema.output_names, *schema.attr_names)
-            check_names(function, names, known, f"{self.opdef.subject}, {language} kernel")
-            held = row_options(place, options, schema, f"{self.opdef.subject}, {language} kernel")
+            subject = f"{self.opdef.subject}, {language} kernel"
+            names = checked_parameters(self.opdef, function, subject)
+            held = row_options(place, options, self.opdef.schema, subject)
             self.opdef.kernels.add(Kernel(key, language, function, origin_of(function), names, held))
             return function
 

@@ -91,6 +91,7 @@ def _judge(session: Session, call: Call) -> None:
         return
     for kernel in rule.op.opdef.kernels:
         if kernel.key.place == "cpu" and session.wants(kernel):
+            kernel = rule.op.opdef.kernels.loaded(kernel)
             here = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
             row = _row_name(session, rule, kernel, here)
             at = f"{kernel.origin}, {rule.op.opdef.schema.name}"

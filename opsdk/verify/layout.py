@@ -48,6 +48,7 @@ def check_layouts(session: Session) -> None:
     calls = [call for call in ranked[:_CALLS] if any(a.size > 1 and a.ndim for a in flat(call.inputs))]
     for kernel in opdef.kernels:
         if kernel.key.place == "cpu" and session.wants(kernel):
+            kernel = opdef.kernels.loaded(kernel)
             for call in calls:
                 there = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
                 if serves(kernel, there):

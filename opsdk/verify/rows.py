@@ -47,6 +47,7 @@ def check_rows(session: Session) -> None:
             session.calls.remove(call)
     for kernel in session.opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
+            kernel = session.opdef.kernels.loaded(kernel)
             for call in session.calls:
                 for variant in _variants(kernel, call):
                     _check_row(session, kernel, variant, twin=variant is not call)

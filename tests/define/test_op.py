@@ -142,14 +142,6 @@ def test_a_place_and_language_that_do_not_exist_are_refused_where_they_are_writt
     assert "('cpu', 'numba'), ('cuda', 'numba'), ('cpu', 'numpy')" in str(caught.value)
 
 
-def test_a_source_for_a_language_that_reads_functions_is_refused(half):
-    with pytest.raises(DefinitionError) as caught:
-        half.kernel("cpu", language="numba", source="half.c")
-    assert str(caught.value) == (
-        "op 't::half': language expected one that reads Python functions, got 'numba' with source"
-    )
-
-
 def test_an_infer_rule_and_samples_are_given_by_decorators(half):
     @half.infer
     def rule(x):

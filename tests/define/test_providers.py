@@ -11,7 +11,7 @@ from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
 from opsdk.define.op import find_op
 from opsdk.define.providers import Providers
 from tests.contracts.tree import REPOSITORY
-from tests.installed import install
+from tests.installed import install, path_without_metadata
 
 HALF = """\
 import opsdk
@@ -28,7 +28,7 @@ def site(tmp_path, monkeypatch):
     """A folder on sys.path that packages are installed into; nothing else announces ops."""
     folder = tmp_path / "site"
     folder.mkdir()
-    monkeypatch.setattr(sys, "path", [str(folder), *(p for p in sys.path if "site-packages" not in p)])
+    monkeypatch.setattr(sys, "path", [str(folder), *path_without_metadata()])
     modules = set(sys.modules)
     yield folder
     for name in set(sys.modules) - modules:

@@ -50,11 +50,6 @@ def test_a_language_that_reads_text_refuses_what_is_no_text(op, source, said):
     assert [row.language for row in op.opdef.kernels] == ["numpy"]
 
 
-def test_a_language_that_reads_python_refuses_a_source(op):
-    with pytest.raises(DefinitionError, match="expected one that reads Python functions, got 'numba' with source"):
-        op.kernel("cpu", language="numba", source=SOURCE)
-
-
 def test_a_path_is_a_source_too(op, tmp_path):
     file = Path(tmp_path, "f.c")
     file.write_text(SOURCE)

@@ -4,13 +4,13 @@ import sys
 import pytest
 
 from opsdk.ship import discover
-from tests.installed import install
+from tests.installed import install, path_without_metadata
 
 
 @pytest.fixture(autouse=True)
 def site(here, monkeypatch):
     """A folder that packages are installed into; nothing else announces ops."""
-    monkeypatch.setattr(sys, "path", [str(here), *(p for p in sys.path if "site-packages" not in p)])
+    monkeypatch.setattr(sys, "path", [str(here), *path_without_metadata()])
     return here
 
 
