@@ -51,7 +51,8 @@ def render(
     blocks: list[str] = []
     if not quiet:
         blocks += [f"{_head(checked, seed)}\n{table(checked, width)}"]
-    blocks += ["\n".join(failure(one)) for one in checked if one.report.findings]
+    is_single = sum(len(one.findings) for one in checked) == 1  # the last line is how to run it again
+    blocks += ["\n".join(failure(one, is_single)) for one in checked if one.report.findings]
     blocks += ["\n".join(unsure(one)) for one in checked if one.verdict == "inconclusive"]
     if verbose:
         blocks += ["\n".join(details(one)) for one in checked]
@@ -66,17 +67,19 @@ def table(checked: Sequence[Checked], width: int) -> str:
     return render_table(COLUMNS, [row(one) for one in checked], width)
 
 
-def failure(one: Checked) -> list[str]:
-    """Returns the block of a failing op: each finding's sentence, then labelled lines."""
+def failure(one: Checked, is_single: bool = False) -> list[str]:
+    """Returns the block of a failing op: each finding's sentence, then labelled lines; a single one says no rerun."""
     from opsdk.verify.report import notes_of
 
     lines = []
     for position, finding in enumerate(one.findings):
         lines.append(f"{painted('FAIL')} {finding.message}")
-        notes = [*notes_of(finding, one.report), ("code", f"{finding.code}   opsdk explain {finding.code}")]
-        said = {"row"} if f"[{finding.row}]" in finding.repro else set()
+        notes = dict(notes_of(finding, one.report))
+        notes["at"] = "; ".join(filter(None, (notes.get("at"), f"opsdk explain {finding.code}")))
+        said = {"rerun"} if is_single else set()
+        said |= {"row"} if f"[{finding.row}]" in finding.repro else set()
         said |= {"passed"} if position else set()
-        lines += [f"  {label:<8} {_one_line(text)}" for label, text in notes if label not in said]
+        lines += [f"  {label:<8} {_one_line(text)}" for label, text in notes.items() if label not in said]
     return lines
 
 

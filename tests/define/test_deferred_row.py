@@ -182,5 +182,5 @@ def test_a_name_that_is_no_function_of_the_module_is_told_with_those_there_are(p
 
 def test_a_parameter_that_the_op_does_not_have_is_refused_when_it_is_seen(packaged):
     thrice = packaged(text="def forward(x, bye):\n    return x\n")
-    with pytest.raises(BindingError, match=r"numba kernel forward\(x, bye\): nothing is called 'bye'; there are by, x, y"):
+    with pytest.raises(BindingError, match=r"forward\(x, bye\): nothing is called 'bye'; there are by, x, y"):
         thrice(X)
