@@ -53,6 +53,6 @@ class BuildPy(build_py):
 
 setup(
     packages=find_packages(include=[pattern for name in PACKAGES for pattern in (name, f"{name}.*")]),
-    package_data={"*": ["py.typed", "*.c", "*.h", "*.cu", "*.json"]},
+    package_data={"": ["py.typed", "*.c", "*.h", "*.cu", "*.json"]},
     cmdclass={"build_py": BuildPy},
 )

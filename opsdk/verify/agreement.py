@@ -84,6 +84,22 @@ def wiggle(
     return moved
 
 
+def wiggle_apart(
+    run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int, constant: Sequence[int] = ()
+) -> list[np.ndarray | None]:
+    """Returns the sum of what `wiggle` finds for one input after the other, whose changes cannot cancel.
+
+    It takes a run or two for each input: a second look at what seems to be wrong.
+    """
+    positions = range(len(call.inputs))
+    found = [
+        wiggle(run, call, eps, seed, [other for other in positions if other != i])
+        for i in positions
+        if i not in constant
+    ]
+    return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
+
+
 def _refilled(call: Call, arrays: list[Any]) -> Call:
     return replace(call, inputs=refill(call.inputs, [np.asarray(array) for array in arrays]))
 

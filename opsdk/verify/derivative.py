@@ -22,7 +22,7 @@ from opsdk.core.errors import (
 )
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import GradRule
-from opsdk.verify.agreement import measure, resolution, same_bits, wiggle
+from opsdk.verify.agreement import measure, resolution, same_bits, wiggle_apart
 from opsdk.verify.calls import Call, flat, is_float
 from opsdk.verify.launch import label, launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradients, undeclared_none
@@ -199,7 +199,7 @@ def _rounds_alike(
         return [gradients(opdef, rule, kernel, there, outputs, cotangents, mask=mask)[position]]
 
     eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    moved = wiggle(run, call, eps, session.seed, opdef.constant_inputs())
+    moved = wiggle_apart(run, call, eps, session.seed, opdef.constant_inputs())
     return all(
         a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
         for (a, b), change in zip(pairs, moved, strict=True)

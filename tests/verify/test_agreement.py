@@ -1,0 +1,61 @@
+"""How much rounding a computation may show, told from how its inputs move it."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import vmath
+from opsdk.verify.agreement import wiggle, wiggle_apart
+from opsdk.verify.calls import Call
+
+EPS = 2.0**-52
+
+
+def difference(call):
+    x, y = call.inputs
+    return [x - y]
+
+
+def test_inputs_that_move_together_may_seem_to_change_nothing_and_one_after_the_other_never():
+    call = Call((np.full(1000, 3.0), np.full(1000, 3.0)), {}, "", declared=True)
+    (together,) = wiggle(difference, call, EPS, seed=0)
+    (apart,) = wiggle_apart(difference, call, EPS, seed=0)
+    assert (together == 0).sum() > 200  # a quarter: both draws of both inputs have the same sign
+    assert apart.min() >= 5 * EPS  # |dx| + |dy| is 6 of them, but for rounding
+
+
+def test_inputs_that_are_constant_stay():
+    call = Call((np.full(9, 3.0), np.full(9, 2.0)), {}, "", declared=True)
+    (apart,) = wiggle_apart(difference, call, EPS, seed=0, constant=[1])
+    assert apart.max() <= 4 * EPS  # of 3.0 the step is 3 EPS, and rounds to 4 at most
+
+
+def test_an_output_of_whole_numbers_moves_by_nothing_that_is_counted():
+    call = Call((np.full(9, 3.0),), {}, "", declared=True)
+    assert wiggle_apart(lambda there: [there.inputs[0].astype(int)], call, EPS, seed=0) == [None]
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_right_expression_whose_terms_cancel_is_not_blamed_at_any_seed(seed):
+    @opsdk.elementwise(namespace="t")
+    def gate(x, w):
+        return x * vmath.sigmoid(2.0 * (x - w))
+
+    assert opsdk.verify(gate, seed=seed).verdict == "pass"
+
+
+def test_a_row_that_is_wrong_beside_what_cancels_is_still_found():
+    @opsdk.op("t::gap(Tensor x, Tensor w) -> Tensor y", infer=opsdk.infer.broadcast)
+    def gap(x, w):
+        return x - w
+
+    @gap.kernel("cpu", language="numba", dtype="float64")
+    def gap_numba(x, w):
+        return (x - w) * (1 + 1e-9)
+
+    @gap.backward
+    def gap_grad(dy):
+        return dy, -dy
+
+    report = opsdk.verify(gap)
+    assert {finding.check for finding in report.findings} == {"value.y"}
