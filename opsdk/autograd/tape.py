@@ -23,7 +23,7 @@ from opsdk.core.flags import FLAGS
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
-from opsdk.define.call import check_inputs, complete_attrs, cut_off
+from opsdk.define.call import check_inputs, complete_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 
@@ -194,11 +194,12 @@ def launch(
     opdef = plan.opdef
     if run is None:
         assert opdef.body is not None
-        raw = opdef.body(*cut_off(opdef, inputs), **complete_attrs(opdef, attrs))  # recorded op by op
-        if raw is None or isinstance(raw, dict):
-            values = as_outputs(opdef, raw)
-            return values[0] if len(values) == 1 else tuple(values)
-        return raw
+        complete = complete_attrs(opdef, attrs)
+        if opdef.check is not None:
+            opdef.check(arrays, complete)
+        raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
+        values = stopped(opdef, as_outputs(opdef, raw))
+        return values[0] if len(values) == 1 else tuple(values)
     schema = opdef.schema
     for i in schema.mutated_inputs:
         _check_mutable(opdef, inputs[i], schema.inputs[i].name)

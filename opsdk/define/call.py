@@ -83,6 +83,14 @@ def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     ]
 
 
+def stopped(opdef: OpDef, outputs: Sequence[Any]) -> list[Any]:
+    """Returns what the body of a composite op gave: no gradient flows through outputs declared non-differentiable."""
+    return [
+        _detached(value) if decl.name in opdef.traits.nondifferentiable else value
+        for decl, value in zip(opdef.schema.outputs, outputs, strict=True)
+    ]
+
+
 def _detached(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_detached(item) for item in value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from opsdk.expr.node import FLOAT, Node, topological
 from opsdk.expr.primitive import PRIMITIVES, Primitive
@@ -30,27 +30,47 @@ def evaluate(
     Numbers take part as weak scalars, so that the dtype of the result is the arrays'; among themselves they are
     computed with in that dtype. Beside whole numbers, constants without a fraction are whole numbers too.
     """
-    known: dict[Node, Any] = {}
+    known: list[Any] = []
     is_whole = getattr(dtype, "kind", "f") in "biu"
-    for node in _order(tuple(roots)):
-        if node.op == "constant":
-            known[node] = _constant(node.payload, is_whole)
-        elif node.is_leaf:
-            known[node] = values[node.payload or node.op]
-        else:
-            operands = [known[arg] for arg in node.args]
-            numbers = [i for i, arg in enumerate(node.args) if arg.kind == FLOAT]
-            if dtype is not None and all(isinstance(operands[i], (int, float)) for i in numbers):
+    steps, wanted = _steps(tuple(roots))
+    for op, payload, args, numbers in steps:
+        if args:
+            operands = [known[i] for i in args]
+            if dtype is not None and numbers and all(isinstance(operands[i], (int, float)) for i in numbers):
                 for i in numbers:  # what NumPy makes of numbers alone is float64, and no longer weak
                     operands[i] = xp.asarray(operands[i], dtype=dtype)
-            known[node] = meanings[node.op].meaning(xp, *operands)
-    return [known[root] for root in roots]
+            known.append(meanings[op].meaning(xp, *operands))
+        elif op == "constant":
+            known.append(_constant(payload, is_whole))
+        else:
+            known.append(values[payload or op])
+    return [known[i] for i in wanted]
+
+
+class _Step(NamedTuple):
+    """One node: its operation, the places of its operands among what is known, and which of these are numbers."""
+
+    op: str
+    payload: Any  # of a leaf
+    args: tuple[int, ...]
+    numbers: tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
-def _order(roots: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Returns what has to be computed, in order; kept, since the same expression is evaluated again and again."""
-    return tuple(topological(roots))
+def _steps(roots: tuple[Node, ...]) -> tuple[tuple[_Step, ...], tuple[int, ...]]:
+    """Returns what has to be computed, in order, and where the roots are; the same is evaluated again and again."""
+    order = topological(roots)
+    places = {node: place for place, node in enumerate(order)}
+    steps = [
+        _Step(
+            node.op,
+            node.payload,
+            tuple(places[arg] for arg in node.args),
+            tuple(i for i, arg in enumerate(node.args) if arg.kind == FLOAT),
+        )
+        for node in order
+    ]
+    return tuple(steps), tuple(places[root] for root in roots)
 
 
 def _constant(value: float | bool, is_whole: bool) -> float | bool:

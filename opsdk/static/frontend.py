@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.backends.settle import as_outputs
 from opsdk.core.errors import ProgramError, ReturnError
-from opsdk.define.call import complete_attrs, cut_off
+from opsdk.define.call import complete_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.static.recording import append, lift, stops
@@ -51,7 +51,7 @@ def body_outputs(opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) 
                     f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "
                     f"got {type(item).__name__}; compute it from the inputs with ops"
                 )
-    return made
+    return stopped(opdef, made)
 
 
 def program_of(opdef: OpDef, inputs: Sequence[Any]) -> Any:

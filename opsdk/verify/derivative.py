@@ -104,7 +104,10 @@ def _judge(session: Session, call: Call) -> None:
                     # A row held to float32 gets float32 outputs: further out a gradient may be nothing but their
                     # rounding. There its values are compared with the reference's, from the same saved values.
                     is_short = kernel.key.dtype is not None and resolution(kernel.key.dtype) > resolution(_LONG)
-                    _run(session, row, here, first_order(opdef, here, kernel), "vjp", at, vary=not is_short)
+                    # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
+                    is_derived = opdef.gradient_of is not None and callable(opdef.rule)
+                    vary = not is_short and not is_derived
+                    _run(session, row, here, first_order(opdef, here, kernel), "vjp", at, vary=vary)
     repeats_formulas = call.extra and not call.attrs
     if not opdef.traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
         _judge_second(session, call, cotangents)

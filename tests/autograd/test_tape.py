@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
+from opsdk.core.errors import ArityError, DTypeError, InPlaceError, InputValueError, MixedRuntimeError
 from opsdk.define.op import REGISTRY, Op
 
 
@@ -229,3 +229,27 @@ def test_a_composite_op_is_recorded_through_its_parts():
     assert dx.tolist() == [12.0]
     assert opsdk.grad(dx, x)[0].tolist() == [6.0]
     assert poly(np.array([2.0])).tolist() == [12.0]
+
+
+def test_a_composite_op_asks_its_own_value_check_also_where_it_is_recorded():
+    @opsdk.op("tape::root(Tensor x) -> Tensor y", composite=True)
+    def root(x):
+        return opsdk.sqrt(x)
+
+    @root.check
+    def root_check(x):
+        return "x expected at least 0, got less; take its absolute value" if (x < 0).any() else None
+
+    assert root(leaf([4.0])).tolist() == [2.0]
+    with pytest.raises(InputValueError, match="op 'tape::root': x expected at least 0"):
+        root(leaf([-4.0]))
+
+
+@pytest.mark.parametrize("returned", [(), (1, 2, 3)])
+def test_a_composite_op_whose_body_gives_another_number_of_outputs_is_refused_where_it_is_recorded(returned):
+    @opsdk.op("tape::pair(Tensor x) -> (Tensor y, Tensor z)", composite=True)
+    def pair(x):
+        return tuple(x * k for k in returned)
+
+    with pytest.raises(ArityError, match=rf"op 'tape::pair': expected 2 outputs \(y, z\), got {len(returned)}"):
+        pair(leaf([4.0]))

@@ -334,3 +334,28 @@ def test_a_composite_op_sends_no_gradient_to_an_input_that_was_declared_to_have_
 
     (dx,) = run(build, x=np.array([1.0, 2.0]), slope=np.array([10.0, 20.0]))
     assert dx.tolist() == [12.0, 24.0]
+
+
+@RUNTIMES
+def test_a_composite_op_sends_no_gradient_through_an_output_that_was_declared_to_have_none(run):
+    @opsdk.op(
+        "hard::gated(Tensor x, Tensor w) -> (Tensor value, Tensor active)",
+        composite=True,
+        nondifferentiable=("active",),
+        infer=opsdk.infer.broadcast,
+    )
+    def gated(x, w):
+        active = opsdk.maximum(x - w, 0.0)
+        return x * active, active
+
+    def build(x, w):
+        value, active = gated(x, w)
+        assert (value.stop_gradient, active.stop_gradient) == (False, True)
+        total = value.sum() + (active * 100.0).sum()
+        if isinstance(x, opsdk.Tensor):
+            return [opsdk.grad(total, x)[0], active]
+        return [static.gradients(total, x)[0], active]
+
+    dx, active = run(build, x=np.array([1.0, 5.0]), w=np.array([2.0, 2.0]))
+    assert active.tolist() == [0.0, 3.0]
+    assert dx.tolist() == [0.0, 8.0]  # of x (x - w): 2 x - w, and nothing of the 100
