@@ -80,6 +80,7 @@ class CallPlan:
     def __init__(self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         check_inputs(opdef, inputs)
         complete = complete_attrs(opdef, attrs)
+        kernel = opdef.kernels.loaded(kernel)
         language = language_of(opdef, kernel)
         self.opdef = opdef
         self.kernel = kernel
