@@ -32,6 +32,7 @@ from opsdk.verify.agreement import Difference, measure, resolution, same_bits, w
 from opsdk.verify.bounds import out_of_bounds
 from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs_of, paired
 from opsdk.verify.launch import label, launch, plan_of
+from opsdk.verify.outside import tell_nan
 from opsdk.verify.sampling import GREAT
 from opsdk.verify.session import Session
 from opsdk.verify.unwritten import unwritten
@@ -79,6 +80,7 @@ def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
         session.skipped[f"{opdef.name}: default sample {call} refused, its outputs are not finite"] = None
         return False
     session.ran += 1
+    tell_nan(session, call, made)
     return True
 
 

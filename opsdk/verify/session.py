@@ -62,6 +62,7 @@ class Session:
     tested: int = 0
     ran: int = 0
     lacks_backward: bool = False
+    gives_nan: bool = False
 
     def wants(self, kernel: Kernel) -> bool:
         """Whether a row was asked for."""

@@ -1,0 +1,38 @@
+"""Values outside of a domain that nobody declared: a reference that gives nan where its inputs are numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opsdk.verify.calls import Call, flat, flat_names, is_float
+from opsdk.verify.session import Session
+
+
+# Any: an array, or a sequence of what a kernel made.
+def tell_nan(session: Session, call: Call, made: Any) -> None:
+    """Says once that a default sample lies where the op gives nan: there is no derivative to judge there."""
+    opdef = session.opdef
+    if session.gives_nan or call.declared or call.extra or opdef.gradient_of is not None:
+        return
+    floating = [
+        (name, array)
+        for name, array in zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
+        if is_float(array)
+    ]
+    if not floating or not all(np.isfinite(array).all() for _, array in floating):
+        return
+    for output in made if isinstance(made, (list, tuple)) else [made]:
+        if not isinstance(output, (np.ndarray, np.generic)) or not is_float(output) or not np.isnan(output).any():
+            continue
+        where = np.argwhere(np.isnan(output))
+        index = tuple(int(i) for i in where[0])
+        name, array = next((pair for pair in floating if pair[1].shape == output.shape), floating[0])
+        place = f"{name}{list(index) if index else ''} = {array[index]:.6g}" if array.shape == output.shape else "some"
+        session.gives_nan = True
+        session.warn(
+            f"{opdef.name}: gives nan in {len(where)} of {output.size} elements of sample {call}, first at {place}; "
+            f"nothing is judged there, declare domain={{{name!r}: (low, high)}}"
+        )
+        return
