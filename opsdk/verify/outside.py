@@ -23,8 +23,8 @@ def tell_nan(session: Session, call: Call, made: Any) -> None:
     ]
     if not floating or not all(np.isfinite(array).all() for _, array in floating):
         return
-    for output in made if isinstance(made, (list, tuple)) else [made]:
-        if not isinstance(output, (np.ndarray, np.generic)) or not is_float(output) or not np.isnan(output).any():
+    for output in map(np.asarray, flat(made if isinstance(made, (list, tuple)) else [made])):
+        if not is_float(output) or not np.isnan(output).any():
             continue
         where = np.argwhere(np.isnan(output))
         index = tuple(int(i) for i in where[0])
