@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from opsdk.expr.node import Node, topological
 
@@ -32,6 +32,23 @@ def cost(roots: Sequence[Node], free: Sequence[Node] = ()) -> int:
         seen.add(node)
         stack.extend(node.args)
     return total
+
+
+def weight(node: Node, seen: Set[Node]) -> int:
+    """Returns the work of one node whose operands are given, after what was `seen`."""
+    if node.is_leaf:
+        return 0
+    return _SHARED if opposite(node) in seen else _DEAR.get(node.op, 1)
+
+
+def reach(root: Node, seen: set[Node]) -> None:
+    """Adds a node and all below it to what was seen."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.args)
 
 
 def opposite(node: Node) -> Node | None:

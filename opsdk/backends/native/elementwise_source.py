@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsdk.expr.count import cost
+from opsdk.expr.count import reach, weight
 from opsdk.expr.node import BOOL, Node
 from opsdk.expr.numba_source import python_lines
 from opsdk.expr.simplify import quotients
@@ -85,14 +85,16 @@ def cut(made: Sequence[Statement]) -> list[list[Statement]]:
     """Returns the statements in stages, none with functions of more than `STAGE_COST` unless it is one function."""
     stages: list[list[Statement]] = [[]]
     spent = 0
+    seen: set[Node] = set()
     for statement in made:
-        here = [other.node for other in stages[-1]]
-        weight = cost([*here, statement.node], statement.node.args) - cost(here, statement.node.args)
-        if stages[-1] and spent + weight > (STAGE_COST if weight > _PLAIN else 2 * STAGE_COST):
+        work = weight(statement.node, seen)
+        if stages[-1] and spent + work > (STAGE_COST if work > _PLAIN else 2 * STAGE_COST):
             stages.append([])
-            spent, weight = 0, cost([statement.node], statement.node.args)
+            seen = set()
+            spent, work = 0, weight(statement.node, seen)
         stages[-1].append(statement)
-        spent += weight
+        reach(statement.node, seen)
+        spent += work
     return stages
 
 
