@@ -53,7 +53,8 @@ TEXTS = {
         """,
     "OP511": """
         The file or module that defines the op raised while it was loaded, or is not Python. The message gives the
-        error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it.
+        error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it. What opsdk
+        refuses in a definition is told under its own code instead.
         """,
     "OP512": """
         `opsdk new` makes a folder of its own, and changes none that is there. The name of the package has to be one
