@@ -89,6 +89,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         quiet=options.quiet,
         verbose=options.verbose,
         targets=targets,
+        strict=options.strict,
     )
     print(text, file=sys.stderr if "-" in (options.html, options.json_path, options.junit) else sys.stdout)
     _write(options, checked, text)
