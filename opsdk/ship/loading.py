@@ -91,10 +91,19 @@ def broken(error: Exception, subject: str) -> BrokenDefinitionError:
     code = error.code if isinstance(error, OpsdkError) else None
     facts = {label: text for label in NOTE_LABELS if label != "code" and (text := noted(error, label))}
     return BrokenDefinitionError(
-        f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}",
+        f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}{_remedy(error)}",
         code=code,
         **{"at": _place(error, subject), **facts},
     )
+
+
+def _remedy(error: Exception) -> str:
+    """Returns what to do about an error that is none of opsdk's, whose own say it."""
+    if isinstance(error, OpsdkError):
+        return ""
+    if isinstance(error, ModuleNotFoundError):
+        return "; install it, or mend its name"
+    return "; mend that line" if isinstance(error, SyntaxError) else "; mend that line, or what leads there"
 
 
 def _place(error: Exception, subject: str) -> str:

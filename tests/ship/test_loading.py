@@ -85,6 +85,21 @@ def test_what_a_definition_is_told_to_do_is_kept(here):
     assert any(note.startswith("help     attributes are symbols too") for note in notes(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("import nothing_of_that_name\n", "install it, or mend its name"),
+        ("def f(:\n", "mend that line"),
+        ("1 / 0\n", "mend that line, or what leads there"),
+    ],
+)
+def test_a_file_that_does_not_load_comes_with_a_remedy(here, text, remedy):
+    (here / "broken.py").write_text(text)
+    with pytest.raises(BrokenDefinitionError) as caught:
+        load_file(here / "broken.py")
+    assert str(caught.value).endswith(f"; {remedy}")
+
+
 def test_a_file_that_fails_leaves_no_module_behind(here):
     (here / "halfway.py").write_text("raise KeyError('planted')\n")
     with pytest.raises(BrokenDefinitionError):
