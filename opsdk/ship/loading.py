@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from opsdk.core.errors import NOTE_LABELS, OpsdkError, noted
+from opsdk.core.errors import OpsdkError, noted
 from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import REGISTRY, Op
 
@@ -89,11 +89,13 @@ def broken(error: Exception, subject: str) -> BrokenDefinitionError:
     """
     reason = error.msg if isinstance(error, SyntaxError) else str(error)
     code = error.code if isinstance(error, OpsdkError) else None
-    facts = {label: text for label in NOTE_LABELS if label != "code" and (text := noted(error, label))}
     return BrokenDefinitionError(
         f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}{_remedy(error)}",
         code=code,
-        **{"at": _place(error, subject), **facts},
+        at=noted(error, "at") or _place(error, subject),
+        defined=noted(error, "defined"),
+        because=noted(error, "because"),
+        help=noted(error, "help"),
     )
 
 
