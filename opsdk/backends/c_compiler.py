@@ -110,11 +110,20 @@ def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:
     if len(shown) > _SHOWN:
         shown = [*shown[:_SHOWN], f"and {len(shown) - _SHOWN} lines more"]
     return CompileError(
-        f"{subject}: does not compile, {f'{where}: ' if where else ''}{complaint.text}",
+        f"{subject}: does not compile, {f'{where}: ' if where else ''}{complaint.text}{_advice(complaint)}",
         at=f"{where}{_quoted(complaint)}",
         because="\n           ".join(shown),
         help=help,
     )
+
+
+def _advice(complaint: Complaint) -> str:
+    """Returns what to do about an error; the compiler's own "did you mean 'tanhf'?" is better than any given here."""
+    if not complaint.file or "; " in complaint.text:
+        return ""
+    if complaint.text.endswith("No such file or directory"):
+        return "; mend its name, or name its folder: include_dirs="
+    return "; mend that line" + (", or the one before it" if complaint.text.startswith("expected ") else "")
 
 
 @cache

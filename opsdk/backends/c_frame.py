@@ -12,6 +12,7 @@ import numpy as np
 from opsdk.backends.arena import SMALLEST, empty
 from opsdk.backends.buffers import infer
 from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, plain
+from opsdk.backends.c_call import call_at
 from opsdk.backends.c_library import Library
 from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import Signature, suffix_of
@@ -38,6 +39,7 @@ class Frame:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
         self._origin = str(kernel.origin)
+        self._enter = call_at(kernel.origin, f"{schema.name}, c row")
         self._library = library
         self._options = COptions(**kernel.options)
         self._inputs = [_slot(ffi, decl) for decl in schema.inputs]
@@ -102,7 +104,7 @@ class Frame:
 
     def _call(self, arguments: list[Any]) -> None:
         try:
-            status = self.function(*arguments)  # without the GIL
+            status = self._enter(self.function, arguments)  # without the GIL
         except OverflowError as error:
             raise AttributeValueError(
                 f"{self._opdef.subject}, c row: expected attributes that C numbers hold, got one that they do not, "

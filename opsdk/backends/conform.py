@@ -54,15 +54,19 @@ def conform(
     return value
 
 
+def none_given(forward: OpDef, rule: GradRule, name: str) -> str:
+    """Returns what is said where a backward gave None for an input that was not declared disconnected."""
+    alone = len(rule.wrt) == 1  # then None is all that came back
+    return (
+        f"{forward.subject}, gradient of {name!r}: expected an array, "
+        f"got {'nothing; is a `return` missing? If' if alone else 'None; if'} nothing depends on {name}, "
+        f'declare it: @{forward.schema.name}.backward(disconnected=("{name}",))'
+    )
+
+
 def _presence_error(forward: OpDef, rule: GradRule, name: str, value: Any) -> ArityError:
     if value is None:
-        alone = len(rule.wrt) == 1  # then None is all that came back
-        return ArityError(
-            f"{forward.subject}, gradient of {name!r}: expected an array, "
-            f"got {'nothing; is a `return` missing? If' if alone else 'None; if'} nothing depends on {name}, "
-            f'declare it: @{forward.schema.name}.backward(disconnected=("{name}",))',
-            at=str(rule.op.opdef.origin),
-        )
+        return ArityError(none_given(forward, rule, name), at=str(rule.op.opdef.origin))
     return ArityError(
         f"{forward.subject}, gradient of {name!r}: expected None, since it was declared disconnected, got an array of "
         f"shape {tuple(value.shape)}; take it out of disconnected=",

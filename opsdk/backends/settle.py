@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
-from opsdk.define.infer import Inferred
+from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef
 
 
@@ -158,13 +158,26 @@ def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> Non
 
 def _check_spec(opdef: OpDef, name: str, array: Any, spec: TensorSpec) -> None:
     if not spec.admits(array.shape):
+        rule, remedy = _of_rule(opdef)
         raise ShapeError(
-            f"{_where(opdef)}, output {name!r}: expected shape {shape_text(spec.shape)} by its infer rule, "
-            f"got {array.shape}",
+            f"{_where(opdef)}, output {name!r}: expected shape {shape_text(spec.shape)} {rule}, "
+            f"got {array.shape}; {remedy}",
             at=str(opdef.origin),
-            help=f"give it a rule: @{opdef.schema.name}.infer, or infer=opsdk.infer.reduce and the like",
         )
     check_dtype(opdef, name, array, spec.dtype)
+
+
+def _of_rule(opdef: OpDef) -> tuple[str, str]:
+    """Returns which rule a shape follows, and what to do where a result does not."""
+    if not isinstance(opdef.infer, Assumed):
+        return "by its infer rule", "mend the rule or the result"
+    name = opdef.schema.name
+    first = opdef.schema.inputs[0] if opdef.schema.inputs else None
+    like = repr(first.name) if first is not None and first.kind == "tensor" else "its first input"
+    return f"like {like} by the default rule", (
+        f"write the op's own: @{name}.infer, which returns opsdk.TensorSpec(shape, dtype), or infer=opsdk.infer.reduce "
+        "and the like"
+    )
 
 
 def shares(left: Any, right: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Alternatives for a name that was not found: nearest first, at most eight, then a count."""
+"""Alternatives for a name that was not found: the one that was likely meant, or all, nearest first, at most eight."""
 
 from __future__ import annotations
 
@@ -18,3 +18,9 @@ def alternatives(wanted: str, known: Iterable[str]) -> str:
     ordered = near + [name for name in names if name not in near]
     rest = len(ordered) - LIMIT
     return ", ".join(ordered[:LIMIT]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def meant(wanted: str, known: Iterable[str]) -> str:
+    """Returns "did you mean 'name'? " for the known name most like `wanted`; empty where none is like it."""
+    near = slow("difflib").get_close_matches(wanted, sorted(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}? " if near else ""

@@ -12,6 +12,7 @@ from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError
 
 SCALARS = ("int", "float", "bool", "str", "complex", "dtype")
+_EXAMPLES = {"int": "2", "float": "0.5", "bool": "True", "str": '"text"', "complex": "1j", "dtype": '"float32"'}
 TYPE = re.compile(rf"({'|'.join(SCALARS)})(\[\])?(\?)?")
 
 
@@ -79,7 +80,8 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
         if item is not _BAD:
             return item
     raise AttributeValueError(
-        f"{subject}: attribute {decl.name!r} expected {decl.type}, got {value!r} ({type(value).__name__})",
+        f"{subject}: attribute {decl.name!r} expected {decl.type}, got {value!r} ({type(value).__name__}); "
+        f"write {decl.name}={f'[{_EXAMPLES[scalar]}]' if is_list else _EXAMPLES[scalar]} or the like",
         details={"attribute": decl.name, "got": value},
     )
 

@@ -31,6 +31,11 @@ Attrs = Mapping[str, Any]
 # One entry per output: a spec, a list of specs for a variadic output, or None where only a run can tell.
 Inferred = tuple["TensorSpec | list[TensorSpec] | None", ...]
 
+OPEN_SIZES = (
+    "a size that is not known yet is None, which NumPy's own shape functions refuse; pass it on, "
+    "or take a stock rule, such as infer=opsdk.infer.broadcast"
+)
+
 
 class InferRule(Protocol):
     """What the stock rules and user-written functions are to the rest of the house."""
@@ -51,6 +56,11 @@ def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> Tenso
         if isinstance(spec, TensorSpec):
             return spec
     raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
+
+
+def _each(specs: Specs) -> list[TensorSpec]:
+    """Returns the specs that are present, those of lists among them."""
+    return [one for spec in specs for one in (spec if isinstance(spec, list) else [spec]) if one is not None]
 
 
 class like:  # a stock rule reads like a function where it is used
@@ -94,7 +104,7 @@ class _Broadcast:
             ShapeError: the inputs do not broadcast.
         """
         first_spec(schema, specs)
-        present = [s for spec in specs for s in (spec if isinstance(spec, list) else [spec]) if s is not None]
+        present = _each(specs)
         shape: Shape = ()
         for spec in present:
             shape = broadcast_dims(shape, spec.shape, schema)
@@ -225,6 +235,8 @@ class InferFunction:
             if not isinstance(error, OpsdkError):
                 where = f"op {schema.qualified_name!r}, infer rule at {origin_of(self.function)}"
                 attach_note(error, f"  raised in {where}")
+                if any(dim is None for spec in _each(specs) for dim in spec.shape):
+                    attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
             raise
         is_list = len(schema.outputs) == 1 and schema.outputs[0].kind == "list"
         entries = tuple(result) if isinstance(result, tuple if is_list else (tuple, list)) else (result,)

@@ -72,7 +72,11 @@ class Providers:
         self._failed: dict[Provider, Failure] = {}
 
     def announced(self) -> list[Provider]:
-        """Returns every provider that is installed, shadowed ones included: in the order of the path, then by name."""
+        """Returns every provider that is installed, shadowed ones included: in the order of the path, then by name.
+
+        The same version that announces the same module is one provider wherever its metadata lies: a folder may be on
+        the path twice, and an editable install has metadata beside its sources and in site-packages.
+        """
         metadata = slow("importlib.metadata")
         found: list[Provider] = []
         for distribution in metadata.distributions():
@@ -80,7 +84,7 @@ class Providers:
                 first = next((known for known in found if _same(known, provider)), None)
                 if first is None:
                     found.append(provider)
-                elif (first.folder, first.version) != (provider.folder, provider.version):  # twice on the path
+                elif (first.version, first.value) != (provider.version, provider.value):
                     found.append(replace(provider, shadowed_by=f"{first} in {first.folder}"))
         folders = list(dict.fromkeys(provider.folder for provider in found))
         # Within a folder the disk decides what comes first, and who loads first registers first.

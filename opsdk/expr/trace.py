@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsdk.core.errors import TraceError
+from opsdk.core.origin import shorten
 from opsdk.expr.node import BOOL, Node
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, as_node
@@ -77,7 +78,7 @@ def _located(error: TraceError, function: Callable[..., Any], subject: str) -> T
     text = str(error).partition(": ")[2]
     return TraceError(
         f"{subject}, line {frame.lineno}: {text}",
-        at=f"{frame.filename}:{frame.lineno} | {frame.line}",
+        at=f"{shorten(frame.filename)}:{frame.lineno} | {frame.line}",
         help="attributes are symbols too; control flow belongs into a kernel: @op.kernel('cpu', language='numba')",
     )
 

@@ -89,6 +89,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         quiet=options.quiet,
         verbose=options.verbose,
         targets=targets,
+        strict=options.strict,
     )
     print(text, file=sys.stderr if "-" in (options.html, options.json_path, options.junit) else sys.stdout)
     _write(options, checked, text)
@@ -104,13 +105,26 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
 def _ends(
     work: Sequence[tuple[Selection, Op]], options: CheckOptions
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
-    """Yields each op's position and result as it ends, from this process unless isolation was asked for."""
-    if options.jobs is None and options.timeout is None:
+    """Yields each op's position and result as it ends: from this process, or where it may crash from another."""
+    asked = options.jobs is not None or options.timeout is not None
+    apart = [k for k, (_, op) in enumerate(work) if asked or _has_c_row(op)]
+    pieces = [work[k] for k in apart]
+    with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout)) as ending:
+        if asked:
+            yield from ending
+            return
         for position, (selection, op) in enumerate(work):
-            yield position, check_one(selection, op, options.seed)
-        return
-    with closing(check_in_workers(work, options.seed, options.jobs or 1, options.timeout)) as ending:
-        yield from ending
+            if position in apart:  # one worker, which ends them in their order
+                yield position, next(ending)[1]
+            else:
+                yield position, check_one(selection, op, options.seed)
+
+
+def _has_c_row(op: Op) -> bool:
+    """Whether an op or one of its gradient ops runs C, which may end the process that it runs in."""
+    from opsdk.verify.run import chain
+
+    return any(row.language == "c" for opdef in chain(op.opdef) for row in opdef.kernels)
 
 
 def judged_ops(selection: Selection) -> list[Op]:

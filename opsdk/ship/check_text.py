@@ -36,6 +36,7 @@ def render(
     quiet: bool,
     verbose: bool,
     targets: Sequence[str],
+    strict: bool = False,
 ) -> str:
     """Returns the whole report.
 
@@ -47,6 +48,7 @@ def render(
         quiet: failures and the summary only.
         verbose: also what was tried on each op that passes.
         targets: as typed, for the next command.
+        strict: whether `--strict` was asked for, so that the summary says what fails by it alone.
     """
     blocks: list[str] = []
     if not quiet:
@@ -58,7 +60,7 @@ def render(
         blocks += ["\n".join(details(one)) for one in checked]
     else:
         blocks.append("\n".join(f"note     {text}" for one in checked for text in one.report.coverage.warnings))
-    blocks.append("\n".join(_last_lines(checked, seconds, targets, verbose)))
+    blocks.append("\n".join(_last_lines(checked, seconds, targets, verbose=verbose, strict=strict)))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -112,9 +114,22 @@ def summary(checked: Sequence[Checked], seconds: float) -> str:
     return f"{listed} in {seconds:.1f} s"
 
 
-def _last_lines(checked: Sequence[Checked], seconds: float, targets: Sequence[str], verbose: bool) -> list[str]:
+def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:
+    """Returns the line that says which ops fail under `--strict` alone, and why; none where there are none."""
+    reasons = [
+        f"{one.report.op} {'could not be judged' if one.verdict == 'inconclusive' else 'has no backward'}"
+        for one in checked
+        if one.verdict == "inconclusive" or (one.verdict == "pass" and one.strict_verdict == "fail")
+    ]
+    return [f"failed by --strict: {', '.join(reasons)}"] if reasons else []
+
+
+def _last_lines(
+    checked: Sequence[Checked], seconds: float, targets: Sequence[str], *, verbose: bool, strict: bool
+) -> list[str]:
     skipped = sum(row.verdict == "skipped" for one in checked for row in one.report.rows)
     lines = [summary(checked, seconds) + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
+    lines += _failed_by_strict(checked) if strict else []
     failed = next((one for one in checked if one.findings), None)
     if failed is not None:
         lines.append(f"next: {failed.findings[0].repro}")

@@ -12,12 +12,12 @@ TEXTS = {
           next    the report's `rerun` line repeats just this check with the same seed
         """,
     "OP302": """
-        A row crashed: a C kernel that wrote outside of its arrays, an assertion of a library, memory that ran out.
-        Which row it was, nobody could say any more; the message has the signal and, where Python was running, the
-        line. With `--jobs` or `--timeout` each op is verified in a process of its own, and the others go on.
+        A row crashed: a C kernel that left its arrays, an assertion of a library, memory that ran out. The message has
+        the signal and the line where Python was, which for a C row is the one that registered it. An op with a C row
+        is verified in a process of its own, with `--jobs` or `--timeout` every op is; the others go on.
 
-          next    the report's `rerun` line; a debugger sees more:
-                  gdb --args python -m opsdk check relu.py:relu
+          next    the report's `rerun` line; a debugger sees more, in one process:
+                  gdb --args python -c "import opsdk, relu; opsdk.verify(relu.relu)"
         """,
     "OP401": """
         A row in a compiled language did not compile. The op's other rows still run: opsdk chooses among the rows
@@ -53,7 +53,8 @@ TEXTS = {
         """,
     "OP511": """
         The file or module that defines the op raised while it was loaded, or is not Python. The message gives the
-        error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it.
+        error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it. What opsdk
+        refuses in a definition is told under its own code instead.
         """,
     "OP512": """
         `opsdk new` makes a folder of its own, and changes none that is there. The name of the package has to be one

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import linecache
+import re
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from opsdk.core.errors import OpsdkError
+from opsdk.core.errors import OpsdkError, noted
 from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import REGISTRY, Op
+
+_HEAD = re.compile(r"\s*(async\s+def|def|class)\s")
 
 
 class BrokenDefinitionError(OpsdkError, ImportError):
@@ -79,19 +83,56 @@ def registered_by(load: Callable[[], object], subject: str) -> list[Op]:
 
 
 def broken(error: Exception, subject: str) -> BrokenDefinitionError:
-    """Returns the error of a definition that cannot be loaded: what was raised, and at which of the user's lines."""
-    if isinstance(error, SyntaxError):
-        place = f"{shorten(error.filename or subject)}:{error.lineno}"
-        source = (error.text or "").strip()
-    else:
-        frame = _user_frame(error)
-        place = f"{shorten(frame.filename)}:{frame.lineno}" if frame else ""
-        source = (frame.line or "").strip() if frame else ""
+    """Returns the error of a definition that cannot be loaded: what was raised, and at which of the user's lines.
+
+    What opsdk itself refuses keeps its code, so that `opsdk explain` tells about it, and its notes.
+    """
     reason = error.msg if isinstance(error, SyntaxError) else str(error)
+    code = error.code if isinstance(error, OpsdkError) else None
     return BrokenDefinitionError(
-        f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}",
-        at=f"{place} | {source}" if source else place,
+        f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}{_remedy(error)}",
+        code=code,
+        at=noted(error, "at") or _place(error, subject),
+        defined=noted(error, "defined"),
+        because=noted(error, "because"),
+        help=noted(error, "help"),
     )
+
+
+def _remedy(error: Exception) -> str:
+    """Returns what to do about an error that is none of opsdk's, whose own say it."""
+    if isinstance(error, OpsdkError):
+        return ""
+    if isinstance(error, ModuleNotFoundError):
+        return "; install it, or mend its name"
+    return "; mend that line" if isinstance(error, SyntaxError) else "; mend that line, or what leads there"
+
+
+def _place(error: Exception, subject: str) -> str:
+    """Returns the user's line that an error is about, and what stands there."""
+    if isinstance(error, SyntaxError):
+        return _shown(error.filename or subject, error.lineno, error.text or "")
+    frame = _user_frame(error)
+    if frame is None:
+        return ""
+    line = frame.lineno or 1
+    if isinstance(error, OpsdkError) and not str(error).startswith("schema "):  # that one stands in the decorator
+        line = _decorated(frame.filename, line)
+    return _shown(frame.filename, line, linecache.getline(frame.filename, line))
+
+
+def _shown(file: str, line: int | None, source: str) -> str:
+    place = f"{shorten(file)}:{line}"
+    return f"{place} | {source.strip()}" if source.strip() else place
+
+
+def _decorated(file: str, line: int) -> int:
+    """Returns the line of the function or class whose decorator begins at a line; else the line itself."""
+    lines = linecache.getlines(file)
+    if not lines[line - 1 : line] or not lines[line - 1].lstrip().startswith("@"):
+        return line
+    below = (n for n, text in enumerate(lines[line:], start=line + 1) if _HEAD.match(text))
+    return next(below, line)
 
 
 def _user_frame(error: Exception) -> traceback.FrameSummary | None:

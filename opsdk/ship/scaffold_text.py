@@ -33,9 +33,11 @@ def tree(package: Package, target: Path, *, created: bool) -> str:
 
 def next_commands(package: Package, target: Path) -> str:
     """Returns what to type next."""
-    # What is compiled in the build needs the opsdk that is here, and not one that pip would look for.
-    build = "--no-build-isolation " if package.is_compiled else ""
-    return f"next:  cd {shlex.quote(str(target))} && pip install {build}-e .\n       opsdk check {package.name}"
+    install = ['pip install -e ".[test]"']
+    if package.is_compiled:  # the build needs the opsdk that is here, and not one that pip would look for
+        install = ['pip install "setuptools>=77"', 'pip install --no-build-isolation -e ".[test]"']
+    commands = [f"cd {shlex.quote(str(target))}", *install, f"opsdk check {package.name}"]
+    return "next:  " + "\n       ".join([" && ".join(commands[:2]), *commands[2:]])
 
 
 def _together(paths: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from opsdk.core.errors import TargetError, UnknownOpError
-from opsdk.core.suggest import alternatives
+from opsdk.core.suggest import alternatives, meant
 from opsdk.define.op import PROVIDERS, REGISTRY, Op, find_op
 from opsdk.ship.loading import is_module, load_file, load_module
 from opsdk.ship.terminal import narrate
@@ -117,8 +117,12 @@ def _pick(ops: list[Op], wanted: str, where: str) -> Op:
     for op in ops:
         if wanted in (op.opdef.schema.name, op.opdef.name):
             return op
-    known = alternatives(wanted, [op.opdef.schema.name for op in ops])
-    raise TargetError(f"{where}:{wanted}: expected an op defined there, got {wanted!r}; it defines {known}")
+    names = [op.opdef.schema.name for op in ops]
+    near = meant(wanted, names)
+    raise TargetError(
+        f"{where}:{wanted}: expected an op defined there, got {wanted!r}; "
+        f"{near}{'It' if near else 'it'} defines {alternatives(wanted, names)}"
+    )
 
 
 def _from_module(module_name: str, wanted: str, text: str) -> Op:
@@ -145,11 +149,13 @@ def _registered_or_package(name: str) -> list[Op]:
     op = _found(name, find_op)
     if op is None:
         bare = name.rpartition("::")[2]
-        known = alternatives(bare, {full.rpartition("::")[2] for full in REGISTRY.names()})
+        names = {full.rpartition("::")[2] for full in REGISTRY.names()}
+        near = meant(bare, names)
         failures = PROVIDERS.failures()
         raise TargetError(
-            f"{name}: no such op, file or module; tried a registered op, a module to import and the installed "
-            f"providers{f', of which did not load: {failures}' if failures else ''}; registered: {known}",
+            f"{name}: no such op, file or module; {near}{'Tried' if near else 'tried'} a registered op, a module to "
+            f"import and the installed providers{f', of which did not load: {failures}' if failures else ''}; "
+            f"registered: {alternatives(bare, names)}",
             help=f"a target is one of {_FORMS}",
         )
     return [op]

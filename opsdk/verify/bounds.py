@@ -19,6 +19,7 @@ from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.calls import Call, copies, flat
 from opsdk.verify.guarded import run_guarded
 
+_REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
 _MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too
 
 
@@ -32,7 +33,7 @@ def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
     try:
         made = run_text(opdef, kernel, call, 0)
     except IndexError as error:
-        return str(error)
+        return f"{error}; {_REMEDY}"
     except Exception:
         return None
     return None if made is None else ""

@@ -12,6 +12,7 @@ _GRAVITY = (
     *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "value", "layout"),
     *("vjp", "mask", "materialize", "nondifferentiable", "linear", "vjp2"),
 )
+_NUMBERS = _GRAVITY.index("value")  # what comes before keeps an op from being judged at all
 _FOLLOWING = {
     "dynamic": "on tensors",
     "recorded": "on tensors",
@@ -44,9 +45,11 @@ def kind_of(finding: Finding) -> str:
     return finding.check.partition(".")[0]
 
 
-def _rank(finding: Finding) -> int:
+def _rank(finding: Finding) -> tuple[bool, int]:
+    """Returns the place of a finding: numbers wrong in float32 alone, often by overflow, come after all others."""
     kind = kind_of(finding)
-    return _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
+    gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
+    return gravity >= _NUMBERS and finding.row.split(",")[1] == "float32", gravity
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:

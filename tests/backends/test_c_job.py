@@ -45,6 +45,7 @@ def test_the_first_error_of_the_compiler_is_told_at_the_authors_line(tmp_path, m
     assert str(error).startswith(
         "op 't::f', c row: does not compile, f.c:3: implicit declaration of function 'tanhff'; did you mean 'tanhf'?"
     )
+    assert "mend that line" not in str(error)  # the compiler says better
     assert error.code == "OP401"
     assert notes(error)["at"].startswith("f.c:3 | int32_t f_f32(const DLTensor *x, DLTensor *y) { float u = tanhff(1);")
     assert "'undeclared' undeclared" in notes(error)["because"]
@@ -72,7 +73,8 @@ def test_an_error_in_a_text_is_told_at_the_line_of_the_python_file():
 def test_a_text_that_stands_in_no_file_is_called_by_its_op():
     error = refusal("\n\n" + nothing("f", TAKES, body="return missing;"))
     assert str(error) == (
-        "op 't::f', c row: does not compile, <C source of t::f>:3: 'missing' undeclared (first use in this function)"
+        "op 't::f', c row: does not compile, <C source of t::f>:3: 'missing' undeclared (first use in this function); "
+        "mend that line"
     )
 
 
@@ -82,7 +84,7 @@ def test_a_text_that_stands_in_no_file_is_called_by_its_op():
         ("return no_such_function(1);", "implicit declaration of function 'no_such_function'"),
         ("float *p = 3; return 0;", "makes pointer from integer without a cast"),
         ("float *p = OPSDK_DATA(double, x); return 0;", "from incompatible pointer type 'double *'"),
-        ("return 0", "expected ';' before '}' token"),
+        ("return 0", "expected ';' before '}' token; mend that line, or the one before it"),
     ],
 )
 def test_what_c_lets_pass_and_what_then_crashes_is_an_error(body, said):
@@ -104,7 +106,9 @@ def test_a_library_that_is_not_there_is_an_error():
 
 def test_a_header_that_is_not_there_is_an_error(tmp_path):
     error = refusal(f'#include "no_such.h"\n{nothing("f", TAKES)}')
-    assert str(error).endswith("<C source of t::f>:1: no_such.h: No such file or directory")
+    assert str(error).endswith(
+        "<C source of t::f>:1: no_such.h: No such file or directory; mend its name, or name its folder: include_dirs="
+    )
 
 
 EXPECTED = "int32_t f_f32(const DLTensor *x, DLTensor *y)"

@@ -225,7 +225,11 @@ def test_a_buffer_of_such_a_dtype_is_named_too():
     ("kernel", "error", "said"),
     [
         (lambda x: x.astype(np.float32), DTypeError, "output 'y': expected float64, got float32"),
-        (lambda x: np.concatenate((x, x)), ShapeError, r"output 'y': expected shape \(2,\) by its infer rule, got"),
+        (
+            lambda x: np.concatenate((x, x)),
+            ShapeError,
+            r"output 'y': expected shape \(2,\) like 'x' by the default rule, got",
+        ),
         (lambda x: None, ReturnError, r"output 'y': expected a NumPy array, got nothing \(None\)"),
         (lambda x: (x * 2, x * 3), ArityError, r"expected 1 output \(y\), got 2"),
         (lambda x, y: x * 2, ReturnError, "expected nothing to be returned, since the kernel takes y to fill, got nda"),

@@ -70,7 +70,7 @@ def test_a_first_call_that_fails_on_tensors_leaves_no_plan_either():
     op = define(lambda x: x[:1] + 0)
     for stop in (True, False):
         for _ in range(2):
-            with pytest.raises(ShapeError, match=r"expected shape \(2,\) by its infer rule, got \(1,\)"):
+            with pytest.raises(ShapeError, match=r"expected shape \(2,\) like 'x' by the default rule, got \(1,\)"):
                 op(opsdk.to_tensor(X, stop_gradient=stop))
     assert (len(op.opdef.plans), op.opdef.plans.recorded, op.opdef.plans.plain) == (0, {}, {})
 
@@ -199,7 +199,7 @@ def test_an_exception_of_the_infer_rule_names_the_rule():
 def test_debug_checks_every_call(debug):
     op = define(lambda x: x + 1 if x.size == 2 else x[:1] + 0)
     op(X)
-    with pytest.raises(ShapeError, match=r"expected shape \(3,\) by its infer rule, got \(1,\)"):
+    with pytest.raises(ShapeError, match=r"expected shape \(3,\) like 'x' by the default rule, got \(1,\)"):
         op(np.ones(3))
 
 

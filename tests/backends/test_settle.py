@@ -91,8 +91,24 @@ def test_an_array_of_another_dtype_is_refused_with_both():
 
 
 def test_an_array_of_another_shape_is_refused_with_both():
+    op = define(lambda x: x.sum(keepdims=True), infer=lambda x: x)
+    assert refused(ShapeError, op) == (
+        "op 't::f', output 'y': expected shape (2,) by its infer rule, got (1,); mend the rule or the result"
+    )
+
+
+def test_an_op_that_says_nothing_of_its_shape_is_told_of_the_default_rule_and_how_to_write_one():
     op = define(lambda x: x.sum(keepdims=True))
-    assert refused(ShapeError, op) == "op 't::f', output 'y': expected shape (2,) by its infer rule, got (1,)"
+    assert refused(ShapeError, op) == (
+        "op 't::f', output 'y': expected shape (2,) like 'x' by the default rule, got (1,); write the op's own: "
+        "@f.infer, which returns opsdk.TensorSpec(shape, dtype), or infer=opsdk.infer.reduce and the like"
+    )
+
+
+def test_a_list_is_called_by_its_place_where_it_gives_the_default_shape():
+    op = define(lambda xs: xs[0].sum(keepdims=True), "t::first(Tensor[] xs) -> Tensor y")
+    with pytest.raises(ShapeError, match=r"expected shape \(2,\) like its first input by the default rule, got \(1,\)"):
+        op([X, X])
 
 
 def test_a_wrong_dtype_is_refused_also_after_a_call_that_was_right():
@@ -265,7 +281,10 @@ def test_a_list_of_another_length_than_inferred_is_refused():
 
 def test_an_item_of_another_shape_is_refused_with_its_position():
     message = refused(ShapeError, split(lambda x: [x[:1] + 0, x + 0]))
-    assert message == "op 't::split', output 'parts[1]': expected shape (1,) by its infer rule, got (2,)"
+    assert message == (
+        "op 't::split', output 'parts[1]': expected shape (1,) by its infer rule, got (2,); "
+        "mend the rule or the result"
+    )
 
 
 def test_an_item_of_another_dtype_is_refused():

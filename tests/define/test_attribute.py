@@ -1,3 +1,5 @@
+import ast
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,19 @@ def test_a_value_is_taken_in_the_attributes_own_type(kind, value, kept):
 def test_a_value_of_another_type_is_refused_with_what_it_is(kind, value):
     with pytest.raises(AttributeValueError) as caught:
         coerce(AttrDecl("k", kind), value, "op 'f'")
-    assert str(caught.value) == f"op 'f': attribute 'k' expected {kind}, got {value!r} ({type(value).__name__})"
+    told, _, remedy = str(caught.value).rpartition("; ")
+    assert told == f"op 'f': attribute 'k' expected {kind}, got {value!r} ({type(value).__name__})"
+    assert remedy.startswith("write k=")
+
+
+@pytest.mark.parametrize(
+    ("kind", "example"), [("str", '"text"'), ("int[]", "[2]"), ("int[]?", "[2]"), ("dtype?", '"float32"')]
+)
+def test_a_value_of_another_type_comes_with_one_that_is_taken(kind, example):
+    with pytest.raises(AttributeValueError) as caught:
+        coerce(AttrDecl("k", kind), object(), "op 'f'")
+    assert str(caught.value).endswith(f"; write k={example} or the like")
+    coerce(AttrDecl("k", kind), ast.literal_eval(example), "op 'f'")
 
 
 def test_a_refused_value_is_among_the_details():

@@ -189,6 +189,18 @@ def test_an_exception_of_a_rule_keeps_its_type_and_names_the_op_and_the_rule():
     assert f"test_infer.py:{rule.__code__.co_firstlineno}" in caught.value.__notes__[0]
 
 
+def test_a_rule_that_meets_a_size_of_none_is_told_what_it_is():
+    def rule(x):
+        return TensorSpec(np.broadcast_shapes(x.shape, (3,)), x.dtype)
+
+    with pytest.raises(TypeError) as caught:
+        InferFunction(rule, TWO)(TWO, [spec(None), None], {})
+    assert caught.value.__notes__[1].strip() == (
+        "help     a size that is not known yet is None, which NumPy's own shape functions refuse; pass it on, or take "
+        "a stock rule, such as infer=opsdk.infer.broadcast"
+    )
+
+
 def test_an_error_of_opsdk_inside_a_rule_gets_no_second_note():
     with pytest.raises(ShapeError) as caught:
         InferFunction(lambda x: TensorSpec([-5]), TWO)(TWO, [spec(4), None], {})

@@ -273,6 +273,21 @@ def test_a_folder_that_is_on_the_path_twice_is_one(site, monkeypatch):
     assert len(Providers().announced()) == 1
 
 
+def test_an_editable_install_is_one_though_its_metadata_lies_in_two_folders(site, tmp_path, monkeypatch):
+    package(site, "far_ops", HALF.format(name="far::half"), "far-ops", "0.2")
+    install(tmp_path / "src", "far_ops", {"far_ops": "far_ops"}, "0.2")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "src")])
+    (only,) = Providers().announced()
+    assert (only.folder, only.shadowed_by) == (str(site), "")
+
+
+def test_another_module_under_the_same_version_is_shadowed(site, tmp_path, monkeypatch):
+    package(site, "far_ops", HALF.format(name="far::half"), "far-ops", "0.2")
+    install(tmp_path / "src", "far_ops", {"far_ops": "farther_ops"}, "0.2")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "src")])
+    assert [provider.shadowed_by for provider in Providers().announced()] == ["", f"far-ops 0.2 in {site}"]
+
+
 # -- what it costs -----------------------------------------------------------------------------------------------------
 
 

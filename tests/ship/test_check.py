@@ -101,6 +101,8 @@ def test_an_op_that_cannot_be_judged_has_a_code_of_its_own(run, right, monkeypat
     result = run("check", "good.py", *options)
     assert result.exit_code == status, result.output
     assert "inconclusive good::clamp\n  unsure   nothing could be judged" in result.stdout
+    told = "\nfailed by --strict: good::clamp could not be judged\n" in result.stdout
+    assert told == (options == ("--strict",))
 
 
 def test_a_file_without_ops_is_not_a_pass(run, here):
@@ -230,6 +232,13 @@ def test_an_op_without_a_backward_is_said_and_fails_under_strict(run, here, opti
     assert result.exit_code == status, result.output
     assert "pass, no backward" in result.stdout
     assert "note     plain::cubed: no backward declared" in result.stdout
+    summary = [line.partition(" in ")[0] for line in result.stdout.splitlines()[-3:]]
+    why = "failed by --strict: plain::cubed has no backward"
+    assert summary[:2] == (["1 passed", why] if options else ["", "1 passed"])
+
+
+def test_strict_says_nothing_of_ops_that_fail_anyway(run, wrong):
+    assert "failed by --strict" not in run("check", "bad.py", "--strict").stdout
 
 
 def test_a_gradients_numba_row_is_listed_among_the_rows(run, here):

@@ -63,7 +63,8 @@ def test_a_broken_definition_is_told_without_a_traceback_of_ours(run, here):
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "broken.py: expected a file or module that loads, got NameError: name 'missing_name' is not defined",
+        "broken.py: expected a file or module that loads, got NameError: name 'missing_name' is not defined; "
+        "mend that line, or what leads there",
         "  at       broken.py:2 | value = missing_name",
         "  code     OP511",
     ]

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -6,6 +9,7 @@ from gradcheck.run.workers import Outcome
 from opsdk.ship import isolated
 from opsdk.ship.explain import explained
 from opsdk.verify.report import VerifyReport
+from tests.contracts.tree import REPOSITORY
 
 CRASHING = """\
 import ctypes
@@ -34,6 +38,15 @@ def halve_grad(dy):
     return dy / 2
 """
 
+WILD_ROW = """
+
+clamp.grad.kernel("cpu", language="c", dtype="float32", source=\'\'\'
+int32_t clamp_grad_f32(const DLTensor *y, const DLTensor *dy, DLTensor *dx) {
+  float *out = 0;
+  for (int64_t i = 0; i < opsdk_size(y); ++i) out[i] = 1;
+  return 0;
+}\'\'\')
+"""
 ENDLESS = """\
 import opsdk
 
@@ -100,6 +113,42 @@ def test_a_crash_is_a_finding_and_the_others_go_on(run, here):
     assert "note     fragile::fragile, stack, innermost first: string_at (" in out
     assert "note     fragile::fragile, printed last: planted: about to crash" in out
     assert out.splitlines()[-1] == "next: opsdk check 'fragile.py:fragile[*]::crash' --seed 0 --jobs 1"
+
+
+def test_a_c_row_that_crashes_is_a_finding_at_that_row_without_being_asked_for(right, wrong):
+    pytest.importorskip("cffi")
+    with right.open("a") as file:
+        file.write(WILD_ROW)
+    text = right.read_text()
+    line = text.count("\n", 0, text.index("clamp.grad.kernel")) + 1
+    command = [sys.executable, "-m", "opsdk", "check", "good.py", "bad.py"]  # a process that may crash
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1, result.stderr
+    assert "2 failed in " in result.stdout
+    assert (
+        "FAIL op 'good::clamp': expected its rows to return or raise, "
+        f"crashed: signal SIGSEGV in clamp_grad, c row (good.py:{line})" in result.stdout
+    )
+    assert f"  at       clamp_grad, c row (good.py:{line}); opsdk explain OP302" in result.stdout
+    assert "FAIL op 'bad::clamp', gradient of 'x'" in result.stdout
+
+
+def test_only_ops_with_a_c_row_are_judged_in_a_worker_unless_it_is_asked_for(run, right, wrong, monkeypatch):
+    pytest.importorskip("cffi")
+    seen = []
+
+    def noted_run(pieces, **options):
+        for position, piece in enumerate(pieces):
+            seen.append(piece.name)
+            yield position, Outcome("done", VerifyReport(piece.name, "pass"))
+
+    monkeypatch.setattr(isolated, "run", noted_run)
+    with right.open("a") as file:
+        file.write(WILD_ROW)
+    result = run("check", "bad.py", "good.py", "bad.py")
+    assert seen == ["good::clamp"]
+    assert result.stderr == "[1/3] bad::clamp fail\n[2/3] good::clamp pass\n[3/3] bad::clamp fail\n"
 
 
 def test_the_page_of_a_crash_claims_no_time_and_no_checks(run, here):

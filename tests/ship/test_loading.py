@@ -27,12 +27,77 @@ def test_a_syntax_error_names_its_line(here):
     assert notes(caught.value)[0] == "at       typo.py:2 | def f(:"
 
 
-def test_a_definition_that_opsdk_refuses_names_the_users_line(here):
-    lines = ["import opsdk", "@opsdk.op", "def f(x):", "    return x", "@f.backward", "def g(z):", "    return z", ""]
-    (here / "refused.py").write_text("\n".join(lines))
-    with pytest.raises(BrokenDefinitionError, match=r"got BindingError: .*nothing is called 'z'") as caught:
+REFUSED = """\
+import opsdk
+
+
+@opsdk.op
+def f(x):
+    return x
+
+
+@f.backward
+def g(z):
+    return z
+"""
+BRANCHING = """\
+import opsdk
+
+
+@opsdk.elementwise
+def f(x):
+    y = 2 * x
+    if y > 0:
+        return y
+    return x
+"""
+UNREADABLE = """\
+import opsdk
+
+
+@opsdk.op("f(Tensor x -> Tensor y")
+def f(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code", "place"),
+    [
+        (REFUSED, "BindingError: .*nothing is called 'z'", "OP102", "refused.py:10 | def g(z):"),
+        (BRANCHING, "TraceError: .*line 7: 'if'", "OP120", "refused.py:7 | if y > 0:"),
+        (UNREADABLE, "SchemaError: schema ", "OP101", 'refused.py:4 | @opsdk.op("f(Tensor x -> Tensor y")'),
+    ],
+)
+def test_a_definition_that_opsdk_refuses_keeps_its_code_and_names_the_users_line(here, text, kind, code, place):
+    (here / "refused.py").write_text(text)
+    with pytest.raises(BrokenDefinitionError, match=rf"refused\.py: .* got {kind}") as caught:
         load_file(here / "refused.py")
-    assert "refused.py:5" in notes(caught.value)[0] or "refused.py:6" in notes(caught.value)[0]
+    assert caught.value.code == code
+    assert notes(caught.value)[0] == f"at       {place}"
+    assert notes(caught.value)[-1] == f"code     {code}"
+
+
+def test_what_a_definition_is_told_to_do_is_kept(here):
+    (here / "refused.py").write_text(BRANCHING)
+    with pytest.raises(BrokenDefinitionError) as caught:
+        load_file(here / "refused.py")
+    assert any(note.startswith("help     attributes are symbols too") for note in notes(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("import nothing_of_that_name\n", "install it, or mend its name"),
+        ("def f(:\n", "mend that line"),
+        ("1 / 0\n", "mend that line, or what leads there"),
+    ],
+)
+def test_a_file_that_does_not_load_comes_with_a_remedy(here, text, remedy):
+    (here / "broken.py").write_text(text)
+    with pytest.raises(BrokenDefinitionError) as caught:
+        load_file(here / "broken.py")
+    assert str(caught.value).endswith(f"; {remedy}")
 
 
 def test_a_file_that_fails_leaves_no_module_behind(here):

@@ -76,10 +76,23 @@ def test_the_tree_marks_two_lines_to_edit(kind):
 
 
 def test_the_next_commands_come_with_the_tree():
-    assert next_commands(PYFUNC, Path("my_ops")) == ("next:  cd my_ops && pip install -e .\n       opsdk check my_ops")
+    assert next_commands(PYFUNC, Path("my_ops")) == (
+        'next:  cd my_ops && pip install -e ".[test]"\n       opsdk check my_ops'
+    )
     assert next_commands(PYFUNC, Path("two words/my_ops")).startswith("next:  cd 'two words/my_ops' && ")
     compiled = Package("my_ops", kind_of("c"))
-    assert "pip install --no-build-isolation -e ." in next_commands(compiled, Path("my_ops"))
+    assert next_commands(compiled, Path("my_ops")) == (
+        'next:  cd my_ops && pip install "setuptools>=77"\n'
+        '       pip install --no-build-isolation -e ".[test]"\n'
+        "       opsdk check my_ops"
+    )
+
+
+def test_the_readme_of_a_compiled_package_installs_what_its_build_needs_first():
+    readme = Package("my_ops", kind_of("c")).files()["README.md"]
+    first, second = readme.index('pip install "setuptools>=77"'), readme.index("pip install --no-build-isolation")
+    assert first < second
+    assert "setuptools" not in PYFUNC.files()["README.md"]
 
 
 def test_it_is_written_as_it_was_rendered(tmp_path):
@@ -226,7 +239,7 @@ def test_new_writes_and_prints_the_tree(run, here):
     assert lines[0] == "created my_ops/   (10 files, kind: pyfunc)"
     assert lines[1] == "  src/my_ops/huber.py  edit: your op"
     assert lines[2] == "  tests/test_huber.py  edit: your cases"
-    assert lines[-2:] == ["next:  cd my_ops && pip install -e .", "       opsdk check my_ops"]
+    assert lines[-2:] == ['next:  cd my_ops && pip install -e ".[test]"', "       opsdk check my_ops"]
     assert contents(here / "my_ops") == set(PYFUNC.files())
 
 
@@ -234,7 +247,7 @@ def test_a_dry_run_prints_the_same_and_writes_nothing(run, here):
     tried = run("new", "my_ops", "--kind", "c", "--dry-run").stdout
     assert tried.startswith("would create my_ops/   (12 files, kind: c)\n")
     assert list(here.iterdir()) == []
-    assert run("new", "my_ops", "--kind", "c").stdout.splitlines()[1:-2] == tried.splitlines()[1:]
+    assert run("new", "my_ops", "--kind", "c").stdout.splitlines()[1:-3] == tried.splitlines()[1:]
 
 
 def test_into_another_folder(run, here):

@@ -95,11 +95,18 @@ def test_ops_of_files_are_pasted_by_their_file(right):
     ("text", "message"),
     [
         ("nowhere.py", r"nowhere\.py: expected a file at nowhere\.py, there is none; a target is one of relu\.py"),
-        ("good.py:clmap", r"good\.py:clmap: expected an op defined there, got 'clmap'; it defines clamp, clamp_grad"),
+        (
+            "good.py:clmap",
+            r"good\.py:clmap: expected an op defined there, got 'clmap'; did you mean 'clamp'\? It defines clamp, clam",
+        ),
+        ("good.py:mish", r"good\.py:mish: expected an op defined there, got 'mish'; it defines clamp, clamp_grad"),
         ("nothing:op", r"nothing:op: expected a module 'nothing' that can be imported from here, there is none"),
         ("good:clmap", r"good:clmap: expected an op defined there, got 'clmap'"),
-        ("rleu", r"rleu: no such op, file or module; tried a registered op, a module .*; registered: relu, "),
-        ("no::op", r"no::op: no such op, file or module; tried"),
+        (
+            "rleu",
+            r"rleu: no such op, file or module; did you mean 'relu'\? Tried a registered op, a .*; registered: relu, ",
+        ),
+        ("no::qqq", r"no::qqq: no such op, file or module; tried"),
     ],
 )
 def test_a_target_that_names_nothing_says_what_was_tried(right, text, message):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from opsdk.verify import render_text, verify
@@ -24,6 +25,22 @@ def finding(check, message, row="cpu,float64,numpy"):
 def test_a_cause_comes_before_what_follows_from_it():
     order = in_order([finding("vjp.x", "a"), finding("value.y", "b"), finding("compile", "c")])
     assert [one.check for one in order] == ["compile", "value.y", "vjp.x"]
+
+
+def test_numbers_that_are_wrong_in_float32_alone_come_after_those_of_float64():
+    order = in_order([finding("value.y", "a", "cpu,float32,numpy"), finding("vjp.x", "b"), finding("value.z", "c")])
+    assert [one.message for one in order] == ["c", "b", "a"]
+
+
+def test_a_row_of_float32_that_does_not_compile_comes_first_all_the_same():
+    order = in_order([finding("vjp.x", "a"), finding("compile", "b", "cpu,float32,numba")])
+    assert [one.message for one in order] == ["b", "a"]
+
+
+def test_an_overflow_in_float32_does_not_lead_before_the_gradient_that_shows_its_input(define):
+    report = verify(define(lambda x: np.log(1 + np.exp(x)), lambda x, dy: dy * np.exp(x) / (2 + np.exp(x))))
+    assert [one.check for one in report.findings[:2]] == ["vjp.x", "value.y"]
+    assert " x[" in report.findings[0].message
 
 
 def test_the_same_exception_in_both_runtimes_is_one_line():
