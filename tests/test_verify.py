@@ -283,6 +283,12 @@ def test_a_reference_that_loses_digits_in_float32_is_found():
     assert "float64 gives" in finding.message
 
 
+def test_a_backward_without_a_return_is_asked_for_it_once():
+    (finding,) = verify(define(cube, lambda x, dy: None)).findings
+    assert finding.message.startswith("op 'planted::f', gradient of 'x': expected an array, got nothing; is a ")
+    assert finding.also == "the same on tensors and in a Program"
+
+
 def test_an_infer_rule_that_lies_about_the_shape_is_found():
     op = define(lambda x: x.ravel(), None)
     op.infer(lambda x: x)
@@ -301,6 +307,7 @@ def test_an_infer_rule_that_cannot_do_without_sizes_is_found():
     report = verify(op)
     assert checks(report) == {"infer.open"}
     assert "expected sizes of None to be carried through, raised TypeError" in report.findings[0].message
+    assert report.findings[0].message.endswith("take a stock rule, such as infer=opsdk.infer.broadcast")
 
 
 def test_an_infer_rule_that_raises_where_the_kernel_runs_is_found():

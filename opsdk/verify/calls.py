@@ -158,3 +158,11 @@ def outputs_of(opdef: OpDef, made: Any) -> list[Any]:
 def paired(names: Sequence[str], left: Values, right: Values) -> Iterator[tuple[str, Any, Any]]:
     """Yields name and both arrays of two equally structured lists of values."""
     yield from zip(flat_names(names, left), flat(left), flat(right), strict=True)
+
+
+def element(names: Sequence[str], values: Values, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
+    """Returns what an input holds where an output of its shape is looked at, as `x[2] = 800`, or nothing."""
+    for name, array in zip(flat_names(names, values), flat(values), strict=True):
+        if array.shape == shape and is_float(array):
+            return f"{name}{list(index) if index else ''} = {array[index]:.9g}"
+    return ""

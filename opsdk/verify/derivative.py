@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import gradcheck
+from opsdk.backends.conform import none_given
 from opsdk.core.errors import (
     ArityError,
     DerivativeOrderError,
@@ -125,7 +126,6 @@ def _is_well_formed(
 ) -> bool:
     """Runs the rule once and checks what gradcheck does not know of: Nones, masks, cotangents that nobody sent."""
     opdef = session.opdef
-    name = opdef.schema.name
     at = f"{kernel.origin}, {rule.op.opdef.schema.name}"
     if kernel.key.dtype is not None:
         return True  # gradcheck casts for such a row; the form is that of the other rows
@@ -139,10 +139,7 @@ def _is_well_formed(
         session.find_raised(row, "vjp", message, error, call, at=at)
         return False
     for missing in undeclared_none(opdef, rule, call, given):
-        message = (
-            f"{opdef.subject}, gradient of {missing!r}: expected an array, got None; if nothing depends on {missing}, "
-            f'declare it: @{name}.backward(disconnected=("{missing}",))'
-        )
+        message = none_given(opdef, rule, missing)
         session.find(row, f"vjp.{missing}", message, call, at=at, input=missing, code=_NONE, cause=_UNDECLARED)
         return False
     _check_mask(session, rule, kernel, row, call, (outputs, cotangents), given, at)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.verify.calls import Call, flat, flat_names, is_float
+from opsdk.verify.calls import Call, element, flat, flat_names, is_float
 from opsdk.verify.session import Session
 
 
@@ -16,23 +16,21 @@ def tell_nan(session: Session, call: Call, made: Any) -> None:
     opdef = session.opdef
     if session.gives_nan or call.declared or call.extra or opdef.gradient_of is not None:
         return
-    floating = [
-        (name, array)
-        for name, array in zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
-        if is_float(array)
-    ]
-    if not floating or not all(np.isfinite(array).all() for _, array in floating):
+    names = flat_names(opdef.schema.input_names, call.inputs)
+    floating = {name: array for name, array in zip(names, flat(call.inputs), strict=True) if is_float(array)}
+    if not floating or not all(np.isfinite(array).all() for array in floating.values()):
         return
+    first = next(iter(floating))
     for output in map(np.asarray, flat(made if isinstance(made, (list, tuple)) else [made])):
         if not is_float(output) or not np.isnan(output).any():
             continue
         where = np.argwhere(np.isnan(output))
         index = tuple(int(i) for i in where[0])
-        name, array = next((pair for pair in floating if pair[1].shape == output.shape), floating[0])
-        place = f"{name}{list(index) if index else ''} = {array[index]:.6g}" if array.shape == output.shape else "some"
+        place = element(opdef.schema.input_names, call.inputs, output.shape, index)
+        place = f", first at {place}" if place else ""
         session.gives_nan = True
         session.warn(
-            f"{opdef.name}: gives nan in {len(where)} of {output.size} elements of sample {call}, first at {place}; "
-            f"nothing is judged there, declare domain={{{name!r}: (low, high)}}"
+            f"{opdef.name}: gives nan in {len(where)} of {output.size} elements of sample {call}"
+            f"{place}; nothing is judged there, declare domain={{{first!r}: (low, high)}}"
         )
         return

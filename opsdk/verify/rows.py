@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,21 +20,21 @@ from opsdk.core.errors import (
     KernelNotFoundError,
     MissingDependencyError,
     OpsdkError,
-    ShapeError,
     noted,
 )
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
+from opsdk.define.infer import OPEN_SIZES
 from opsdk.define.kernel import Kernel
-from opsdk.verify.agreement import Difference, measure, resolution, same_bits, wiggle, wiggle_apart
+from opsdk.verify.agreement import same_bits
 from opsdk.verify.bounds import out_of_bounds
 from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs_of, paired
 from opsdk.verify.launch import label, launch, plan_of
 from opsdk.verify.outside import tell_nan
-from opsdk.verify.sampling import GREAT
 from opsdk.verify.session import Session
 from opsdk.verify.unwritten import unwritten
+from opsdk.verify.values import check_values
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
 _OWN = 4.0  # the reference may use plain formulas: what it is held to against its float64 twin is wider
@@ -163,7 +162,7 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
             session.find_raised(row, check, message, error, call, at=line_in_it or str(kernel.origin))
             return
         if made is not None:
-            _values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)
+            check_values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)
             _repeat(session, kernel, row, call, made)
 
 
@@ -291,7 +290,7 @@ def _check_open(session: Session, row: str, call: Call, attrs: Any, fresh: list[
     except Exception as error:
         message = (
             f"{opdef.subject}, infer: expected sizes of None to be carried through, "
-            f"raised {type(error).__name__}: {error}"
+            f"raised {type(error).__name__}: {error}; {OPEN_SIZES}"
         )
         session.find_raised(row, "infer.open", message, error, call)
         return
@@ -332,64 +331,3 @@ def _repeat(session: Session, kernel: Kernel, row: str, call: Call, made: list[A
                 "second time; seed what is random, or declare deterministic=False"
             )
             session.find(row, f"repeats.{name}", message, call, at=str(kernel.origin))
-
-
-def _values(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any], units: float) -> None:
-    """Compares a row with the reference on the same values in float64."""
-    opdef = session.opdef
-    reference = opdef.kernels.reference()
-    is_reference = kernel is reference
-    long = call.cast(_LONG)
-    if is_reference and all(array.dtype not in (_SHORT,) for array in flat(call.inputs)):
-        return  # the reference in float64 is the truth
-
-    def run(there: Call) -> list[Any]:
-        return launch(opdef, reference, there.inputs, there.attrs)
-
-    try:
-        truth = run(long)
-    except Exception:  # written for one dtype only
-        long, truth = call, run(call)
-    if not opdef.traits.deterministic:
-        return
-    floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_float(array)]
-    eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
-    moved = wiggle(run, long, eps, session.seed, opdef.constant_inputs())
-    names = opdef.schema.output_names
-    apart = cache(lambda: wiggle_apart(run, long, eps, session.seed, opdef.constant_inputs()))
-    for k, (name, got, want) in enumerate(paired(names, made, truth)):
-        if got.shape != want.shape:
-            session.did(row, "value")
-            what = f"{opdef.subject}, output {name!r}"
-            message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
-            session.find(row, f"value.{name}", message, call, at=str(kernel.origin), code=ShapeError.default_code)
-        elif is_float(want) or not is_reference:
-            # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
-            floor = 1.0 if call.reason == GREAT else 0.0
-            found = measure(got, want, moved[k], eps, units, floor)
-            if found.count and moved[k] is not None:  # inputs that moved together may have changed nothing by chance
-                found = measure(got, want, apart()[k], eps, units, floor)
-            _record(session, kernel, row, call, name, found, got.size)
-
-
-def _record(session: Session, kernel: Kernel, row: str, call: Call, name: str, found: Difference, size: int) -> None:
-    session.did(row, "value")
-    line = session.line(row)
-    if not (found.count and call.is_far):
-        line.worst = max(line.worst or 0.0, found.error)
-    if not found.count:
-        return
-    place = f"{name}{list(found.index)}" if found.index else name
-    against = "float64 gives" if kernel is session.opdef.kernels.reference() else "the reference gives"
-    session.find(
-        row,
-        f"value.{name}",
-        f"{session.opdef.subject}, output {name!r}: wrong in {found.count} of {size} elements, worst {place}: "
-        f"this row gives {found.got:.9g}, {against} {found.expected:.9g}",
-        call,
-        at=str(kernel.origin),
-        index=found.index,
-        analytic=found.got,
-        numeric=found.expected,
-        cause="only the last element: a loop that ends one too early does this" if found.is_last else None,
-    )

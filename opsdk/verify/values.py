@@ -1,0 +1,82 @@
+"""Values of a row against those of the reference in float64."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import ShapeError
+from opsdk.define.kernel import Kernel
+from opsdk.verify.agreement import Difference, measure, resolution, wiggle, wiggle_apart
+from opsdk.verify.calls import Call, element, flat, is_float, paired
+from opsdk.verify.launch import launch
+from opsdk.verify.sampling import GREAT
+from opsdk.verify.session import Session
+
+_SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
+
+
+def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any], units: float) -> None:
+    """Compares a row with the reference on the same values in float64."""
+    opdef = session.opdef
+    reference = opdef.kernels.reference()
+    is_reference = kernel is reference
+    long = call.cast(_LONG)
+    if is_reference and all(array.dtype not in (_SHORT,) for array in flat(call.inputs)):
+        return  # the reference in float64 is the truth
+
+    def run(there: Call) -> list[Any]:
+        return launch(opdef, reference, there.inputs, there.attrs)
+
+    try:
+        truth = run(long)
+    except Exception:  # written for one dtype only
+        long, truth = call, run(call)
+    if not opdef.traits.deterministic:
+        return
+    floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_float(array)]
+    eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
+    moved = wiggle(run, long, eps, session.seed, opdef.constant_inputs())
+    names = opdef.schema.output_names
+    apart = cache(lambda: wiggle_apart(run, long, eps, session.seed, opdef.constant_inputs()))
+    for k, (name, got, want) in enumerate(paired(names, made, truth)):
+        if got.shape != want.shape:
+            session.did(row, "value")
+            what = f"{opdef.subject}, output {name!r}"
+            message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
+            session.find(row, f"value.{name}", message, call, at=str(kernel.origin), code=ShapeError.default_code)
+        elif is_float(want) or not is_reference:
+            # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
+            floor = 1.0 if call.reason == GREAT else 0.0
+            found = measure(got, want, moved[k], eps, units, floor)
+            if found.count and moved[k] is not None:  # inputs that moved together may have changed nothing by chance
+                found = measure(got, want, apart()[k], eps, units, floor)
+            _record(session, kernel, row, call, name, found, got.shape)
+
+
+def _record(session: Session, kernel: Kernel, row: str, call: Call, name: str, found: Difference, shape: Any) -> None:
+    session.did(row, "value")
+    line = session.line(row)
+    if not (found.count and call.is_far):
+        line.worst = max(line.worst or 0.0, found.error)
+    if not found.count:
+        return
+    place = f"{name}{list(found.index)}" if found.index else name
+    given = element(session.opdef.schema.input_names, call.inputs, shape, found.index)
+    place += f" at {given}" if given else ""
+    against = "float64 gives" if kernel is session.opdef.kernels.reference() else "the reference gives"
+    session.find(
+        row,
+        f"value.{name}",
+        f"{session.opdef.subject}, output {name!r}: wrong in {found.count} of {math.prod(shape)} elements, "
+        f"worst {place}: this row gives {found.got:.9g}, {against} {found.expected:.9g}",
+        call,
+        at=str(kernel.origin),
+        index=found.index,
+        analytic=found.got,
+        numeric=found.expected,
+        cause="only the last element: a loop that ends one too early does this" if found.is_last else None,
+    )
