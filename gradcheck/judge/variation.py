@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gradcheck.model.dtypes import FloatArray, as_float64, from_float64, is_continuous
+from gradcheck.model.dtypes import BoolArray, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject
 
 SMALL = "small magnitudes and zeros"
@@ -65,10 +65,29 @@ def _grow(values: FloatArray, generator: np.random.Generator, place: int) -> Flo
 
 
 def _repeat(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    """Draws from the first two values; the first element stays as it is, since a cache may go by it."""
+    """Draws from the first two values; the first element stays as it is, since a cache may go by it.
+
+    Along every axis some line has its greatest value twice, and some line its least.
+    """
     drawn = np.array(generator.choice(values.ravel()[:2], values.shape) if values.size else values)
     drawn.flat[:1] = values.flat[:1]
+    for axis, length in [*enumerate(drawn.shape)] * 2 if drawn.size else ():  # one axis may undo another
+        if length > 3 or (length == 3 and drawn.size > 3):  # else a line that gets one tie loses the other
+            for extreme in (np.max(drawn), np.min(drawn)):
+                _tie(drawn, axis, drawn == extreme)
     return drawn
+
+
+def _tie(drawn: FloatArray, axis: int, is_extreme: BoolArray) -> None:
+    """Repeats an extreme value in the last line along an axis, where all lines have it just once."""
+    if (is_extreme.sum(axis=axis) == 1).all():
+        here = np.argwhere(is_extreme)[-1]
+        for step in (1, 2):
+            there = here.copy()
+            there[axis] = (there[axis] + step) % drawn.shape[axis]
+            if there.any():  # not the first element
+                drawn[tuple(there)] = drawn[tuple(here)]
+                return
 
 
 def _typical(values: FloatArray) -> float:
