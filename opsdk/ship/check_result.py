@@ -27,8 +27,8 @@ class Checked:
 
     @property
     def strict_verdict(self) -> str:
-        """The verdict under `--strict`: an op that lacks its backward fails."""
-        return "fail" if self.report.lacks_backward else self.verdict
+        """The verdict under `--strict`: an op that lacks its backward, or of which a reader is warned, fails."""
+        return "fail" if self.report.lacks_backward or self.report.coverage.warnings else self.verdict
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -17,6 +17,8 @@ from opsdk.ship.terminal import painted, verdict_word
 if TYPE_CHECKING:
     from opsdk.verify.report import Row
 
+_LONG = "float64"  # a gradient is judged on such rows; those of fewer digits are compared with them as well
+
 COLUMNS = (
     Column("op"),
     Column("rows", drop=1),
@@ -117,11 +119,17 @@ def summary(checked: Sequence[Checked], seconds: float) -> str:
 def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:
     """Returns the line that says which ops fail under `--strict` alone, and why; none where there are none."""
     reasons = [
-        f"{one.report.op} {'could not be judged' if one.verdict == 'inconclusive' else 'has no backward'}"
+        f"{one.report.op} {_why_strict(one)}"
         for one in checked
         if one.verdict == "inconclusive" or (one.verdict == "pass" and one.strict_verdict == "fail")
     ]
     return [f"failed by --strict: {', '.join(reasons)}"] if reasons else []
+
+
+def _why_strict(one: Checked) -> str:
+    if one.verdict == "inconclusive":
+        return "could not be judged"
+    return "has no backward" if one.report.lacks_backward else "has a note"
 
 
 def _last_lines(
@@ -159,7 +167,7 @@ def row(one: Checked) -> tuple[str, ...]:
         " ".join(dict.fromkeys((*rows_of(one.op.opdef), *languages_of(rows)))),
         verdict_word(one.verdict) + (", no backward" if one.report.lacks_backward else ""),
         _number([row.worst_error for row in rows]),
-        _number([row.sees_down_to for row in rows]),
+        _number([row.sees_down_to for row in rows if _LONG in row.row] or [row.sees_down_to for row in rows]),
         f"{one.report.seconds:.2f} s" if one.report.seconds else "–",
     )
 

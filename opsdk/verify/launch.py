@@ -11,13 +11,13 @@ import numpy as np
 from opsdk.backends.arrays import array_key, with_mutated
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import DTypeError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.verify.calls import Values, copies, each, flat, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.
-_PLANS: WeakKeyDictionary[OpDef, dict[Any, CallPlan]] = WeakKeyDictionary()
+_PLANS: WeakKeyDictionary[OpDef, PlanCache] = WeakKeyDictionary()
 
 
 def label(kernel: Kernel, dtype: object) -> str:
@@ -34,11 +34,15 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
     first = next(iter(flat(values)), None)
     if kernel is not None and kernel.key.dtype is not None and first is not None and first.dtype != kernel.key.dtype:
         raise DTypeError(f"{opdef.subject}, row {kernel}: expected {kernel.key.dtype}, got {first.dtype}")
-    plans = _PLANS.setdefault(opdef, {})
+    plans = _PLANS.get(opdef)
+    if plans is None:
+        plans = _PLANS[opdef] = PlanCache()
+        opdef.kernels.plans.add(plans)  # a row that is added later may serve these calls
     key = (kernel, array_key(values, attrs))
     if key not in plans:
         plans[key] = make_plan(opdef, values, attrs, row=kernel)
-    return plans[key]
+    plan: CallPlan = plans[key]
+    return plan
 
 
 def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:

@@ -237,6 +237,31 @@ def test_an_op_without_a_backward_is_said_and_fails_under_strict(run, here, opti
     assert summary[:2] == (["1 passed", why] if options else ["", "1 passed"])
 
 
+ROOT = """\
+import numpy as np
+import opsdk
+
+
+@opsdk.op
+def root(x):
+    return np.sqrt(x)
+
+
+@root.backward
+def root_grad(y, dy):
+    return 0.5 * dy / y
+"""
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 1)], ids=str)
+def test_an_op_with_a_note_fails_under_strict(run, here, options, status):
+    (here / "plain.py").write_text(ROOT)
+    result = run("check", "plain.py", *options)
+    assert result.exit_code == status
+    assert "note     plain::root: gives nan in " in result.stdout
+    assert ("failed by --strict: plain::root has a note" in result.stdout) == bool(options)
+
+
 def test_strict_says_nothing_of_ops_that_fail_anyway(run, wrong):
     assert "failed by --strict" not in run("check", "bad.py", "--strict").stdout
 

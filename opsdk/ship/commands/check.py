@@ -30,7 +30,7 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("--timeout", type=_SECONDS, metavar="S", help="Seconds that one op may take, in a process of its own.")
 @click.option("-q", "--quiet", is_flag=True, help="Failures and the summary only.")
 @click.option("-v", "--verbose", is_flag=True, help="Also the full report of ops that pass.")
-@click.option("--strict", is_flag=True, help="An op that cannot be judged, or lacks its backward, fails.")
+@click.option("--strict", is_flag=True, help="An op that is not judged, lacks its backward or has a note fails.")
 @click.option("--allow-inconclusive", is_flag=True, help="An op that cannot be judged counts as a pass.")
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them
