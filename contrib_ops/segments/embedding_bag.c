@@ -1,10 +1,11 @@
 /* embedding_bag and its gradients. Columns are taken in blocks that stay in registers while the rows of a bag go by. */
 #include <stdlib.h>
+#include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-enum { BLOCK = 128, AHEAD = 16, SUM = 's', MAX = 'a', MEAN = 'e' };
+enum { BLOCK = 128, AHEAD = 16, REFUSED = 2, SUM = 's', MAX = 'a', MEAN = 'e' };
 
 /* What tells the modes apart: the second letter, but for "sum". */
 static int mode_of(const char *mode) { return mode[0] == 's' ? SUM : mode[1]; }
@@ -33,7 +34,24 @@ static int64_t share_of(int64_t columns) {
   return share > 16 ? (share + 15) / 16 * 16 : 16; /* a loop in steps of 0 has no end */
 }
 
+/* Whether shapes, dtypes and the mode of the forward fit together; weight has the dtype of the function. */
+static int is_call(const DLTensor *weight, const DLTensor *input, const DLTensor *offsets, const DLTensor *factors,
+                   const char *mode) {
+  if (weight->ndim != 2 || input->ndim != 1 || offsets->ndim != 1) return 0;
+  const int wide = OPSDK_IS(input, kDLInt, 64), narrow = OPSDK_IS(input, kDLInt, 32);
+  if (!(wide && OPSDK_IS(offsets, kDLInt, 64)) && !(narrow && OPSDK_IS(offsets, kDLInt, 32))) return 0;
+  if (strcmp(mode, "sum") && strcmp(mode, "mean") && strcmp(mode, "max")) return 0;
+  if (!factors) return 1;
+  return mode_of(mode) == SUM && factors->ndim == 1 && factors->shape[0] == input->shape[0] &&
+         factors->dtype.code == weight->dtype.code && factors->dtype.bits == weight->dtype.bits;
+}
+
 const char *opsdk_message(int32_t status) { return status == 1 ? "there is no memory for the maxima of a bag" : 0; }
+
+/* The sum of a bag, n columns of it; without factors there is nothing to multiply by. */
+#define SUM_OF(suffix, index, n)                                                                      \
+  (factors ? add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, n)       \
+           : add_##suffix##index(made, table + c, rows, 0, start, end, count, columns, n))
 
 #define BAGS(T, I, suffix, index)                                                                                   \
   static int64_t end_##suffix##index(const I *offsets, int64_t bags, int64_t b, int64_t count) {                    \
@@ -52,14 +70,31 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     }                                                                                                               \
   }                                                                                                                 \
                                                                                                                     \
-  static void reduce_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,         \
-                                     const T *factors, T *y, int mode) {                                            \
+  /* Whether a bag is one: its rows lie in the table, and its end is not before its start. */                       \
+  static int is_bag_##suffix##index(const I *rows, int64_t start, int64_t end, int64_t count, int64_t size) {       \
+    if (start < 0 || start > end || end > count) return 0;                                                          \
+    uint64_t most = 0;                                                                                              \
+    for (int64_t i = start; i < end; ++i) {                                                                         \
+      const uint64_t row = (uint64_t)(int64_t)rows[i]; /* without a sign, what is below 0 is far above */           \
+      most = row > most ? row : most;                                                                               \
+    }                                                                                                               \
+    return start == end || most < (uint64_t)size;                                                                   \
+  }                                                                                                                 \
+                                                                                                                    \
+  /* Returns whether all bags were bags; what is in y matters only then. */                                         \
+  static int reduce_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,          \
+                                    const T *factors, T *y, int mode) {                                             \
     const T *table = OPSDK_DATA(const T, weight);                                                                   \
     const I *rows = OPSDK_DATA(const I, input), *offsets = OPSDK_DATA(const I, starts);                             \
     const int64_t columns = weight->shape[1], count = input->shape[0], bags = starts->shape[0];                     \
-    _Pragma("omp parallel for schedule(dynamic, 16) if (count * columns > 16384)")                                  \
+    int all_well = bags ? offsets[0] == 0 : count == 0;                                                             \
+    _Pragma("omp parallel for schedule(dynamic, 64) reduction(&& : all_well) if (count * columns > 16384)")         \
     for (int64_t b = 0; b < bags; ++b) {                                                                            \
       const int64_t start = offsets[b], end = end_##suffix##index(offsets, bags, b, count);                         \
+      if (!is_bag_##suffix##index(rows, start, end, count, weight->shape[0])) {                                     \
+        all_well = 0;                                                                                               \
+        continue;                                                                                                   \
+      }                                                                                                             \
       for (int64_t c = 0, n; c < columns; c += n) {                                                                 \
         n = block_of(columns - c);                                                                                  \
         if (n < 16 && columns >= 16) n = 16, c = columns - n; /* some columns twice, which is faster than a rest */ \
@@ -74,11 +109,11 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
           }                                                                                                         \
         } else {                                                                                                    \
           switch (n) {                                                                                              \
-            case 128: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 128); break;  \
-            case 64: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 64); break;    \
-            case 32: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 32); break;    \
-            case 16: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, 16); break;    \
-            default: add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, n);            \
+            case 128: SUM_OF(suffix, index, 128); break;                                                            \
+            case 64: SUM_OF(suffix, index, 64); break;                                                              \
+            case 32: SUM_OF(suffix, index, 32); break;                                                              \
+            case 16: SUM_OF(suffix, index, 16); break;                                                              \
+            default: SUM_OF(suffix, index, n);                                                                      \
           }                                                                                                         \
           if (mode == MEAN && start < end)                                                                          \
             for (int64_t d = 0; d < n; ++d) made[d] /= (T)(end - start);                                            \
@@ -86,6 +121,7 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
         memcpy(y + b * columns + c, made, sizeof(T) * (size_t)n);                                                   \
       }                                                                                                             \
     }                                                                                                               \
+    return all_well;                                                                                                \
   }                                                                                                                 \
                                                                                                                     \
   /* A thread owns columns of the table, and goes through all bags in order: no two threads add to one element, and \
@@ -168,11 +204,11 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
                                  const DLTensor *per_sample_weights, DLTensor *y, const char *mode) {               \
     const T *factors = per_sample_weights ? OPSDK_DATA(const T, per_sample_weights) : 0;                            \
     T *made = OPSDK_DATA(T, y);                                                                                     \
-    if (OPSDK_IS(input, kDLInt, 64))                                                                                \
-      reduce_##suffix##_i64(weight, input, offsets, factors, made, mode_of(mode));                                  \
-    else                                                                                                            \
-      reduce_##suffix##_i32(weight, input, offsets, factors, made, mode_of(mode));                                  \
-    return 0;                                                                                                       \
+    if (!is_call(weight, input, offsets, per_sample_weights, mode)) return REFUSED;                                 \
+    const int all_well = OPSDK_IS(input, kDLInt, 64)                                                                \
+                             ? reduce_##suffix##_i64(weight, input, offsets, factors, made, mode_of(mode))          \
+                             : reduce_##suffix##_i32(weight, input, offsets, factors, made, mode_of(mode));         \
+    return all_well ? 0 : REFUSED;                                                                                  \
   }                                                                                                                 \
                                                                                                                     \
   int32_t bags_to_table_##suffix(const DLTensor *weight, const DLTensor *input, const DLTensor *offsets,            \

@@ -31,8 +31,8 @@ _told: set[tuple[str, str]] = set()  # rows and inputs that the word was said ab
 class Frame:
     """The C arguments of one call at a time.
 
-    What `launch_of` reads is `quick`, where it is not None: in calls with one contiguous tensor per input, one output,
-    and numbers as attributes, all like those of the call before.
+    What `launch_of` reads is `quick`, where it is not None: in calls with one contiguous tensor per input or none, one
+    output, and numbers and texts as attributes, all like those of the call before.
     """
 
     def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
@@ -49,9 +49,13 @@ class Frame:
         self._converters = [(decl.name, attribute_converter(ffi, decl)) for decl in schema.attrs]
         self._present: list[bool] = []
         self._specs: list[Any] = []  # (shape, dtype), or a list of them, per output
-        plainly = all(convert is None for _, convert in self._converters) and not schema.mutated_inputs
-        kinds = {decl.kind for decl in schema.inputs} | {decl.kind for decl in self._fresh}
-        self._may_be_quick = plainly and kinds == {"tensor"} and len(self._fresh) == 1
+        plainly = all(
+            convert is None or decl.type == "str"  # a text is equal where its bytes are; 0.0 equals -0.0
+            for decl, (_, convert) in zip(schema.attrs, self._converters, strict=True)
+        )
+        kinds = {decl.kind for decl in schema.inputs}
+        plainly = plainly and not schema.mutated_inputs and kinds <= {"tensor", "optional"} and "tensor" in kinds
+        self._may_be_quick = plainly and [decl.kind for decl in self._fresh] == ["tensor"]
         self.allocate: Callable[..., np.ndarray] = empty
         self.attrs: Mapping[str, Any] = {}
         self.function: Callable[..., Any] | Any = None  # Any: cffi's, which is called as it is
@@ -81,13 +85,16 @@ class Frame:
         for output, slot in zip(made, self._outputs, strict=True):
             slot.fill(output)
             arguments += slot.arguments
+        tail: list[tuple[Any, ...] | str] = []  # of each attribute its C arguments, or its name where it is one
         for name, convert in self._converters:
-            arguments += (attrs[name],) if convert is None else convert(attrs[name], keep)
+            given = (attrs[name],) if convert is None else convert(attrs[name], keep)
+            tail.append(name if convert is None else given)
+            arguments += given
         self._call(arguments)
         for array, copy in back:
             array[...] = copy
         if self._may_be_quick:
-            self._learn(keep)
+            self._learn(values, keep, tail)
         if len(made) == 1:
             return made[0]
         return tuple(made) if made else None
@@ -113,17 +120,22 @@ class Frame:
         if status:
             raise self.failure(status)
 
-    def _learn(self, inputs: Sequence[np.ndarray]) -> None:
+    def _learn(self, values: Sequence[Any], ready: list[np.ndarray], tail: list[Any]) -> None:
         """Keeps what the next call is compared with, and what it needs."""
-        if not all(array.flags.num & C_ALIGNED == C_ALIGNED for array in inputs):
+        if not all(array.flags.num & C_ALIGNED == C_ALIGNED for array in ready):
             self.quick = None
             return
-        slots = [slot.arguments[0] for slot in self._inputs]
-        seen = [(slot, array.shape, array.dtype) for slot, array in zip(slots, inputs, strict=True)]
+        arrays = iter(ready)
+        slots, seen = [], []
+        for slot, value in zip(self._inputs, values, strict=True):
+            array = None if value is None else next(arrays)
+            slots.append(self._library.ffi.NULL if array is None else slot.arguments[0])
+            seen.append((None, None, None) if array is None else (slots[-1], array.shape, array.dtype))
         output = self._outputs[0].arguments[0]
         shape, dtype = self._specs[0]
         make = np.empty if math.prod(shape) * dtype.itemsize < SMALLEST else empty
-        self.quick = (seen, make, shape, dtype, output, self.function, (*slots, output))
+        kept = None if all(given.__class__ is str for given in tail) else tail
+        self.quick = (seen, make, shape, dtype, output, self.function, (*slots, output), kept)
 
     def _ready(self, decl: InputDecl, value: Any, back: list[tuple[np.ndarray, np.ndarray]]) -> Any:
         """Returns an array as the function takes it; what it changes in a copy is written back afterwards."""

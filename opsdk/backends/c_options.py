@@ -27,6 +27,7 @@ class COptions:
         contiguous: True gives the functions C-contiguous arrays, and copies what is not; None does so too and says on
             standard error when such a copy is large; False gives arrays as they lie, with their strides.
         dtypes: the dtypes of inputs that do not have the first one's.
+        checks: whether the functions ask for themselves what the op's value check asks, and return a status if so.
     """
 
     flags: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class COptions:
     define: tuple[str, ...] = ()
     contiguous: bool | None = None
     dtypes: tuple[tuple[str, str], ...] = ()
+    checks: bool = False
 
     @property
     def uses_openmp(self) -> bool:

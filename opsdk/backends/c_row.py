@@ -78,8 +78,14 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
             free.append(frame)
             return made
         # Contiguous arrays as before in place of others: pointers are all that changes.
-        seen, make, shape, dtype, output, function, arguments = quick
+        seen, make, shape, dtype, output, function, arguments, tail = quick
         for value, (struct, its_shape, its_dtype) in zip(values, seen):  # noqa: B905 - plans hold calls to the schema
+            if value is struct:  # None, as it was
+                continue
+            if value is None or struct is None:
+                made = frame.run(values, attrs)
+                free.append(frame)
+                return made
             if value.shape != its_shape or value.dtype is not its_dtype or value.flags.num & C_ALIGNED != C_ALIGNED:
                 made = frame.run(values, attrs)
                 free.append(frame)
@@ -87,7 +93,11 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
             struct.data = point(value)
         made = make(shape, dtype)
         output.data = point(made)
-        status = function(*arguments, *map(attrs.__getitem__, names))  # without the GIL
+        if tail is None:
+            status = function(*arguments, *map(attrs.__getitem__, names))  # without the GIL
+        else:
+            rest = [part for given in tail for part in ((attrs[given],) if given.__class__ is str else given)]
+            status = function(*arguments, *rest)
         free.append(frame)
         if status:
             raise frame.failure(status)

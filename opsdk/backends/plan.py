@@ -84,7 +84,7 @@ class CallPlan:
         language = language_of(opdef, kernel)
         self.opdef = opdef
         self.kernel = kernel
-        self.launch: Launch = checked_first(opdef, language.compile(opdef, kernel))
+        self.launch: Launch = checked_first(opdef, kernel, language.compile(opdef, kernel))
         self.has_attrs = bool(attrs)
         if complete and not attrs:
             self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults

@@ -108,7 +108,7 @@ def _raw(session: Session, kernel: Kernel | None, call: Call) -> Any:
     """Runs the row's code itself, with nothing around it but the op's check of values."""
     opdef = session.opdef
     assert kernel is not None, opdef.name
-    launched = checked_first(opdef, language_of(opdef, kernel).compile(opdef, kernel))
+    launched = checked_first(opdef, kernel, language_of(opdef, kernel).compile(opdef, kernel))
     return launched(*copies(call.inputs), **complete_attrs(opdef, call.attrs))
 
 
