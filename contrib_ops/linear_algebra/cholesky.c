@@ -9,7 +9,7 @@ enum { ROWS = 6, BASE = 32, DEEP = 256 }; /* of a tile; of a triangle that is no
 
 /* Multiplications from which on threads share a batch, and one product. The second is high: a product is over in less
    time than threads of a busy machine take to meet. */
-enum { MANY = 96 * 96 * 96, LARGE = 384 * 384 * 384 };
+enum { MANY = 96 * 96 * 96, LARGE = 256 * 256 * 256 };
 
 static _Thread_local char message[96];
 
@@ -219,11 +219,11 @@ const char *opsdk_message(int32_t status) {
   /* Writes l⁻ᵀ Φ(lᵀ dl) l⁻¹ into x, which is zero as y and inverse are. Block rows skip what is zero in triangles. */\
   static int gradient_##suffix(int64_t n, view_##suffix l, view_##suffix dl, view_##suffix x, view_##suffix y,        \
                                view_##suffix inverse) {                                                               \
-    enum { BLOCK = 96 };                                                                                              \
+    const int64_t block = n < 384 ? 96 : 256; /* thick ones are packed less often, thin ones skip more zeros */       \
     for (int64_t i = 0; i < n; ++i) inverse.at[i * n + i] = 1;                                                        \
     if (divide_##suffix(n, n, l, inverse)) return -1; /* l⁻ᵀ */                                                       \
-    for (int64_t at = 0; at < n; at += BLOCK) {                                                                       \
-      const int64_t high = n - at < BLOCK ? n - at : BLOCK, end = at + high;                                          \
+    for (int64_t at = 0; at < n; at += block) {                                                                       \
+      const int64_t high = n - at < block ? n - at : block, end = at + high;                                          \
       if (product_##suffix(high, end, n - at, 1, turned_##suffix(part_##suffix(l, at, at)), part_##suffix(dl, at, 0), \
                            part_##suffix(y, at, 0), 0))                                                               \
         return -1;                                                                                                    \
@@ -233,15 +233,15 @@ const char *opsdk_message(int32_t status) {
       memset(y.at + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof(T));                                               \
     }                                                                                                                 \
     /* x = y l⁻¹, then y = l⁻ᵀ x */                                                                                   \
-    for (int64_t at = 0; at < n; at += BLOCK) {                                                                       \
-      const int64_t high = n - at < BLOCK ? n - at : BLOCK, end = at + high;                                          \
+    for (int64_t at = 0; at < n; at += block) {                                                                       \
+      const int64_t high = n - at < block ? n - at : block, end = at + high;                                          \
       if (product_##suffix(high, end, end, 1, part_##suffix(y, at, 0), turned_##suffix(inverse),                      \
                            part_##suffix(x, at, 0), 0))                                                               \
         return -1;                                                                                                    \
     }                                                                                                                 \
     memset(y.at, 0, (size_t)(n * n) * sizeof(T));                                                                     \
-    for (int64_t at = 0; at < n; at += BLOCK) {                                                                       \
-      const int64_t high = n - at < BLOCK ? n - at : BLOCK;                                                           \
+    for (int64_t at = 0; at < n; at += block) {                                                                       \
+      const int64_t high = n - at < block ? n - at : block;                                                           \
       if (product_##suffix(high, n, n - at, 1, part_##suffix(inverse, at, at), part_##suffix(x, at, 0),               \
                            part_##suffix(y, at, 0), 0))                                                               \
         return -1;                                                                                                    \

@@ -37,6 +37,7 @@ def test_openmp_is_an_option_or_a_flag():
         ({"libraries": [3]}, "row: libraries expected a list of texts, got [3]"),
         ({"define": "A"}, "row: define expected a list of texts, got 'A'"),
         ({"openmp": 1}, "row: openmp expected True or False, got 1"),
+        ({"checks": "yes"}, "row: checks expected True or False, got 'yes'"),
         ({"contiguous": "no"}, "row: contiguous expected True or False, got 'no'"),
         ({"dtypes": ["index"]}, "row: dtypes expected a dict from inputs to dtypes, got ['index']"),
         ({"dtypes": {"i": "int64"}}, "row: dtypes names 'i', which is no input; there are x, index"),

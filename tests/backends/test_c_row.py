@@ -159,6 +159,34 @@ def test_an_optional_input_that_is_not_given_is_null():
     assert [plus(x).tolist(), plus(x, x).tolist(), plus(x).tolist()] == [[101, 101], [2, 2], [101, 101]]
 
 
+SIGNED = """
+int32_t signed_f32(const DLTensor *x, const DLTensor *w, DLTensor *y, double by, const char *sign) {
+  for (int64_t i = 0; i < opsdk_size(x); ++i)
+    OPSDK_DATA(float, y)[i] = (sign[0] == '-' ? -1 : 1) *
+                              (by + OPSDK_DATA(float, x)[i] + (w ? OPSDK_DATA(float, w)[i] : 0));
+  return sign[0] == '?';
+}
+"""
+
+
+def test_texts_and_absent_inputs_may_change_between_quick_calls():
+    made = op("signed(Tensor x, Tensor? w=None, *, float by=0.0, str sign='+') -> Tensor y", SIGNED)
+    launch, x, w = launch_of(made.opdef, [*made.opdef.kernels][-1]), np.ones(2, "float32"), np.full(2, 5, "float32")
+    for _ in range(3):  # the first of two equal calls learns, the second is quick
+        for given, by, sign, wanted in (
+            (None, 1.0, "+", 2),
+            (None, 1.0, "-", -2),
+            (w, 1.0, "-", -7),
+            (w, 2.0, "-", -8),
+            (None, 2.0, "minus"[:0] + "-", -3),
+            (None, -0.0, "+", 1),
+        ):
+            for _ in range(2):
+                assert launch(x, given, by=by, sign=sign).tolist() == [wanted] * 2
+        with pytest.raises(KernelStatusError, match="signed_f32 returned status 1"):
+            launch(x, None, by=0.0, sign="?")
+
+
 def test_a_launch_infers_anew_when_an_optional_input_is_left_out():
     made = op(
         "plus(Tensor x, Tensor? w=None) -> Tensor y",

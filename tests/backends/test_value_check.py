@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.core.errors import InputValueError, KernelStatusError, ShapeError
 from opsdk.verify.launch import launch
 
 X = np.arange(6.0).reshape(3, 2)
@@ -161,3 +161,43 @@ def test_verify_reports_a_sample_that_the_check_refuses(take_rows):
     take_rows.samples(lambda: iter([opsdk.Sample(X, BAD, reason="outside")]))
     (finding,) = opsdk.verify(take_rows).findings
     assert "expected to run, raised InputValueError: op 't::take_rows': index expected in [0, 3)" in finding.message
+
+
+C_THAT_ASKS = """
+int32_t take_rows_f64(const DLTensor *x, const DLTensor *index, DLTensor *y) {
+  const int64_t *at = OPSDK_DATA(const int64_t, index);
+  for (int64_t i = 0; i < index->shape[0]; ++i) {
+    if (at[i] < 0 || at[i] >= x->shape[0]) return 1;
+    for (int64_t j = 0; j < x->shape[1]; ++j)
+      OPSDK_DATA(double, y)[i * x->shape[1] + j] = OPSDK_DATA(const double, x)[at[i] * x->shape[1] + j];
+  }
+  return at[0] == 1;
+}
+"""
+
+
+def test_a_row_that_asks_for_itself_is_not_asked_for_until_it_refuses(take_rows):
+    pytest.importorskip("cffi")
+    asked = []
+
+    @take_rows.check
+    def counted(x, index):
+        asked.append(index.tolist())
+        return inside(x, index)
+
+    take_rows.kernel("cpu", language="c", dtype="float64", source=C_THAT_ASKS, checks=True)
+    for _ in range(2):
+        assert take_rows(X, GOOD).tolist() == X[GOOD].tolist()
+    assert asked == []
+    for _ in range(2):
+        with pytest.raises(InputValueError, match=REFUSED):
+            take_rows(X, BAD)
+    assert asked == [BAD.tolist()] * 2
+
+
+def test_a_status_that_the_check_knows_nothing_of_stays_what_it_is(take_rows):
+    pytest.importorskip("cffi")
+    take_rows.check(inside)
+    take_rows.kernel("cpu", language="c", dtype="float64", source=C_THAT_ASKS, checks=True)
+    with pytest.raises(KernelStatusError, match="take_rows_f64 returned status 1"):
+        take_rows(X, np.array([1, 0]))

@@ -18,9 +18,9 @@ def c_row(op, dtype):
     return next(row for row in op.opdef.kernels if row.language == "c" and row.key.dtype == dtype)
 
 
-# 6 and 16 or 32 are sides of a tile, 32 of a triangle that is not halved, 96 of a block of the gradient, 256 the depth
-# of a panel: sizes on both sides of each
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 16, 17, 31, 32, 33, 63, 65, 95, 97, 130, 300])
+# 6 and 16 or 32 are sides of a tile, 32 of a triangle that is not halved, 96 or 256 of a block of the gradient; the
+# depth of a panel is 256: sizes on both sides of each
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 16, 17, 31, 32, 33, 63, 65, 95, 97, 130, 300, 400])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_c_row_gives_lapacks_factor_and_murrays_gradient(rng, n, dtype):
     A, dL = positive(rng, 2, n, n), rng.normal(size=(2, n, n))
