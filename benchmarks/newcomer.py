@@ -158,8 +158,7 @@ def page(folder: Path) -> str:
 
 def _headline(ran: Ran) -> str:
     """Returns the line of a report that says what is wrong."""
-    lines = [line.strip() for line in ran.stdout.splitlines()]
-    said = next((line for line in lines if line.startswith("op '") or "FAIL" in line), lines[0] if lines else "")
+    said = next((line for line in ran.stdout.splitlines() if line.startswith("FAIL ")), "nothing")
     return f"`{said.replace('|', '/')}`"
 
 
