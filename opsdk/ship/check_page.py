@@ -33,10 +33,10 @@ def render(checked: Sequence[Checked], text: str) -> str:
     body = [
         f"<h1>{title}</h1>",
         page.paragraph(f"opsdk {opsdk.__version__}, seed {checked[0].report.seed if checked else 0}.", "soft"),
-        page.table(titles, [check_text.row(one) for one in checked], numbers),
+        page.table(titles, [check_text.row(one) for one in checked], numbers, [_anchor(one) for one in checked]),
     ]
     for one in checked:
-        body.append(page.heading(one.report.op, one.report.op.replace("::", "--")))
+        body.append(page.heading(one.report.op, _anchor(one)))
         if one.findings:
             body.append(page.code(plain("\n".join(check_text.failure(one)))))
             body += [_pictured(finding) for finding in one.findings if finding.picture is not None]
@@ -46,6 +46,10 @@ def render(checked: Sequence[Checked], text: str) -> str:
     body += [page.heading("As printed"), page.code(plain(text))]
     body += [page.heading("Environment"), page.code(rendered(facts(exercise=False)))]
     return page.page(title, body, FIGURE_STYLE)
+
+
+def _anchor(one: Checked) -> str:
+    return one.report.op.replace("::", "--")
 
 
 def _pictured(finding: Finding) -> str:

@@ -20,7 +20,7 @@ h3 { font-size: 1rem; margin: 1.6rem 0 .4rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0 .8rem; max-width: 46rem; } .soft { color: var(--soft); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); } .num { text-align: right; }
+th { font-weight: 600; color: var(--soft); } td a { color: inherit; } .num { text-align: right; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .9rem 1rem; margin: .6rem 0;
   overflow-x: auto; font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 .pass { color: var(--pass); font-weight: 600; } .fail { color: var(--fail); font-weight: 600; }
@@ -51,16 +51,23 @@ def page(title: str, body: Sequence[str], style: str = "") -> str:
     return head + "\n".join(body) + "\n</body>\n</html>\n"
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+def table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), anchors: Sequence[str] = ()
+) -> str:
     """Returns a table of plain texts; verdict words get their colour.
 
     Args:
         titles: headings.
         rows: one text per heading each.
         numbers: positions of the columns that are aligned to the right.
+        anchors: of each row the section that its first cell leads to; none where empty.
     """
     heads = "".join(f"<th{_class(i, numbers)}>{escape(title)}</th>" for i, title in enumerate(titles))
-    lines = [f"<tr>{''.join(_cell(text, i, numbers) for i, text in enumerate(row))}</tr>" for row in rows]
+    cells = [[_cell(text, i, numbers) for i, text in enumerate(row)] for row in rows]
+    for row, made, anchor in zip(rows, cells, anchors, strict=False):
+        if anchor:
+            made[0] = f'<td><a href="#{anchor}">{escape(row[0])}</a></td>'
+    lines = [f"<tr>{''.join(made)}</tr>" for made in cells]
     body = "\n".join(lines)
     return f'<div class="scroll"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
 
