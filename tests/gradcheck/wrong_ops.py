@@ -130,6 +130,9 @@ class OnThread(Kept):
     def vjp(self, i: Any, o: Any, c: Any) -> Any:
         return (c[0] * o[0] * getattr(self.local, "ran", False),)
 
+    def __deepcopy__(self, memo):
+        return OnThread()  # what a thread keeps cannot be copied, and a copy starts with nothing kept
+
 
 class Once:
     """exp, whose second backward after one forward is wrong, as it consumed what it had saved."""
