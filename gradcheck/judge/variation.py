@@ -67,7 +67,7 @@ def _grow(values: FloatArray, generator: np.random.Generator, place: int) -> Flo
 def _repeat(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
     """Draws from the first two values; the first element stays as it is, since a cache may go by it.
 
-    Along every axis some line has its greatest value twice, and some line its least.
+    Along every axis that is long enough some line has its greatest value twice, and some line its least.
     """
     drawn = np.array(generator.choice(values.ravel()[:2], values.shape) if values.size else values)
     drawn.flat[:1] = values.flat[:1]

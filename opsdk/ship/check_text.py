@@ -17,7 +17,7 @@ from opsdk.ship.terminal import painted, verdict_word
 if TYPE_CHECKING:
     from opsdk.verify.report import Row
 
-_LONG = "float64"  # a gradient is judged on such rows; those of fewer digits are compared with them as well
+_LONG = "float64"  # rows of fewer digits see less of a gradient; their values are compared with these as well
 
 COLUMNS = (
     Column("op"),
@@ -167,9 +167,15 @@ def row(one: Checked) -> tuple[str, ...]:
         " ".join(dict.fromkeys((*rows_of(one.op.opdef), *languages_of(rows)))),
         verdict_word(one.verdict) + (", no backward" if one.report.lacks_backward else ""),
         _number([row.worst_error for row in rows]),
-        _number([row.sees_down_to for row in rows if _LONG in row.row] or [row.sees_down_to for row in rows]),
+        _sees_down_to(rows),
         f"{one.report.seconds:.2f} s" if one.report.seconds else "–",
     )
+
+
+def _sees_down_to(rows: Sequence[Row]) -> str:
+    """Returns the smallest error that float64 rows would have shown, or the others where none of these was judged."""
+    judged = [row for row in rows if row.sees_down_to is not None]
+    return _number([row.sees_down_to for row in judged if _LONG in row.row] or [row.sees_down_to for row in judged])
 
 
 def languages_of(rows: Sequence[Row]) -> list[str]:

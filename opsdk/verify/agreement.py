@@ -92,11 +92,9 @@ def wiggle_apart(
     It takes a run or two for each input: a second look at what seems to be wrong.
     """
     positions = range(len(call.inputs))
-    found = [
-        wiggle(run, call, eps, seed, [other for other in positions if other != i])
-        for i in positions
-        if i not in constant
-    ]
+    moving = [i for i in positions if i not in constant]
+    stays = [[other for other in positions if other != i] for i in moving] or [list(positions)]
+    found = [wiggle(run, call, eps, seed, still) for still in stays]
     return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
 
 

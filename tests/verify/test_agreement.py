@@ -59,3 +59,23 @@ def test_a_row_that_is_wrong_beside_what_cancels_is_still_found():
 
     report = opsdk.verify(gap)
     assert {finding.check for finding in report.findings} == {"value.y"}
+
+
+def test_what_no_input_can_move_moves_by_nothing():
+    for call in (Call((), {}, "", declared=True), Call((np.full(9, 3.0),), {}, "", declared=True)):
+        (apart,) = wiggle_apart(lambda there: [np.ones(4)], call, EPS, seed=0, constant=range(len(call.inputs)))
+        assert apart.tolist() == [0.0] * 4
+
+
+def test_a_wrong_row_of_an_op_without_inputs_is_a_finding():
+    @opsdk.op("t::ones_of(*, int size=4) -> Tensor y", infer=lambda size: opsdk.TensorSpec((size,), "float64"))
+    def ones_of(size):
+        return np.ones(size)
+
+    @ones_of.kernel("cpu", language="numba")
+    def ones_numba(size, y):
+        for i in range(size):
+            y[i] = 2.0
+
+    (finding,) = [finding for finding in opsdk.verify(ones_of).findings if finding.check == "value.y"]
+    assert (finding.analytic, finding.numeric) == (2.0, 1.0)
