@@ -60,7 +60,7 @@ def ctc_terms(log_probs, targets, input_lengths, target_lengths, *, blank):
     loss = np.empty(log_probs.shape[1], log_probs.dtype)
     for n, labels in enumerate(labels_of(targets, target_lengths)):
         states, skips = states_of(labels, blank)
-        alpha = forward_variables(log_probs[: input_lengths[n], n, states].astype(np.float64), skips)
+        alpha = forward_variables(emitted_by(log_probs[: input_lengths[n], n, states]), skips)
         loss[n] = -np.logaddexp(*alpha[-1, -2:])
     return loss
 
@@ -69,9 +69,9 @@ def ctc_terms(log_probs, targets, input_lengths, target_lengths, *, blank):
 def ctc_terms_grad(log_probs, targets, input_lengths, target_lengths, dloss, blank):
     dlog_probs = np.zeros_like(log_probs)
     for n, labels in enumerate(labels_of(targets, target_lengths)):
-        steps = input_lengths[n]
+        steps = int(input_lengths[n])  # arange of a uint64 counts in floats
         states, skips = states_of(labels, blank)
-        emitted = log_probs[:steps, n, states].astype(np.float64)
+        emitted = emitted_by(log_probs[:steps, n, states])
         alpha, beta = forward_variables(emitted, skips), backward_variables(emitted, skips)
         total = np.logaddexp(*alpha[-1, -2:])
         if total > -INF or total != total:  # eq. 16 for log_probs: the probability of being in a state at a step
@@ -106,6 +106,11 @@ def states_of(labels, blank):
     states[1::2] = labels
     skips[1::2] = np.where(np.diff(labels, prepend=-1) == 0, -INF, 0.0)
     return states, skips
+
+
+def emitted_by(log_probs):
+    """Returns them in float64, with nan for +inf, which is the logarithm of no probability."""
+    return np.where(log_probs == INF, np.nan, log_probs).astype(np.float64)
 
 
 def forward_variables(emitted, skips):
@@ -150,11 +155,11 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     """-log Σ_π Π_t p_t(π_t), over all paths π that give the targets once repeats and then blanks are taken out.
 
     Connectionist temporal classification (Graves, Fernández, Gomez and Schmidhuber 2006), by its forward and backward
-    variables (eq. 6 to 11), kept as logarithms in float64. Arguments are those of `torch.nn.functional.ctc_loss`.
+    variables (eq. 6 to 11), as logarithms in float64; in C with a power of 2 beside each. Arguments are those of `torch.nn.functional.ctc_loss`.
 
     Args:
         log_probs: float array (T, N, C): logarithms of probabilities, as log_softmax over classes gives them; -inf is
-            a probability of 0.
+            a probability of 0, and +inf, which is none, counts as nan.
         targets: integer labels, (N, S), of which each sequence uses its first; or those of all sequences, one after
             another, (sum of target_lengths,). None is the blank.
         input_lengths: N integers from 0 to T: how many steps of each sequence count.
@@ -213,5 +218,6 @@ def ctc_loss_samples(rng):
     yield opsdk.Sample(x, targets, np.array([3, 3]), np.array([2, 0]), reason="an empty target, whose length counts 1")
 
 
-for op, name in ((ctc_terms, "forward"), (ctc_terms_grad, "backward")):
-    op.kernel("cpu", language="numba", source=f".ctc_loss_numba:{name}", parallel=True, contiguous=True)
+for dtype in ("float32", "float64"):
+    for op in (ctc_terms, ctc_terms_grad):
+        op.kernel("cpu", None, language="c", dtype=dtype, source="ctc_loss.c", openmp=True, contiguous=True, checks=True)

@@ -7,7 +7,7 @@ import opsdk
 from contrib_ops.losses.ctc_loss import ctc_loss, ctc_terms
 from opsdk.verify.launch import launch
 
-pytest.importorskip("numba")
+pytest.importorskip("cffi")
 
 
 def log_softmax(x):
@@ -29,13 +29,13 @@ def by_enumeration(log_probs, target, blank=0):
     return -np.log(total) if total else np.inf
 
 
-def rows(*inputs, **attrs):
-    """The result of each row of ctc_terms."""
-    opdef = ctc_terms.opdef
+def rows(*inputs, op=ctc_terms, **attrs):
+    """The result of each row of an op."""
+    opdef, inputs = op.opdef, [np.asarray(value) for value in inputs]
     return {
-        row.language: launch(opdef, row, [np.asarray(value) for value in inputs], {"blank": 0, **attrs})[0]
+        row.language: launch(opdef, row, inputs, {"blank": 0, **attrs})[0]
         for row in opdef.kernels
-        if row.key.place == "cpu"
+        if row.key.place == "cpu" and (row.key.dtype is None or row.key.dtype == inputs[0].dtype)
     }
 
 
@@ -110,6 +110,35 @@ def test_a_probability_of_zero_is_no_obstacle_and_nan_stays_nan():
     log_probs[0, 0, 1] = np.nan
     with np.errstate(invalid="ignore"):
         for got in rows(log_probs, [[1, 2]], [2], [2]).values():
+            assert np.isnan(got[0])
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int16", "int32", "uint64"])
+@pytest.mark.parametrize("spread", [1, 100, 3000])
+def test_rows_agree_on_any_lengths_labels_and_integers_and_far_beyond_the_range_of_floats(rng, kind, spread):
+    for _ in range(20):
+        steps, classes, size = rng.integers(1, 30), rng.integers(2, 9), rng.integers(0, 12)
+        blank = int(rng.integers(classes))
+        targets = rng.integers(0, classes - 1, (3, size))
+        targets[targets >= blank] += 1
+        inputs, sizes = rng.integers(0, steps + 1, 3).astype(kind), rng.integers(0, size + 1, 3).astype(kind)
+        log_probs = spread * rng.normal(size=(steps, 3, classes))
+        log_probs[rng.random(log_probs.shape) < 0.05] = -np.inf
+        for op, more in ((ctc_terms, ()), (ctc_terms.grad, (rng.normal(size=3),))):
+            made = rows(log_probs, targets.astype(kind), inputs, sizes, *more, op=op, blank=blank)
+            np.testing.assert_allclose(made["c"], made["numpy"], rtol=1e-8, atol=1e-9)
+
+
+def test_infinite_and_lost_log_probabilities_are_told_apart():
+    log_probs = np.full((3, 1, 3), -np.log(2.0))
+    log_probs[:, :, 2] = -1e30  # a mask, on no path of this target
+    for got in rows(log_probs, [[1]], [3], [1]).values():
+        assert got[0] == pytest.approx(-np.log(6 / 8))  # 1__ _1_ __1 11_ _11 111
+    for got in rows(log_probs, [[2]], [3], [1]).values():
+        assert got[0] == pytest.approx(1e30)
+    log_probs[1, 0, 1] = np.inf
+    with np.errstate(invalid="ignore"):
+        for got in rows(log_probs, [[1]], [3], [1]).values():
             assert np.isnan(got[0])
 
 
