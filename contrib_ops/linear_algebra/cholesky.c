@@ -6,10 +6,13 @@
 #include <string.h>
 
 enum { ROWS = 6, BASE = 32, DEEP = 256 }; /* of a tile; of a triangle that is not halved; of a panel */
+enum { A_UPPER = 1, A_LOWER = 2, B_LOWER = 4, C_LOWER = 8 };
 
 /* Multiplications from which on threads share a batch, and one product. The second is high: a product is over in less
    time than threads of a busy machine take to meet. */
 enum { MANY = 96 * 96 * 96, LARGE = 256 * 256 * 256 };
+
+static int64_t clip(int64_t k, int64_t most) { return k < 0 ? 0 : k > most ? most : k; }
 
 static _Thread_local char message[96];
 
@@ -67,10 +70,10 @@ const char *opsdk_message(int32_t status) {
       for (int64_t i = high; i < room; ++i) packed[k * room + i] = 0;                                                 \
   }                                                                                                                   \
                                                                                                                       \
-  /* c += sign a b, of (m, depth) and (depth, n); rows of c lie together. With `lower`, no more than the part of c on */\
-  /* and below its diagonal has to be right. */                                                                       \
+  /* c += sign a b, of (m, depth) and (depth, n); rows of c lie together. `parts` says which parts of a and b are zero, */\
+  /* and skipped, and whether only what is on and below the diagonal of c has to be right. */                         \
   static int product_##suffix(int64_t m, int64_t n, int64_t depth, T sign, view_##suffix a, view_##suffix b,          \
-                              view_##suffix c, int lower) {                                                           \
+                              view_##suffix c, int parts) {                                                           \
     const int64_t bands = (m + ROWS - 1) / ROWS, strips = (n + COLUMNS_##suffix - 1) / COLUMNS_##suffix;              \
     const int64_t most = depth < DEEP ? depth : DEEP;                                                                 \
     T *b_panel = malloc((size_t)(strips * COLUMNS_##suffix * most + 1) * sizeof(T));                                  \
@@ -79,21 +82,26 @@ const char *opsdk_message(int32_t status) {
     for (int64_t from = 0; b_panel && a_panel && from < depth; from += DEEP) {                                        \
       const int64_t deep = depth - from < DEEP ? depth - from : DEEP;                                                 \
       _Pragma("omp parallel if (shared)") {                                                                           \
-        _Pragma("omp for") for (int64_t s = 0; s < strips; ++s) {                                                     \
-          const int64_t left = s * COLUMNS_##suffix;                                                                  \
+        _Pragma("omp for schedule(dynamic, 2)") for (int64_t s = 0; s < strips; ++s) {                                \
+          const int64_t left = s * COLUMNS_##suffix, start = parts & B_LOWER ? clip(left - from, deep) : 0;           \
           const int64_t wide = n - left < COLUMNS_##suffix ? n - left : COLUMNS_##suffix;                             \
-          pack_##suffix(1, wide, COLUMNS_##suffix, deep, turned_##suffix(part_##suffix(b, from, left)),               \
-                        b_panel + left * deep);                                                                       \
+          pack_##suffix(1, wide, COLUMNS_##suffix, deep - start,                                                      \
+                        turned_##suffix(part_##suffix(b, from + start, left)),                                        \
+                        b_panel + left * deep + start * COLUMNS_##suffix);                                            \
         }                                                                                                             \
         _Pragma("omp for schedule(dynamic, 2)") for (int64_t r = 0; r < bands; ++r) {                                 \
           const int64_t top = r * ROWS, high = m - top < ROWS ? m - top : ROWS;                                       \
+          const int64_t start = parts & A_UPPER ? clip(top - from, deep) : 0;                                         \
+          const int64_t end = parts & A_LOWER ? clip(top + high - from, deep) : deep;                                 \
           T *band = a_panel + top * deep, tile[ROWS * COLUMNS_##suffix];                                              \
-          pack_##suffix(sign, high, ROWS, deep, part_##suffix(a, top, from), band);                                   \
+          if (start >= end) continue;                                                                                 \
+          pack_##suffix(sign, high, ROWS, end - start, part_##suffix(a, top, from + start), band + start * ROWS);     \
           for (int64_t s = 0; s < strips; ++s) {                                                                      \
             const int64_t left = s * COLUMNS_##suffix;                                                                \
             const int64_t wide = n - left < COLUMNS_##suffix ? n - left : COLUMNS_##suffix;                           \
-            if (lower && left > top + ROWS) break;                                                                    \
-            tile_##suffix(deep, band, b_panel + left * deep, tile);                                                   \
+            const int64_t first = parts & B_LOWER && left - from > start ? left - from : start;                       \
+            if (first >= end || (parts & C_LOWER && left >= top + high)) break;                                       \
+            tile_##suffix(end - first, band + first * ROWS, b_panel + left * deep + first * COLUMNS_##suffix, tile);  \
             for (int64_t i = 0; i < high; ++i)                                                                        \
               for (int64_t j = 0; j < wide; ++j)                                                                      \
                 c.at[(top + i) * c.down + left + j] += tile[i * COLUMNS_##suffix + j];                                \
@@ -105,6 +113,7 @@ const char *opsdk_message(int32_t status) {
     free(a_panel), free(b_panel);                                                                                     \
     return status;                                                                                                    \
   }                                                                                                                   \
+                                                                                                                      \
                                                                                                                       \
   /* Turns x (m, n) into x l⁻ᵀ, for a lower triangle l (n, n). */                                                     \
   static int divide_##suffix(int64_t m, int64_t n, view_##suffix l, view_##suffix x) {                                \
@@ -147,7 +156,7 @@ const char *opsdk_message(int32_t status) {
       const int status = factor_##suffix(half, a);                                                                    \
       if (status) return status;                                                                                      \
       if (divide_##suffix(other, half, a, below)) return -1;                                                          \
-      if (product_##suffix(other, other, half, -1, below, turned_##suffix(below), rest, 1)) return -1;                \
+      if (product_##suffix(other, other, half, -1, below, turned_##suffix(below), rest, C_LOWER)) return -1;          \
       return factor_##suffix(other, rest);                                                                            \
     }                                                                                                                 \
     T column[BASE];                                                                                                   \
@@ -187,67 +196,76 @@ const char *opsdk_message(int32_t status) {
     return failed;                                                                                                    \
   }                                                                                                                   \
                                                                                                                       \
-  /* dA, with l⁻ᵀ Φ(lᵀ dl) l⁻¹ made symmetric; Φ takes the lower triangle and half of the diagonal. The division from */\
-  /* the left is one from the right of what is turned: (l⁻ᵀ x)ᵀ = xᵀ l⁻¹. */                                          \
-  static int gradient_##suffix(int64_t n, view_##suffix l, view_##suffix dl, view_##suffix x, view_##suffix y,        \
-                               view_##suffix inverse);                                                                \
+  /* Writes the inverse of a lower triangle l into x, which is zero; work is room for as many numbers as l has. */    \
+  static int invert_##suffix(int64_t n, view_##suffix l, view_##suffix x, T *work) {                                  \
+    if (n > BASE) {                                                                                                   \
+      const int64_t half = (n / 2 + BASE - 1) / BASE * BASE, other = n - half;                                        \
+      const view_##suffix rest = part_##suffix(x, half, half), between = {work, half, 1};                             \
+      if (invert_##suffix(half, l, x, work)) return -1;                                                               \
+      if (invert_##suffix(other, part_##suffix(l, half, half), rest, work)) return -1;                                \
+      memset(work, 0, (size_t)(other * half) * sizeof(T));                                                            \
+      if (product_##suffix(other, half, half, 1, part_##suffix(l, half, 0), x, between, B_LOWER)) return -1;          \
+      return product_##suffix(other, half, other, -1, rest, between, part_##suffix(x, half, 0), A_LOWER);             \
+    }                                                                                                                 \
+    for (int64_t i = 0; i < n; ++i) {                                                                                 \
+      T row[BASE] = {0};                                                                                              \
+      const T scale = 1 / l.at[i * l.down + i];                                                                       \
+      for (int64_t k = 0; k < i; ++k) {                                                                               \
+        const T factor = l.at[i * l.down + k];                                                                        \
+        for (int64_t j = 0; j <= k; ++j) row[j] -= factor * x.at[k * x.down + j];                                     \
+      }                                                                                                               \
+      for (int64_t j = 0; j < i; ++j) x.at[i * x.down + j] = row[j] * scale;                                          \
+      x.at[i * x.down + i] = scale;                                                                                   \
+    }                                                                                                                 \
+    return 0;                                                                                                         \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* Copies the lower triangle of x, and halves its diagonal if told; what is above becomes zero. */                  \
+  static void lower_##suffix(int64_t n, const T *x, T *y, int halves) {                                               \
+    for (int64_t i = 0; i < n; ++i) {                                                                                 \
+      if (x != y) memcpy(y + i * n, x + i * n, (size_t)(i + 1) * sizeof(T));                                          \
+      memset(y + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof(T));                                                  \
+      if (halves) y[i * n + i] /= 2;                                                                                  \
+    }                                                                                                                 \
+  }                                                                                                                   \
+                                                                                                                      \
+  /* x = l⁻ᵀ Φ(lᵀ dl) l⁻¹, where Φ takes the lower triangle and half of the diagonal: four products of triangles. The */\
+  /* other arrays, of the size of x, are room to work in. */                                                          \
+  static int gradient_##suffix(int64_t n, const T *given, const T *dl, T *x, T *l, T *inverse, T *y) {                \
+    const view_##suffix ls = {l, n, 1}, inverses = {inverse, n, 1}, xs = {x, n, 1}, ys = {y, n, 1};                   \
+    const size_t size = (size_t)(n * n) * sizeof(T);                                                                  \
+    lower_##suffix(n, given, l, 0);                                                                                   \
+    memset(inverse, 0, size);                                                                                         \
+    if (invert_##suffix(n, ls, inverses, x)) return -1;                                                               \
+    lower_##suffix(n, dl, y, 0);                                                                                      \
+    memset(x, 0, size);                                                                                               \
+    if (product_##suffix(n, n, n, 1, turned_##suffix(ls), ys, xs, A_UPPER | B_LOWER | C_LOWER)) return -1;            \
+    lower_##suffix(n, x, x, 1);                                                                                       \
+    memset(y, 0, size);                                                                                               \
+    if (product_##suffix(n, n, n, 1, xs, inverses, ys, A_LOWER | B_LOWER)) return -1;                                 \
+    memset(x, 0, size);                                                                                               \
+    return product_##suffix(n, n, n, 1, turned_##suffix(inverses), ys, xs, A_UPPER | B_LOWER);                        \
+  }                                                                                                                   \
                                                                                                                       \
   int32_t cholesky_grad_##suffix(const DLTensor *L, const DLTensor *dL, DLTensor *dA) {                               \
-    const int64_t n = L->shape[L->ndim - 1], count = n ? opsdk_size(L) / (n * n) : 0;                                 \
+    const int64_t n = L->shape[L->ndim - 1], count = n ? opsdk_size(L) / (n * n) : 0, size = n * n;                   \
     int32_t failed = 0;                                                                                               \
     _Pragma("omp parallel for schedule(dynamic) if (count > 1 && count * n * n * n > MANY)")                          \
     for (int64_t b = 0; b < count; ++b) {                                                                             \
-      T *work = calloc((size_t)(4 * n * n), sizeof(T)); /* the upper triangle of L has no say */                      \
-      const T *given = OPSDK_DATA(const T, L) + b * n * n;                                                            \
-      const view_##suffix l = {work + 3 * n * n, n, 1}, dl = {OPSDK_DATA(T, dL) + b * n * n, n, 1};                   \
-      const view_##suffix x = {work, n, 1}, y = {work + n * n, n, 1}, inverse = {work + 2 * n * n, n, 1};             \
-      T *out = OPSDK_DATA(T, dA) + b * n * n;                                                                         \
-      for (int64_t i = 0; work && i < n; ++i)                                                                         \
-        memcpy(l.at + i * n, given + i * n, (size_t)(i + 1) * sizeof(T));                                             \
-      if (!work || gradient_##suffix(n, l, dl, x, y, inverse)) {                                                      \
+      const T *l = OPSDK_DATA(const T, L) + b * size, *dl = OPSDK_DATA(const T, dL) + b * size;                       \
+      T *out = OPSDK_DATA(T, dA) + b * size, *x = malloc((size_t)(4 * size) * sizeof(T));                             \
+      if (!x || gradient_##suffix(n, l, dl, x, x + size, x + 2 * size, x + 3 * size)) {                               \
         _Pragma("omp critical") failed = -1;                                                                          \
       } else {                                                                                                        \
-        for (int64_t i = 0; i < n; ++i)                                                                               \
-          for (int64_t j = 0; j <= i; ++j)                                                                            \
-            out[i * n + j] = out[j * n + i] = (x.at[i * n + j] + x.at[j * n + i]) / 2;                                \
+        for (int64_t top = 0; top < n; top += 16) /* by tiles, since columns are far apart in memory */               \
+          for (int64_t left = 0; left <= top; left += 16)                                                             \
+            for (int64_t i = top; i < n && i < top + 16; ++i)                                                         \
+              for (int64_t j = left; j <= i && j < left + 16; ++j)                                                    \
+                out[i * n + j] = out[j * n + i] = (x[i * n + j] + x[j * n + i]) / 2;                                  \
       }                                                                                                               \
-      free(work);                                                                                                     \
+      free(x);                                                                                                        \
     }                                                                                                                 \
     return failed;                                                                                                    \
-  }                                                                                                                   \
-                                                                                                                      \
-  /* Writes l⁻ᵀ Φ(lᵀ dl) l⁻¹ into x, which is zero as y and inverse are. Block rows skip what is zero in triangles. */\
-  static int gradient_##suffix(int64_t n, view_##suffix l, view_##suffix dl, view_##suffix x, view_##suffix y,        \
-                               view_##suffix inverse) {                                                               \
-    const int64_t block = n < 384 ? 96 : 256; /* thick ones are packed less often, thin ones skip more zeros */       \
-    for (int64_t i = 0; i < n; ++i) inverse.at[i * n + i] = 1;                                                        \
-    if (divide_##suffix(n, n, l, inverse)) return -1; /* l⁻ᵀ */                                                       \
-    for (int64_t at = 0; at < n; at += block) {                                                                       \
-      const int64_t high = n - at < block ? n - at : block, end = at + high;                                          \
-      if (product_##suffix(high, end, n - at, 1, turned_##suffix(part_##suffix(l, at, at)), part_##suffix(dl, at, 0), \
-                           part_##suffix(y, at, 0), 0))                                                               \
-        return -1;                                                                                                    \
-    }                                                                                                                 \
-    for (int64_t i = 0; i < n; ++i) {                                                                                 \
-      y.at[i * n + i] /= 2;                                                                                           \
-      memset(y.at + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof(T));                                               \
-    }                                                                                                                 \
-    /* x = y l⁻¹, then y = l⁻ᵀ x */                                                                                   \
-    for (int64_t at = 0; at < n; at += block) {                                                                       \
-      const int64_t high = n - at < block ? n - at : block, end = at + high;                                          \
-      if (product_##suffix(high, end, end, 1, part_##suffix(y, at, 0), turned_##suffix(inverse),                      \
-                           part_##suffix(x, at, 0), 0))                                                               \
-        return -1;                                                                                                    \
-    }                                                                                                                 \
-    memset(y.at, 0, (size_t)(n * n) * sizeof(T));                                                                     \
-    for (int64_t at = 0; at < n; at += block) {                                                                       \
-      const int64_t high = n - at < block ? n - at : block;                                                           \
-      if (product_##suffix(high, n, n - at, 1, part_##suffix(inverse, at, at), part_##suffix(x, at, 0),               \
-                           part_##suffix(y, at, 0), 0))                                                               \
-        return -1;                                                                                                    \
-    }                                                                                                                 \
-    memcpy(x.at, y.at, (size_t)(n * n) * sizeof(T));                                                                  \
-    return 0;                                                                                                         \
   }
 
 CHOLESKY(float, f32, sqrtf)
