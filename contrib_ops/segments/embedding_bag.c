@@ -48,26 +48,49 @@ static int is_call(const DLTensor *weight, const DLTensor *input, const DLTensor
 
 const char *opsdk_message(int32_t status) { return status == 1 ? "there is no memory for the maxima of a bag" : 0; }
 
-/* The sum of a bag, n columns of it; without factors there is nothing to multiply by. */
-#define SUM_OF(suffix, index, n)                                                                      \
-  (factors ? add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, n)       \
-           : add_##suffix##index(made, table + c, rows, 0, start, end, count, columns, n))
+/* The sum of a bag, n columns of it, divided by `shares`; without factors there is nothing to multiply by. */
+#define SUM_OF(suffix, index, n)                                                                        \
+  (factors ? add_##suffix##index(made, table + c, rows, factors, start, end, count, columns, shares, n) \
+           : add_##suffix##index(made, table + c, rows, 0, start, end, count, columns, shares, n))
 
 #define BAGS(T, I, suffix, index)                                                                                   \
   static int64_t end_##suffix##index(const I *offsets, int64_t bags, int64_t b, int64_t count) {                    \
     return b + 1 < bags ? (int64_t)offsets[b + 1] : count;                                                          \
   }                                                                                                                 \
                                                                                                                     \
-  /* Adds rows, n columns of each, into sums that stay in registers where n is a constant. */                       \
+  /* Adds rows, n columns of each, in registers where n is a constant: whole lanes of 16. */                        \
   static inline __attribute__((always_inline)) void add_##suffix##index(                                            \
       T *restrict made, const T *restrict table, const I *rows, const T *factors, int64_t start, int64_t end,       \
-      int64_t count, int64_t columns, const int64_t n) {                                                            \
+      int64_t count, int64_t columns, T shares, const int64_t n) {                                                  \
+    typedef T lane __attribute__((vector_size(16 * sizeof(T)), aligned(sizeof(T)), may_alias));                     \
+    lane sums[BLOCK / 16] = {{0}};                                                                                  \
     for (int64_t i = start; i < end; ++i) {                                                                         \
       const T *row = table + rows[i] * columns;                                                                     \
       const T factor = factors ? factors[i] : 1;                                                                    \
       COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, n, 0);                                         \
-      for (int64_t d = 0; d < n; ++d) made[d] += factor * row[d];                                                   \
+      for (int64_t v = 0; v < n / 16; ++v) sums[v] += factor * *(const lane *)(row + 16 * v);                       \
     }                                                                                                               \
+    for (int64_t v = 0; v < n / 16; ++v) *(lane *)(made + 16 * v) = sums[v] / shares;                               \
+  }                                                                                                                 \
+                                                                                                                    \
+  static void add_few_##suffix##index(T *restrict made, const T *restrict table, const I *rows, const T *factors,   \
+                                      int64_t start, int64_t end, int64_t columns, T shares, int64_t n) {           \
+    memset(made, 0, sizeof(T) * (size_t)n);                                                                         \
+    for (int64_t i = start; i < end; ++i)                                                                           \
+      for (int64_t d = 0; d < n; ++d) made[d] += (factors ? factors[i] : 1) * table[rows[i] * columns + d];         \
+    for (int64_t d = 0; d < n; ++d) made[d] /= shares;                                                              \
+  }                                                                                                                 \
+                                                                                                                    \
+  static void maximum_##suffix##index(T *restrict made, const T *restrict table, const I *rows, int64_t start,      \
+                                      int64_t end, int64_t count, int64_t columns, int64_t n) {                     \
+    T most[BLOCK] = {0};                                                                                            \
+    if (start < end) memcpy(most, table + rows[start] * columns, sizeof(T) * (size_t)n);                            \
+    for (int64_t i = start + 1; i < end; ++i) {                                                                     \
+      const T *row = table + rows[i] * columns;                                                                     \
+      COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, n, 0);                                         \
+      for (int64_t d = 0; d < n; ++d) most[d] = (row[d] > most[d]) | (row[d] != row[d]) ? row[d] : most[d];         \
+    }                                                                                                               \
+    memcpy(made, most, sizeof(T) * (size_t)n);                                                                      \
   }                                                                                                                 \
                                                                                                                     \
   /* Whether a bag is one: its rows lie in the table, and its end is not before its start. */                       \
@@ -98,27 +121,16 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
       for (int64_t c = 0, n; c < columns; c += n) {                                                                 \
         n = block_of(columns - c);                                                                                  \
         if (n < 16 && columns >= 16) n = 16, c = columns - n; /* some columns twice, which is faster than a rest */ \
-        T made[BLOCK] = {0};                                                                                        \
-        if (mode == MAX) {                                                                                          \
-          if (start < end) memcpy(made, table + rows[start] * columns + c, sizeof(T) * (size_t)n);                  \
-          for (int64_t i = start + 1; i < end; ++i) {                                                               \
-            const T *row = table + rows[i] * columns + c;                                                           \
-            COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns + c, n, 0);                               \
-            for (int64_t d = 0; d < n; ++d)                                                                         \
-              made[d] = (row[d] > made[d]) | (row[d] != row[d]) ? row[d] : made[d];                                 \
-          }                                                                                                         \
-        } else {                                                                                                    \
-          switch (n) {                                                                                              \
-            case 128: SUM_OF(suffix, index, 128); break;                                                            \
-            case 64: SUM_OF(suffix, index, 64); break;                                                              \
-            case 32: SUM_OF(suffix, index, 32); break;                                                              \
-            case 16: SUM_OF(suffix, index, 16); break;                                                              \
-            default: SUM_OF(suffix, index, n);                                                                      \
-          }                                                                                                         \
-          if (mode == MEAN && start < end)                                                                          \
-            for (int64_t d = 0; d < n; ++d) made[d] /= (T)(end - start);                                            \
+        T *made = y + b * columns + c;                                                                              \
+        const T shares = mode == MEAN && start < end ? (T)(end - start) : 1;                                        \
+        switch (mode == MAX ? MAX : n) {                                                                            \
+          case MAX: maximum_##suffix##index(made, table + c, rows, start, end, count, columns, n); break;           \
+          case 128: SUM_OF(suffix, index, 128); break;                                                              \
+          case 64: SUM_OF(suffix, index, 64); break;                                                                \
+          case 32: SUM_OF(suffix, index, 32); break;                                                                \
+          case 16: SUM_OF(suffix, index, 16); break;                                                                \
+          default: add_few_##suffix##index(made, table + c, rows, factors, start, end, columns, shares, n);         \
         }                                                                                                           \
-        memcpy(y + b * columns + c, made, sizeof(T) * (size_t)n);                                                   \
       }                                                                                                             \
     }                                                                                                               \
     return all_well;                                                                                                \

@@ -41,10 +41,11 @@ class Tape:
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs a call and, where a gradient may be asked for, records it."""
         try:
-            arrays = [value._array for value in inputs]
-            stops = [value.stop_gradient for value in inputs]
-            kind = (not OFF or is_grad_enabled(), *[array.dtype for array in arrays], *stops)
-        except AttributeError:  # a constant, None or a list among the inputs
+            arrays = [value if value is None else value._array for value in inputs]
+            stops = [value is None or value.stop_gradient for value in inputs]
+            dtypes = [array if array is None else array.dtype for array in arrays]
+            kind = (not OFF or is_grad_enabled(), *dtypes, *stops)
+        except AttributeError:  # a constant or a list among the inputs
             inputs = lift(opdef, inputs)
             arrays = [arrays_of(value) for value in inputs]
             kind = (is_grad_enabled(), *map(kind_of, inputs))

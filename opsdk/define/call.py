@@ -23,9 +23,11 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
     """
     schema = opdef.schema
     count = len(schema.inputs)
-    in_place = len(args) == count > 0 and args[-1].__class__ is list and schema.positional[:count] == schema.input_names
+    in_place = schema.required_inputs <= len(args) <= count and (
+        not args or not schema.is_variadic or (len(args) == count and args[-1].__class__ is list)
+    )
     if in_place and all(name in schema.attr_names for name in kwargs):
-        return tuple(args), dict(kwargs)  # all that there is to `concat(xs, axis=0)`
+        return (*args, *[None] * (count - len(args))), dict(kwargs)  # all that there is to `concat(xs, axis=0)`
     values = dict(kwargs)
     positional = list(args)
     names = list(schema.positional)

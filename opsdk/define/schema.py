@@ -102,6 +102,22 @@ class OpSchema:
         """Positions of the outputs that a kernel returns; the others are mutated inputs, handed on."""
         return tuple(i for i, decl in enumerate(self.outputs) if not decl.mutated)
 
+    @cached_property
+    def is_variadic(self) -> bool:
+        """Whether the last input is a list."""
+        return bool(self.inputs) and self.inputs[-1].kind == "list"
+
+    @cached_property
+    def required_inputs(self) -> int:
+        """How many inputs a call by position gives at least, with only optional ones behind them.
+
+        More than there are where attributes stand between inputs.
+        """
+        count = len(self.inputs)
+        if self.positional[:count] != self.input_names:
+            return count + 1
+        return next((i for i in range(count, 0, -1) if self.inputs[i - 1].kind != "optional"), 0)
+
     def mutated_source(self, output: int) -> int:
         """Returns the position of the input that a mutated output hands on."""
         alias = self.outputs[output].alias

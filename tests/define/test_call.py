@@ -28,6 +28,15 @@ def test_positional_arguments_go_to_inputs_and_then_to_attributes(conv):
     assert bind(conv, ("x", "w", None, 2), {"pad": 1.0}) == (("x", "w", None), {"stride": 2, "pad": 1.0})
 
 
+def test_optional_inputs_at_the_end_may_be_left_out_by_position_and_given_by_name(conv):
+    assert bind(conv, ("x", "w"), {"stride": 3}) == (("x", "w", None), {"stride": 3})
+    assert bind(conv, ("x", "w"), {"bias": "b"}) == (("x", "w", "b"), {})
+    with pytest.raises(ArityError, match="expected input 'weight', got no value for it"):
+        bind(conv, ("x",), {"stride": 3})
+    with pytest.raises(ArityError, match="nothing is called 'strife'"):
+        bind(conv, ("x", "w"), {"strife": 3})
+
+
 def test_inputs_may_be_given_by_name(conv):
     assert bind(conv, (), {"weight": "w", "x": "x"}) == (("x", "w", None), {})
 

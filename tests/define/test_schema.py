@@ -125,3 +125,16 @@ def test_an_output_may_share_memory_with_the_inputs_of_its_letter_only():
 
 def test_an_attribute_is_found_by_its_name():
     assert SCHEMA.attr("eps").default == 1e-5
+
+
+def test_a_call_by_position_may_leave_out_optional_inputs_at_the_end():
+    assert parse_schema("f(Tensor x, Tensor w, Tensor? b=None, *, str mode='a') -> Tensor y", "t").required_inputs == 2
+    assert parse_schema("f(Tensor? x, Tensor w, Tensor[] rest) -> Tensor y", "t").required_inputs == 3
+    assert parse_schema("f(Tensor? x, Tensor? y) -> Tensor z", "t").required_inputs == 0
+    assert parse_schema("f(Tensor x, int n, Tensor? b=None) -> Tensor y", "t").required_inputs == 3  # of 2
+
+
+def test_an_op_is_variadic_where_its_last_input_is_a_list():
+    assert parse_schema("f(Tensor x, Tensor[] rest, int n=1) -> Tensor y", "t").is_variadic
+    assert not parse_schema("f(Tensor[] xs, Tensor y) -> Tensor z", "t").is_variadic
+    assert not parse_schema("f() -> Tensor y", "t").is_variadic
