@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from opsdk.backends.c_job import Job
 from opsdk.backends.c_prebuilt import Prebuilt, outdated, prebuilt
 from opsdk.backends.c_signature import SUFFIXES
 from opsdk.backends.cache import cached_bytes, cached_file
+from opsdk.backends.openmp import short_waits
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
 from opsdk.define.kernel import Kernel
@@ -98,7 +100,8 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
     try:
         exec(compile(interface, "<cffi interface of a C row>", "exec"), scope)
         ffi = scope["ffi"]
-        lib = ffi.dlopen(file)
+        with short_waits() if job.options.uses_openmp else nullcontext():
+            lib = ffi.dlopen(file)
     except (OSError, ImportError) as error:
         raise CompileError(
             f"{job.subject}: was built and does not open, {error}", at=str(job.kernel.origin), because=file

@@ -17,6 +17,7 @@ from typing import Any
 from numba.np.ufunc import parallel
 
 from opsdk.backends.numba_reading import Reading
+from opsdk.backends.openmp import short_waits
 from opsdk.core.errors import ForkError
 from opsdk.core.lazy import slow
 
@@ -43,9 +44,13 @@ def guarded(function: Callable[..., Any], subject: str) -> Callable[..., Any]:
                 f"Numba's layer {_dead!r}, got a child of such a process; start children with 'spawn' or "
                 "'forkserver', or set NUMBA_THREADING_LAYER=workqueue"
             )
-        if parallel._threading_layer not in (None, "workqueue"):
+        layer = parallel._threading_layer
+        if layer is None:  # the first time, which starts the threads: until then none runs beside another
+            with _turn, short_waits():
+                return function(*arguments)
+        if layer != "workqueue":
             return function(*arguments)
-        with _turn:  # also the first time, which starts the threads: until then the layer is not known
+        with _turn:
             return function(*arguments)
 
     return call
