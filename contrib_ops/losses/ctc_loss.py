@@ -155,7 +155,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     """-log Σ_π Π_t p_t(π_t), over all paths π that give the targets once repeats and then blanks are taken out.
 
     Connectionist temporal classification (Graves, Fernández, Gomez and Schmidhuber 2006), by its forward and backward
-    variables (eq. 6 to 11), as logarithms in float64; in C with a power of 2 beside each. Arguments are those of `torch.nn.functional.ctc_loss`.
+    variables (eq. 6 to 11), in float64: as logarithms, or in C with a power of 2 beside each. Arguments are those of
+    `torch.nn.functional.ctc_loss`.
 
     Args:
         log_probs: float array (T, N, C): logarithms of probabilities, as log_softmax over classes gives them; -inf is
@@ -218,6 +219,7 @@ def ctc_loss_samples(rng):
     yield opsdk.Sample(x, targets, np.array([3, 3]), np.array([2, 0]), reason="an empty target, whose length counts 1")
 
 
+OPTIONS = {"openmp": True, "contiguous": True, "checks": True}
 for dtype in ("float32", "float64"):
     for op in (ctc_terms, ctc_terms_grad):
-        op.kernel("cpu", None, language="c", dtype=dtype, source="ctc_loss.c", openmp=True, contiguous=True, checks=True)
+        op.kernel("cpu", None, language="c", dtype=dtype, source="ctc_loss.c", **OPTIONS)
