@@ -51,3 +51,9 @@ def snake_samples(rng):
     yield opsdk.Sample(np.array([1.0, -2.0, 0.0]), np.array([1e-200, -1e-8, 1e-3]), reason="alpha near 0")
     yield opsdk.Sample(np.array([0.2499, 0.2501, -0.25]), np.array(1.0), reason="both sides of where the series ends")
     yield opsdk.Sample(np.zeros((0, 4)), np.ones(4), reason="empty")
+
+
+@snake.bench
+def snake_bench(rng, n):
+    """A frequency for each of 1024 columns."""
+    return opsdk.Sample(rng.normal(size=(max(1, n // 1024), 1024)), rng.uniform(0.5, 3, 1024))

@@ -94,6 +94,14 @@ def nms_samples(rng):
     yield opsdk.Sample(np.zeros((0, 4)), np.zeros(0), iou_threshold=0.5, reason="no boxes")
 
 
+@nms.bench
+def nms_bench(rng, n):
+    """Up to 4000 boxes: what it takes grows with their square."""
+    start = rng.uniform(0, 400, (min(max(1, n // 4), 4000), 2))
+    boxes = np.hstack([start, start + rng.uniform(20, 80, start.shape)])
+    return opsdk.Sample(boxes, rng.uniform(size=len(boxes)), iou_threshold=0.5)
+
+
 @nms.kernel("cpu", language="numba")
 def nms_numba(boxes, scores, iou_threshold):
     order = np.argsort(-scores, kind="mergesort")

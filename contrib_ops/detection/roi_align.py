@@ -155,6 +155,16 @@ def roi_align_samples(rng):
     yield opsdk.Sample(images[:0], inside[:0], output_size=[2, 2], reason="no images")
 
 
+@roi_align.bench
+def roi_align_bench(rng, n):
+    """Maps of 64 channels, 50 × 50, and 64 boxes on each."""
+    images = max(1, n // (64 * 50 * 50))
+    start = rng.uniform(2, 24, (64 * images, 2))
+    boxes = np.hstack([np.repeat(np.arange(images), 64)[:, None], start, start + rng.uniform(4, 22, start.shape)])
+    maps = rng.normal(size=(images, 64, 50, 50))
+    return opsdk.Sample(maps, boxes, output_size=[7, 7], sampling_ratio=2, aligned=True)
+
+
 for dtype in ("float32", "float64"):
     roi_align.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
     roi_align_grad.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)

@@ -110,6 +110,13 @@ def cholesky_samples(rng):
     yield opsdk.Sample(np.zeros((2, 0, 0)), reason="matrices of no elements")
 
 
+@cholesky.bench
+def cholesky_bench(rng, n):
+    """Matrices 64 × 64."""
+    x = rng.normal(size=(max(1, n // 4096), 64, 64))
+    return opsdk.Sample(x @ turned(x) / 64 + np.eye(64))
+
+
 # C, in cholesky.c. A product and a sum may be one instruction there, which ISO C alone does not allow.
 
 OPTIONS = {"openmp": True, "contiguous": True, "flags": ("-ffp-contract=fast",)}

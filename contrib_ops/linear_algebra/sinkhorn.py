@@ -152,6 +152,14 @@ def sinkhorn_samples(rng):
     yield sample(2, 3, "exp(-cost / eps) would vanish", 400.0, eps=40.0, iterations=3, gradient="unrolled")
 
 
+@sinkhorn.bench
+def sinkhorn_bench(rng, n):
+    """A square cost and 20 iterations."""
+    side = max(1, round(n**0.5))
+    cost, (a, b) = rng.uniform(size=(side, side)), rng.uniform(0.5, 1.5, (2, side))
+    return opsdk.Sample(cost, a, b, eps=0.1, iterations=20, gradient="unrolled")
+
+
 # The backward stays NumPy: what takes long in it is a product and a solution in LAPACK, or exponentials of whole
 # matrices.
 sinkhorn.kernel("cpu", language="numba", source=".sinkhorn_numba:forward", contiguous=True)

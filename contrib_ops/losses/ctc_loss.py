@@ -219,6 +219,16 @@ def ctc_loss_samples(rng):
     yield opsdk.Sample(x, targets, np.array([3, 3]), np.array([2, 0]), reason="an empty target, whose length counts 1")
 
 
+@ctc_terms.bench
+@ctc_loss.bench
+def ctc_bench(rng, n):
+    """Sequences of 150 steps and 15 to 30 labels of 79."""
+    count = max(1, n // (150 * 80))
+    logits, sizes = rng.normal(size=(150, count, 80)), rng.integers(15, 31, count)
+    log_probs = logits - np.logaddexp.reduce(logits, axis=2, keepdims=True)
+    return opsdk.Sample(log_probs, rng.integers(1, 80, (count, 30)), np.full(count, 150), sizes)
+
+
 OPTIONS = {"openmp": True, "contiguous": True, "checks": True}
 for dtype in ("float32", "float64"):
     for op in (ctc_terms, ctc_terms_grad):

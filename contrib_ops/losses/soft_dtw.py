@@ -153,6 +153,13 @@ def soft_dtw_samples(rng):
     yield opsdk.Sample(np.zeros((0, 2, 3)), reason="no pairs")
 
 
+@soft_dtw.bench
+def soft_dtw_bench(rng, n):
+    """Pairs of series of 48 numbers."""
+    x, y = rng.normal(size=(2, max(1, n // 48**2), 48))
+    return opsdk.Sample((x[:, :, None] - y[:, None]) ** 2)
+
+
 for op, name in ((soft_dtw, "forward"), (soft_dtw_grad, "backward")):
     op.kernel("cpu", language="numba", source=f".soft_dtw_numba:{name}", parallel=True, contiguous=True)
 soft_dtw_grad_grad.kernel("cpu", language="numba", source=".soft_dtw_numba:backward_of_backward", contiguous=True)

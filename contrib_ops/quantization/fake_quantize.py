@@ -89,3 +89,16 @@ def lsq_gradients_samples(rng):
     bits = {"quant_min": -2, "quant_max": 1, "grad_factor": 0.5}
     yield opsdk.Sample(x, rng.uniform(0.2, 0.5, 3), dy, **bits, reason="a step per column")
     yield opsdk.Sample(np.zeros((0, 4)), np.array(0.5), np.zeros((0, 4)), **bits, reason="empty")
+
+
+@fake_quantize.bench
+def fake_quantize_bench(rng, n):
+    """8 bits, of which a normal distribution takes nearly all."""
+    return opsdk.Sample(rng.normal(size=n), np.array(0.03))
+
+
+@lsq_gradients.bench
+def lsq_gradients_bench(rng, n):
+    """8 bits, of which a normal distribution takes nearly all."""
+    bits = {"quant_min": -128, "quant_max": 127, "grad_factor": 1.0}
+    return opsdk.Sample(rng.normal(size=n), np.array(0.03), rng.normal(size=n), **bits)

@@ -57,6 +57,12 @@ def topk_straight_through_samples(rng):
     yield opsdk.Sample(np.zeros((3, 0)), k=0, reason="rows of nothing")
 
 
+@topk_straight_through.bench
+def topk_straight_through_bench(rng, n):
+    """32 of each 1024."""
+    return opsdk.Sample(rng.normal(size=(max(1, n // 1024), 1024)), k=32)
+
+
 for dtype in ("float32", "float64"):
     topk_straight_through.kernel("cpu", language="numba", source=".topk_numba:forward", dtype=dtype)
 topk_straight_through.kernel("cuda", language="numba", source=".topk_cuda:forward", launch=opsdk.launch.rows("x", "y"))

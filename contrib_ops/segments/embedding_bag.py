@@ -254,6 +254,32 @@ def maxima_of_bags_samples(rng):
     yield opsdk.Sample(rng.normal(size=(7, 3)), weight, input, offsets, reason="ragged, a bag is empty")
 
 
+def words(rng, n):
+    """Returns a table of n elements in rows of 64, as many indices as it has rows, and 16 of them to a bag."""
+    count = max(1, n // 64)
+    starts = np.sort(rng.integers(0, count, max(1, count // 16)))
+    starts[0] = 0
+    return rng.normal(size=(count, 64)), rng.integers(0, count, count), starts
+
+
+@embedding_bag.bench
+def embedding_bag_bench(rng, n):
+    return opsdk.Sample(*words(rng, n), mode="sum")
+
+
+@bags_to_table.bench
+@bag_products.bench
+def bags_bench(rng, n):
+    weight, input, offsets = words(rng, n)
+    return opsdk.Sample(weight, input, offsets, rng.normal(size=(len(offsets), 64)))
+
+
+@maxima_of_bags.bench
+def maxima_of_bags_bench(rng, n):
+    weight, input, offsets = words(rng, n)
+    return opsdk.Sample(rng.normal(size=weight.shape), weight, input, offsets)
+
+
 for dtype in ("float32", "float64"):
     for op in (embedding_bag, bags_to_table, bag_products):
         asks = op is embedding_bag  # the check reads all indices, which takes as long as a third of the forward

@@ -3,7 +3,7 @@
 import numpy as np
 
 import opsdk
-from contrib_ops.segments.segment_sum import check_ids, ids_outside, segment_sum, segment_sum_grad
+from contrib_ops.segments.segment_sum import check_ids, ids_outside, segment_sum, segment_sum_bench, segment_sum_grad
 from opsdk import errors
 
 
@@ -76,6 +76,9 @@ def segment_softmax_samples(rng):
     yield opsdk.Sample(np.array([1000.0, 999.0, -1000.0, 0.0]), np.zeros(4, int), num_segments=1, reason="far out")
     yield opsdk.Sample(np.zeros((0, 3)), ids[:0], num_segments=2, reason="no rows")
     yield opsdk.Sample(np.zeros((6, 0)), ids, num_segments=5, reason="rows of nothing")
+
+
+segment_softmax.bench(segment_sum_bench)
 
 
 def segment_softmax_numba(data, segment_ids, num_segments, y):

@@ -107,6 +107,15 @@ def segment_sum_samples(rng):
     yield opsdk.Sample(np.zeros((6, 0)), ids, num_segments=5, reason="rows of nothing")
 
 
+@segment_sum.bench
+def segment_sum_bench(rng, n):
+    """Rows of 64 in sorted segments of about 16."""
+    count = max(1, n // 64)
+    segments = max(1, count // 16)
+    ids = np.sort(rng.integers(0, segments, count))
+    return opsdk.Sample(rng.normal(size=(count, 64)), ids, num_segments=segments)
+
+
 def segment_sum_numba(data, segment_ids, y):
     width = y.size // max(y.shape[0], 1)
     rows, sums = data.reshape(segment_ids.size, width), y.reshape(y.shape[0], width)

@@ -131,5 +131,18 @@ def rotary_embedding_samples(rng):
     yield opsdk.Sample(np.zeros((2, 0, 6)), np.ones((0, 3)), np.zeros((0, 3)), reason="no positions")
 
 
+@rotary_embedding.bench
+def rotary_embedding_bench(rng, n):
+    """8 heads of 64 features, in halves."""
+    angles = rng.uniform(0, 6, (max(1, n // 512), 32))
+    return opsdk.Sample(rng.normal(size=(1, 8, len(angles), 64)), np.cos(angles), np.sin(angles))
+
+
+@pair_products.bench
+def pair_products_bench(rng, n):
+    x, y = rng.normal(size=(2, 1, 8, max(1, n // 512), 64))
+    return opsdk.Sample(x, y, interleaved=False)
+
+
 for dtype in ("float32", "float64"):
     rotary_embedding.kernel("cpu", language="numba", source=".rotary_embedding_numba:forward", dtype=dtype)

@@ -118,5 +118,13 @@ def selective_scan_samples(rng):
     yield sample(0, 2, 2, 3, "no sequences")
 
 
+@selective_scan.bench
+def selective_scan_bench(rng, n):
+    """128 steps of 128 channels with 16 states each."""
+    shape = (max(1, n // 128**2), 128, 128)
+    A, (B, C) = -rng.uniform(0.5, 2, (128, 16)), rng.normal(size=(2, shape[0], 16, 128))
+    return opsdk.Sample(rng.normal(size=shape), rng.uniform(0.01, 0.2, shape), A, B, C, rng.normal(size=128))
+
+
 for op, name in ((selective_scan, "forward"), (selective_scan_grad, "backward")):
     op.kernel("cpu", language="numba", source=f".selective_scan_numba:{name}", parallel=True, contiguous=True)

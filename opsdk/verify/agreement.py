@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,16 +72,28 @@ def wiggle(
             a * (1 + eps * rng.choice((-1.0, 1.0), a.shape)) if is_float(a) and not stay else a
             for a, stay in zip(flat(call.inputs), stays, strict=True)
         ]
+        for there in _runs(run, call, inputs):
+            for k, (c, t) in enumerate(zip(center, there, strict=True)):
+                held = moved[k]
+                if held is not None and c.shape == t.shape:
+                    with np.errstate(all="ignore"):
+                        moved[k] = np.maximum(held, np.nan_to_num(np.abs(t - c), nan=0.0, posinf=0.0))
+    return moved
+
+
+def _runs(run: Callable[[Call], list[Any]], call: Call, moved: list[Any]) -> Iterator[list[Any]]:
+    """Yields the outputs where all inputs have moved; where that leaves the domain, those where one of them has."""
+    held = flat(call.inputs)
+    alone = [[a if i == k else b for i, (a, b) in enumerate(zip(moved, held, strict=True))] for k in range(len(held))]
+    changes = [arrays for k, arrays in enumerate(alone) if moved[k] is not held[k]]
+    for number, arrays in enumerate([moved, *changes]):
         try:
-            there = flat(run(_refilled(call, inputs)))
+            made = flat(run(_refilled(call, arrays)))
         except Exception:  # a step out of the domain tells nothing about rounding
             continue
-        for k, (c, t) in enumerate(zip(center, there, strict=True)):
-            held = moved[k]
-            if held is not None and c.shape == t.shape:
-                with np.errstate(all="ignore"):
-                    moved[k] = np.maximum(held, np.nan_to_num(np.abs(t - c), nan=0.0, posinf=0.0))
-    return moved
+        yield made
+        if number == 0:
+            return
 
 
 def wiggle_apart(

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import contrib_ops
@@ -51,3 +52,14 @@ def test_every_op_is_proven_in_the_tests_of_its_family():
     files = Path(__file__).parent.glob("*/test_proof.py")
     proven = {op.opdef.name for file in files for op in ops_of(file.parent.name)}
     assert {op.opdef.name for op in PLAIN} - proven == set()
+
+
+@named([op for op in PLAIN if op.opdef.bench is not None])
+@pytest.mark.parametrize("n", [1, 1 << 14, 1 << 17])
+def test_what_is_timed_is_a_call_of_about_as_many_elements(op, n, rng):
+    sample = op.opdef.bench(rng, n)
+    made = op(*sample.inputs, **sample.attrs)  # held to the value check, and to shapes as inferred
+    assert all(np.isfinite(y).all() for y in (made if isinstance(made, tuple) else (made,)))
+    largest = max(np.size(value) for value in sample.inputs)
+    if n > 1 and op.__name__ != "nms":  # quadratic
+        assert n / 2 < largest <= max(1.1 * n, 160_000)  # a map of roi_align has that many

@@ -79,3 +79,15 @@ def test_a_wrong_row_of_an_op_without_inputs_is_a_finding():
 
     (finding,) = [finding for finding in opsdk.verify(ones_of).findings if finding.check == "value.y"]
     assert (finding.analytic, finding.numeric) == (2.0, 1.0)
+
+
+def test_an_input_that_must_not_move_does_not_keep_the_others_from_it():
+    def run(call):
+        x, index = call.inputs
+        if not (index == np.round(index)).all():
+            raise ValueError("index expected whole numbers")
+        return [3.0 * x]
+
+    x = np.array([1.0, -2.0])
+    (moved,) = wiggle(run, Call([x, np.array([1.0, 2.0])], {}), 1e-7, seed=0)
+    np.testing.assert_allclose(moved, [3e-7, 6e-7])

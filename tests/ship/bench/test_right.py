@@ -58,6 +58,22 @@ def test_a_step_of_the_function_may_fall_on_either_side():
         assert truth.problem([np.round(x * np.float32(10)) + 1]) != ""
 
 
+def test_where_sums_cancel_a_row_is_held_to_what_the_reference_loses_there():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::total(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec(x.shape[:1], x.dtype))
+        def total(x):
+            return np.cumsum(x, axis=1)[:, -1]  # one after another, which loses the most
+
+        x = np.random.default_rng(0).normal(size=(400, 4096)).astype(np.float32)
+        truth = Truth(total.opdef, Call([x], {}))
+        other = x[:, ::2].cumsum(axis=1)[:, -1] + x[:, 1::2].cumsum(axis=1)[:, -1]
+        assert truth.problem(truth.outputs) == ""
+        assert truth.problem([other]) == ""
+        other[77] += np.float32(0.1)
+        assert truth.problem([other]).startswith("output 'y' wrong in 1 of 400 elements, worst y[77]")
+
+
 def test_a_gradient_that_nobody_wants_may_be_left_out():
     with REGISTRY.scoped():
 
