@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -14,34 +12,33 @@ from typing import TYPE_CHECKING
 import opsdk
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY, Op
-from opsdk.ship import check_junit, check_page, check_text
-from opsdk.ship.check_result import Checked, restricted
-from opsdk.ship.environment import described
-from opsdk.ship.exits import Exit, of_verdicts
+from opsdk.ship.check_report import ReportOptions, publish, status
+from opsdk.ship.check_result import Checked, Run, restricted
+from opsdk.ship.environment import cores, described, facts, rendered, version_of
+from opsdk.ship.exits import Exit
 from opsdk.ship.isolated import check_in_workers
-from opsdk.ship.places import check_places, put
+from opsdk.ship.keyword import matcher
+from opsdk.ship.last_failed import failed_last, remember
 from opsdk.ship.progress import Progress
 from opsdk.ship.target import Selection, resolve
-from opsdk.ship.terminal import narrate, width
+from opsdk.ship.terminal import narrate
 
 if TYPE_CHECKING:
     from opsdk.verify.report import VerifyReport
 
+Work = list[tuple[Selection, Op]]
+
 
 @dataclass(frozen=True)
-class CheckOptions:
+class CheckOptions(ReportOptions):
     """The options of `opsdk check`; `--help` says what each means."""
 
-    html: str | None = None
-    json_path: str | None = None
-    junit: str | None = None
     seed: int = 0
     jobs: int | None = None
     timeout: float | None = None
-    quiet: bool = False
-    verbose: bool = False
-    strict: bool = False
-    allow_inconclusive: bool = False
+    keyword: str = ""
+    exitfirst: bool = False
+    last_failed: bool = False
 
 
 def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
@@ -55,17 +52,19 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         The exit status. An interrupt ends the work, and what was checked until then is reported.
 
     Raises:
-        TargetError: a target names nothing, or a report has no place where it could be written.
+        TargetError: a target names nothing, a keyword is no expression, or a report has no place where it could be
+            written.
         BrokenDefinitionError: a file or module cannot be loaded.
     """
-    check_places({"--html": options.html, "--json": options.json_path, "--junit": options.junit})
-    work = [(selection, op) for selection in map(resolve, targets) for op in judged_ops(selection)]
+    options.check_places()
+    work, missing = _work(targets, options)
     if not work:
-        narrate(f"nothing to check: {', '.join(targets)} defines no op; an op is a function under @opsdk.op")
+        narrate(f"nothing to check: {missing}")
         return Exit.NOTHING
     started = time.perf_counter()
     ended: dict[int, Checked] = {}
     stopped: BaseException | None = None
+    left = 0
     with Progress(len(work), "checking") as progress, closing(_ends(work, options)) as ending:
         try:
             progress.start(work[0][1].opdef.name)
@@ -77,29 +76,47 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
                 else:
                     ended[position] = one
                     progress.advance(f"{name} {one.verdict}")
+                    if options.exitfirst and one.verdict == "fail":
+                        left = len(work) - len(ended)
+                        break
                 progress.start(next((op.opdef.name for k, (_, op) in enumerate(work) if k not in ended), ""))
         except KeyboardInterrupt as interrupt:
             stopped = interrupt
-    checked = [ended[position] for position in sorted(ended)]
-    text = check_text.render(
-        checked,
-        seconds=time.perf_counter() - started,
-        seed=options.seed,
-        width=width(),
-        quiet=options.quiet,
-        verbose=options.verbose,
-        targets=targets,
-        strict=options.strict,
+    run = Run(
+        tuple(ended[position] for position in sorted(ended)),
+        tuple(dict.fromkeys(selection.text for selection, _ in work)),
+        options.seed,
+        time.perf_counter() - started,
+        opsdk.__version__,
+        f"numpy {version_of('numpy')} · {cores()} cores",
+        described(),
+        rendered(facts(exercise=False)),
     )
-    print(text, file=sys.stderr if "-" in (options.html, options.json_path, options.junit) else sys.stdout)
-    _write(options, checked, text)
+    remember(run.checked)
+    publish(run, options)
     if isinstance(stopped, KeyboardInterrupt):
-        narrate(f"interrupted after {len(checked)} of {len(work)} ops")
+        narrate(f"interrupted after {len(ended)} of {len(work)} ops")
         return Exit.INTERRUPTED
     if stopped is not None:
         raise stopped
-    verdicts = [one.strict_verdict if options.strict else one.verdict for one in checked]
-    return of_verdicts(verdicts, strict=options.strict, allow_inconclusive=options.allow_inconclusive)
+    if left:
+        narrate(f"stopped at the first failure, with {left} of {len(work)} ops left")
+    return status(run, options)
+
+
+def _work(targets: Sequence[str], options: CheckOptions) -> tuple[Work, str]:
+    """Returns the ops to check, each with what named it, or in words why there are none."""
+    fits, failed = matcher(options.keyword) if options.keyword else None, failed_last() if options.last_failed else {}
+    if options.last_failed and not (failed or targets):
+        return [], "nothing failed last time here; name a target"
+    named = [(selection, op) for selection in map(resolve, targets or failed.values()) for op in judged_ops(selection)]
+    if not named:
+        return [], f"{', '.join(targets)} defines no op; an op is a function under @opsdk.op"
+    again = [(selection, op) for selection, op in named if op.opdef.name in failed]
+    if failed and not again:
+        narrate("none of these failed last time: all are checked")
+    work = [(selection, op) for selection, op in again or named if fits is None or fits(op.opdef.name)]
+    return work, f"of {len(named)} ops none fits -k {options.keyword!r}"
 
 
 def _ends(
@@ -142,11 +159,15 @@ def check_one(selection: Selection, op: Op, seed: int) -> Checked:
     Raises:
         TargetError: the id names a row that the op does not have.
     """
+    return Checked.of(_verified(selection, op, seed), op, selection)
+
+
+def _verified(selection: Selection, op: Op, seed: int) -> VerifyReport:
     report = opsdk.verify(op, seed=seed, rows=(selection.row,) if selection.row else ())
     if selection.row and not report.rows:
         rows = ", ".join(str(row) for row in op.opdef.kernels)
         raise TargetError(f"{selection.text}: no row {selection.row!r}; {op.opdef.name} has {rows}")
-    return Checked(restricted(report, selection), op, selection)
+    return restricted(report, selection)
 
 
 def check_again(text: str, name: str, seed: int) -> VerifyReport:
@@ -159,24 +180,7 @@ def check_again(text: str, name: str, seed: int) -> VerifyReport:
     """
     selection = _resolved(text)
     op = next(op for op in judged_ops(selection) if op.opdef.name == name)
-    return check_one(selection, op, seed).report
+    return _verified(selection, op, seed)
 
 
 _resolved = functools.cache(resolve)
-
-
-def _write(options: CheckOptions, checked: Sequence[Checked], text: str) -> None:
-    if options.json_path:
-        document = {
-            "schema": 1,
-            "opsdk": opsdk.__version__,
-            "environment": described(),
-            "seed": options.seed,
-            "reports": [one.as_dict() for one in checked],
-            "rendered": text,
-        }
-        put(options.json_path, json.dumps(document, indent=1, allow_nan=False) + "\n")
-    if options.html:
-        put(options.html, check_page.render(checked, text))
-    if options.junit:
-        put(options.junit, check_junit.render(checked))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-import opsdk
 from gradcheck.show.figures import FIGURE_STYLE, figures
 from opsdk.ship import check_text, page
-from opsdk.ship.check_result import Checked
-from opsdk.ship.environment import facts, rendered
+from opsdk.ship.check_result import Checked, Run
 
 if TYPE_CHECKING:
     from opsdk.verify.report import Finding
@@ -19,20 +16,21 @@ if TYPE_CHECKING:
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def render(checked: Sequence[Checked], text: str) -> str:
+def render(run: Run, text: str) -> str:
     """Returns the page.
 
     Args:
-        checked: one entry per op.
+        run: what was found.
         text: the report as it was printed; it closes the page.
     """
+    checked = run.checked
     failed = sum(one.verdict == "fail" for one in checked)
     title = f"opsdk check: {failed} of {len(checked)} ops failed" if failed else f"opsdk check: {len(checked)} ops"
     titles = [column.title for column in check_text.COLUMNS]
     numbers = [i for i, column in enumerate(check_text.COLUMNS) if column.right]
     body = [
         f"<h1>{title}</h1>",
-        page.paragraph(f"opsdk {opsdk.__version__}, seed {checked[0].report.seed if checked else 0}.", "soft"),
+        page.paragraph(f"opsdk {run.version}, seed {run.seed}.", "soft"),
         page.table(titles, [check_text.row(one) for one in checked], numbers, [_anchor(one) for one in checked]),
     ]
     for one in checked:
@@ -44,7 +42,7 @@ def render(checked: Sequence[Checked], text: str) -> str:
             body.append(page.code(plain("\n".join(check_text.unsure(one)))))
         body.append(page.code("\n".join(check_text.details(one))))
     body += [page.heading("As printed"), page.code(plain(text))]
-    body += [page.heading("Environment"), page.code(rendered(facts(exercise=False)))]
+    body += [page.heading("Environment"), page.code(run.facts)]
     return page.page(title, body, FIGURE_STYLE)
 
 

@@ -1,11 +1,13 @@
-"""Results of a check: an op's report, with ids that can be pasted back as targets."""
+"""Results of a check: what one op's report and a whole run leave behind, without the ops themselves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from opsdk.define.op import Op
+from opsdk.ship.catalog import rows_of
 from opsdk.ship.target import Selection
 
 if TYPE_CHECKING:
@@ -14,11 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """One op's report, and the target that led to it."""
+    """One op's report, and what readers want to know of the op beside it.
+
+    Args:
+        report: its findings have ids and commands that can be pasted back as targets.
+        languages: what the op's own rows are written in.
+        origin: where the op is defined.
+        target: what names the op in another process.
+    """
 
     report: VerifyReport
-    op: Op
-    selection: Selection
+    languages: tuple[str, ...] = ()
+    origin: str = ""
+    target: str = ""
+
+    @classmethod
+    def of(cls, report: VerifyReport, op: Op, selection: Selection) -> Checked:
+        """Returns the result for an op of a selection; ids and commands name a loose file's op by its file."""
+        findings = tuple(_pasteable(finding, selection, report.seed) for finding in report.findings)
+        target = selection.paste(op.opdef.name)
+        return cls(replace(report, findings=findings), rows_of(op.opdef), str(op.opdef.origin), target)
 
     @property
     def verdict(self) -> str:
@@ -32,25 +49,48 @@ class Checked:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings, with ids and commands that name a loose file's op by its file."""
-        return tuple(self._pasteable(finding) for finding in self.report.findings)
+        """What is wrong with the op."""
+        return self.report.findings
 
-    # Any: values of JSON.
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the report for machines."""
-        from opsdk.verify.render import to_dict
 
-        return to_dict(replace(self.report, findings=self.findings))
+@dataclass(frozen=True)
+class Run:
+    """All that a run of `opsdk check` found: every report is a rendering of it.
 
-    def _pasteable(self, finding: Finding) -> Finding:
-        name = self.selection.paste(finding.op)
-        pasted = finding.id.replace(f"{finding.op}[", f"{name}[", 1)
-        apart = " --jobs 1" if finding.check == "crash" else ""
-        return replace(
-            finding,
-            id=pasted,
-            repro=f"opsdk check '{pasted}' --seed {self.report.seed}{apart}",
-        )
+    Args:
+        checked: one entry per op, in the order of the targets.
+        targets: as typed.
+        seed: of every random choice.
+        seconds: wall time of all.
+        version: of opsdk.
+        machine: NumPy and processor, for the first line.
+        environment: opsdk, Python, packages and processor in one line.
+        facts: what the machine has, as a block of lines.
+    """
+
+    checked: tuple[Checked, ...]
+    targets: tuple[str, ...] = ()
+    seed: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    version: str = ""
+    machine: str = ""
+    environment: str = ""
+    facts: str = ""
+
+    def verdicts(self, *, strict: bool) -> list[str]:
+        """Returns the verdict of each op."""
+        return [one.strict_verdict if strict else one.verdict for one in self.checked]
+
+
+def slowest(checked: Sequence[Checked], count: int) -> list[Checked]:
+    """Returns the ops that took longest, the slowest first."""
+    return sorted(checked, key=lambda one: -one.report.seconds)[:count]
+
+
+def _pasteable(finding: Finding, selection: Selection, seed: int) -> Finding:
+    pasted = finding.id.replace(f"{finding.op}[", f"{selection.paste(finding.op)}[", 1)
+    apart = " --jobs 1" if finding.check == "crash" else ""
+    return replace(finding, id=pasted, repro=f"opsdk check '{pasted}' --seed {seed}{apart}")
 
 
 def restricted(report: VerifyReport, selection: Selection) -> VerifyReport:

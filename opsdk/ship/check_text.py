@@ -6,10 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import opsdk
-from opsdk.ship.catalog import rows_of
-from opsdk.ship.check_result import Checked
-from opsdk.ship.environment import cores, version_of
+from opsdk.ship.check_result import Checked, Run, slowest
 from opsdk.ship.table import Column
 from opsdk.ship.table import render as render_table
 from opsdk.ship.terminal import painted, verdict_word
@@ -29,32 +26,21 @@ COLUMNS = (
 )
 
 
-def render(
-    checked: Sequence[Checked],
-    *,
-    seconds: float,
-    seed: int,
-    width: int,
-    quiet: bool,
-    verbose: bool,
-    targets: Sequence[str],
-    strict: bool = False,
-) -> str:
+def render(run: Run, *, width: int, quiet: bool, verbose: bool, strict: bool = False, durations: int = 0) -> str:
     """Returns the whole report.
 
     Args:
-        checked: one entry per op.
-        seconds: wall time of all.
-        seed: of the run.
+        run: what was found.
         width: columns of the terminal.
         quiet: failures and the summary only.
         verbose: also what was tried on each op that passes.
-        targets: as typed, for the next command.
         strict: whether `--strict` was asked for, so that the summary says what fails by it alone.
+        durations: how many of the slowest ops to name.
     """
     blocks: list[str] = []
+    checked = run.checked
     if not quiet:
-        blocks += [f"{_head(checked, seed)}\n{table(checked, width)}"]
+        blocks += [f"{_head(run)}\n{table(checked, width)}"]
     is_single = sum(len(one.findings) for one in checked) == 1  # the last line is how to run it again
     blocks += ["\n".join(failure(one, is_single)) for one in checked if one.report.findings]
     blocks += ["\n".join(unsure(one)) for one in checked if one.verdict == "inconclusive"]
@@ -62,7 +48,8 @@ def render(
         blocks += ["\n".join(details(one)) for one in checked]
     else:
         blocks.append("\n".join(f"note     {text}" for one in checked for text in one.report.coverage.warnings))
-    blocks.append("\n".join(_last_lines(checked, seconds, targets, verbose=verbose, strict=strict)))
+    blocks.append("\n".join(f"slowest  {_seconds(one)}  {one.report.op}" for one in slowest(checked, durations)))
+    blocks.append("\n".join(_last_lines(run, verbose=verbose, strict=strict)))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -97,7 +84,7 @@ def unsure(one: Checked) -> list[str]:
 def details(one: Checked) -> list[str]:
     """Returns what was looked at: rows, checks, samples, what was left out."""
     coverage = one.report.coverage
-    lines = [f"{one.report.op}  {one.op.opdef.origin}"]
+    lines = [f"{one.report.op}  {one.origin}"]
     for row in one.report.rows:
         text = f"{row.op}[{row.row}] {verdict_word(row.verdict)}"
         lines.append(f"  {'row':<8} {text}{f', {row.note}' if row.note else ''}")
@@ -132,17 +119,16 @@ def _why_strict(one: Checked) -> str:
     return "has no backward" if one.report.lacks_backward else "has a note"
 
 
-def _last_lines(
-    checked: Sequence[Checked], seconds: float, targets: Sequence[str], *, verbose: bool, strict: bool
-) -> list[str]:
+def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
+    checked = run.checked
     skipped = sum(row.verdict == "skipped" for one in checked for row in one.report.rows)
-    lines = [summary(checked, seconds) + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
+    lines = [summary(checked, run.seconds) + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
     lines += _failed_by_strict(checked) if strict else []
     failed = next((one for one in checked if one.findings), None)
     if failed is not None:
         lines.append(f"next: {failed.findings[0].repro}")
     elif not verbose:
-        lines.append(f"next: opsdk check {' '.join(map(_quoted, targets))} -v")
+        lines.append(f"next: opsdk check {' '.join(map(_quoted, run.targets))} -v")
     return lines
 
 
@@ -150,12 +136,12 @@ def _quoted(target: str) -> str:
     return f"'{target}'" if set(target) & set(" []()*?") else target
 
 
-def _head(checked: Sequence[Checked], seed: int) -> str:
-    rows = sum(len(one.report.rows) for one in checked)
-    count = len(checked)
+def _head(run: Run) -> str:
+    rows = sum(len(one.report.rows) for one in run.checked)
+    count = len(run.checked)
     return (
-        f"opsdk {opsdk.__version__} · {count} op{'' if count == 1 else 's'}, {rows} rows · judged in float64 · "
-        f"seed {seed} · numpy {version_of('numpy')} · {cores()} cores"
+        f"opsdk {run.version} · {count} op{'' if count == 1 else 's'}, {rows} rows · judged in float64 · "
+        f"seed {run.seed} · {run.machine}"
     )
 
 
@@ -164,12 +150,16 @@ def row(one: Checked) -> tuple[str, ...]:
     rows = one.report.rows
     return (
         one.report.op,
-        " ".join(dict.fromkeys((*rows_of(one.op.opdef), *languages_of(rows)))),
+        " ".join(dict.fromkeys((*one.languages, *languages_of(rows)))),
         verdict_word(one.verdict) + (", no backward" if one.report.lacks_backward else ""),
         _number([row.worst_error for row in rows]),
         _sees_down_to(rows),
-        f"{one.report.seconds:.2f} s" if one.report.seconds else "–",
+        _seconds(one),
     )
+
+
+def _seconds(one: Checked) -> str:
+    return f"{one.report.seconds:.2f} s" if one.report.seconds else "–"
 
 
 def _sees_down_to(rows: Sequence[Row]) -> str:

@@ -45,6 +45,7 @@ COMMANDS = {
     "info": "Show what opsdk finds on this machine, by trying it.",
     "list": "List every op there is.",
     "new": "Start a package: an op as a worked example, with its tests.",
+    "report": "Render what a check found, from its JSON.",
     "show": "Show one op: schema, what it saves, rows, derivative.",
     "where": "Print path:line of an op's definition.",
 }

@@ -42,7 +42,7 @@ def check_in_workers(
                 yield position, outcome.error
             else:
                 report = outcome.value if outcome.kind == "done" else _report_of_end(op, outcome, seed)
-                yield position, Checked(report, op, selection)
+                yield position, Checked.of(report, op, selection)
 
 
 def _report_of_end(op: Op, outcome: Outcome, seed: int) -> VerifyReport:

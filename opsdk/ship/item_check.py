@@ -69,7 +69,7 @@ class ItemCheck:
     def failure(self) -> str:
         """Returns what a failing test says; nothing where there is no finding."""
         assert self.report is not None
-        result = Checked(replace(self.report, findings=self.findings), self.op, self.selection)
+        result = Checked.of(replace(self.report, findings=self.findings), self.op, self.selection)
         lines = []
         for finding in result.findings:
             lines.append(finding.message)

@@ -73,6 +73,28 @@ def test_several_ops_give_one_line_each_and_narration_on_stderr(run, right, wron
     assert result.stderr.splitlines() == ["[1/2] good::clamp pass", "[2/2] bad::clamp fail"]
 
 
+def test_without_a_target_nothing_is_checked(run):
+    result = run("check")
+    assert result.exit_code == 2
+    assert "Missing argument 'TARGET...'." in result.stderr
+
+
+def test_only_ops_whose_names_fit_are_checked(run, right, wrong):
+    assert "1 passed in " in run("check", "good.py", "bad.py", "-k", "good and not bad").stdout
+    result = run("check", "good.py", "-k", "snake")
+    assert result.exit_code == 5
+    assert result.stderr == "nothing to check: of 1 ops none fits -k 'snake'\n"
+    assert run("check", "good.py", "-k", "(").exit_code == 2
+
+
+def test_the_first_failure_ends_the_work_where_that_is_asked_for(run, right, wrong):
+    result = run("check", "-x", "bad.py", "good.py")
+    assert result.exit_code == 1
+    assert "1 failed in " in result.stdout
+    assert "good::clamp" not in result.stdout
+    assert "stopped at the first failure, with 1 of 2 ops left" in result.stderr
+
+
 def test_quiet_prints_failures_and_the_summary_only(run, right):
     lines = run("check", "-q", "good.py").stdout.splitlines()
     assert [line.partition(" in ")[0] for line in lines] == ["1 passed", "next: opsdk check good.py -v"]
@@ -183,9 +205,9 @@ def test_two_reports_on_standard_output_are_a_usage_error(run, right):
 
 
 def test_a_file_that_goes_away_while_the_work_lasts_is_a_usage_error(run, right, here, monkeypatch):
-    from opsdk.ship import check
+    from opsdk.ship import check_report
 
-    monkeypatch.setattr(check, "check_places", lambda places: None)
+    monkeypatch.setattr(check_report, "check_places", lambda places: None)
     result = run("check", "good.py", "--html", "missing/report.html")
     assert result.exit_code == 2
     assert "missing/report.html: expected a file that can be written, got: No such file or directory" in result.stderr

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from opsdk.ship import completion
 from opsdk.ship.bench.command import BenchOptions, run_bench
 
 
 @click.command("bench")
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...", shell_complete=completion.targets)
 @click.option("--n", default="1M", show_default=True, metavar="SIZES", help="Elements, as 64K or 4K,64K,1M; K is 1024.")
 @click.option("--dtype", default="float32", show_default=True, help="Of floating inputs.")
 @click.option(

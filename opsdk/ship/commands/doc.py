@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from opsdk.ship import completion
 from opsdk.ship.reference import write_pages
 
 
 @click.command("doc")
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...", shell_complete=completion.targets)
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("docs/reference"), show_default=True, metavar="DIR"
 )

@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import click
 
-from opsdk.ship import op_facts, target, terminal
+from opsdk.ship import completion, op_facts, target, terminal
 
 
 @click.command("show")
-@click.argument("op")
+@click.argument("op", shell_complete=completion.ops)
 @click.option("--json", "as_json", is_flag=True, help="The same for machines.")
 def command(op: str, as_json: bool) -> None:
     """Show OP: its schema, what it computes and saves, its derivative as a formula, its rows and promises."""

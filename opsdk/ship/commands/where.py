@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from opsdk.ship import catalog, target
+from opsdk.ship import catalog, completion, target
 
 
 @click.command("where")
-@click.argument("op")
+@click.argument("op", shell_complete=completion.ops)
 def command(op: str) -> None:
     """Print path:line of the definition of OP, and nothing else."""
     print(catalog.where(target.resolve_one(op)))

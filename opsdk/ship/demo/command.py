@@ -64,7 +64,7 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
 
     _step(3, f"the kernels, on {kernels.SIZE:,} float32")
     on_device = None if "cuda" in missing else device.run(right)
-    lines = kernels.table([proof.op for proof in proofs], on_device)
+    lines = kernels.table(_ops(proofs), on_device)
     print(textwrap.indent(render(_KERNELS, lines, width() - 4), "    ") + "\n")
     if on_device is not None:
         print(f"    {_about(on_device)}\n")
@@ -104,9 +104,8 @@ def verdicts(proofs: Sequence[Checked], caught: Sequence[Checked], on_device: On
     made = []
     for proof in proofs:
         ran = sum(row.verdict != "skipped" for row in proof.report.rows)
-        made.append(
-            Claim(f"{proof.op.__name__} passes on every row of the CPU", proof.verdict == "pass", f"{ran} rows")
-        )
+        name = proof.report.op.rpartition("::")[2]
+        made.append(Claim(f"{name} passes on every row of the CPU", proof.verdict == "pass", f"{ran} rows"))
     if on_device is not None:
         evidence = on_device.problem or f"{on_device.elements} elements, {on_device.where}"
         made.append(Claim("the CUDA rows give NumPy's values", on_device.holds, evidence))
@@ -115,9 +114,13 @@ def verdicts(proofs: Sequence[Checked], caught: Sequence[Checked], on_device: On
     return [*made, Claim("the wrong one is caught", failed, f"{found} finding{'' if found == 1 else 's'}")]
 
 
+def _ops(proofs: Sequence[Checked]) -> list[Op]:
+    return [opsdk.find_op(proof.report.op) for proof in proofs]
+
+
 def relus_of(proofs: Sequence[Checked]) -> list[tuple[Op, str]]:
     """Returns the ReLUs to train with, and what each is called: every CPU language of the pair, and the short forms."""
-    pair, expression = (proof.op for proof in proofs)
+    pair, expression = _ops(proofs)
     written = [row.language for row in pair.opdef.kernels if row.key.place == "cpu"]
     return [*((only(pair, one), "pair") for one in written), (expression, "expression"), (opsdk.relu, "built-in")]
 
