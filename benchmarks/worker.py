@@ -10,8 +10,12 @@ import importlib
 import json
 import os
 import sys
+import time
 import timeit
 import traceback
+
+REST = 0.02  # seconds before a sample: threads of the one before, of another process, may stay awake for half of it
+WARM = 10  # one call of so many is not timed: it wakes one's own threads
 
 
 class Bench:
@@ -46,12 +50,15 @@ class Bench:
         if name not in self.timers:
             self.timers[name] = self._made(name, work, seconds)
         timer, number = self.timers[name]
+        time.sleep(REST)
+        timer.timeit(max(1, number // WARM))
         return timer.timeit(number) / number
 
     def _made(self, name, work, seconds):
         candidates = [subject for subject in self.subjects if subject.name == name]
         subject = next((subject for subject in candidates if work in subject.statements), candidates[0])
         timer = timeit.Timer(subject.statements[work], globals=subject.names())
+        timer.timeit(2)  # what is compiled, loaded or mapped once tells nothing of how many repeats fill a sample
         number = 1
         while (taken := timer.timeit(number)) < seconds / 4:
             number *= 2

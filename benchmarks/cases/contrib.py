@@ -16,10 +16,11 @@ HELD = ("roi_align", "ctc_loss", "embedding_bag", "cholesky", "rms_norm")
 HOW = (
     "PyTorch has no box pooling of its own without torchvision, so `roi_align` stands beside the same samples by its "
     "grid_sample. A sample is `timeit` on a statement with its names as globals, for about {seconds:g} s or once; "
-    "{rounds} rounds take one sample of every subject in rotating order; each framework runs in a process of its own, "
-    "on all cores. Values and gradients of PyTorch are compared with ours, to {tolerance:g} of the largest element, "
-    "before anything is timed; ours are proven by `opsdk check contrib_ops`. Forward and backward takes the gradients "
-    "of all float inputs that have one; `ctc_loss` includes the log_softmax in front of it."
+    "{rounds} rounds take one sample of every subject in rotating order, each after a rest in which the threads of "
+    "the one before fall asleep; each framework runs in a process of its own, on all cores. Values and gradients of "
+    "PyTorch are compared with ours, to {tolerance:g} of the largest element, before anything is timed; ours are "
+    "proven by `opsdk check contrib_ops`. Forward and backward takes the gradients of all float inputs that have one; "
+    "`ctc_loss` includes the log_softmax in front of it."
 )
 
 

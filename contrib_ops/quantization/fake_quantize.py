@@ -100,5 +100,5 @@ def fake_quantize_bench(rng, n):
 @lsq_gradients.bench
 def lsq_gradients_bench(rng, n):
     """8 bits, of which a normal distribution takes nearly all."""
-    bits = {"quant_min": -128, "quant_max": 127, "grad_factor": 1.0}
-    return opsdk.Sample(rng.normal(size=n), np.array(0.03), rng.normal(size=n), **bits)
+    x, dy = rng.normal(size=(2, n))
+    return opsdk.Sample(x, np.array(0.03), dy, quant_min=-128, quant_max=127, grad_factor=1.0)

@@ -5,7 +5,7 @@
 #include <omp.h>
 #endif
 
-enum { BLOCK = 128, AHEAD = 16, REFUSED = 2, SUM = 's', MAX = 'a', MEAN = 'e' };
+enum { BLOCK = 128, MANY = 64, AHEAD = 16, REFUSED = 2, SUM = 's', MAX = 'a', MEAN = 'e' };
 
 /* What tells the modes apart: the second letter, but for "sum". */
 static int mode_of(const char *mode) { return mode[0] == 's' ? SUM : mode[1]; }
@@ -93,15 +93,37 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     memcpy(made, most, sizeof(T) * (size_t)n);                                                                      \
   }                                                                                                                 \
                                                                                                                     \
-  /* Whether a bag is one: its rows lie in the table, and its end is not before its start. */                       \
-  static int is_bag_##suffix##index(const I *rows, int64_t start, int64_t end, int64_t count, int64_t size) {       \
-    if (start < 0 || start > end || end > count) return 0;                                                          \
+  /* Whether bags are some: their rows lie in the table, and none ends before its start. */                         \
+  static int are_bags_##suffix##index(const I *rows, const I *offsets, int64_t first, int64_t last, int64_t bags,   \
+                                      int64_t count, int64_t size) {                                                \
+    int in_order = offsets[first] >= 0;                                                                             \
+    for (int64_t b = first; b < last; ++b) in_order &= offsets[b] <= end_##suffix##index(offsets, bags, b, count);  \
+    const int64_t end = end_##suffix##index(offsets, bags, last - 1, count);                                        \
+    if (!in_order || end > count) return 0;                                                                         \
     uint64_t most = 0;                                                                                              \
-    for (int64_t i = start; i < end; ++i) {                                                                         \
+    for (int64_t i = offsets[first]; i < end; ++i) {                                                                \
       const uint64_t row = (uint64_t)(int64_t)rows[i]; /* without a sign, what is below 0 is far above */           \
       most = row > most ? row : most;                                                                               \
     }                                                                                                               \
-    return start == end || most < (uint64_t)size;                                                                   \
+    return offsets[first] == end || most < (uint64_t)size;                                                          \
+  }                                                                                                                 \
+                                                                                                                    \
+  static void bag_##suffix##index(const T *table, const I *rows, const T *factors, int64_t start, int64_t end,      \
+                                  int64_t count, int64_t columns, int mode, T *y) {                                 \
+    const T shares = mode == MEAN && start < end ? (T)(end - start) : 1;                                            \
+    for (int64_t c = 0, n; c < columns; c += n) {                                                                   \
+      n = block_of(columns - c);                                                                                    \
+      if (n < 16 && columns >= 16) n = 16, c = columns - n; /* some columns twice, which is faster than a rest */   \
+      T *made = y + c;                                                                                              \
+      switch (mode == MAX ? MAX : n) {                                                                              \
+        case MAX: maximum_##suffix##index(made, table + c, rows, start, end, count, columns, n); break;             \
+        case 128: SUM_OF(suffix, index, 128); break;                                                                \
+        case 64: SUM_OF(suffix, index, 64); break;                                                                  \
+        case 32: SUM_OF(suffix, index, 32); break;                                                                  \
+        case 16: SUM_OF(suffix, index, 16); break;                                                                  \
+        default: add_few_##suffix##index(made, table + c, rows, factors, start, end, columns, shares, n);           \
+      }                                                                                                             \
+    }                                                                                                               \
   }                                                                                                                 \
                                                                                                                     \
   /* Returns whether all bags were bags; what is in y matters only then. */                                         \
@@ -111,27 +133,16 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     const I *rows = OPSDK_DATA(const I, input), *offsets = OPSDK_DATA(const I, starts);                             \
     const int64_t columns = weight->shape[1], count = input->shape[0], bags = starts->shape[0];                     \
     int all_well = bags ? offsets[0] == 0 : count == 0;                                                             \
-    _Pragma("omp parallel for schedule(dynamic, 64) reduction(&& : all_well) if (count * columns > 16384)")         \
-    for (int64_t b = 0; b < bags; ++b) {                                                                            \
-      const int64_t start = offsets[b], end = end_##suffix##index(offsets, bags, b, count);                         \
-      if (!is_bag_##suffix##index(rows, start, end, count, weight->shape[0])) {                                     \
+    _Pragma("omp parallel for schedule(dynamic) reduction(&& : all_well) if (count * columns > 16384)")             \
+    for (int64_t first = 0; first < bags; first += MANY) {                                                          \
+      const int64_t last = least(first + MANY, bags);                                                               \
+      if (!are_bags_##suffix##index(rows, offsets, first, last, bags, count, weight->shape[0])) {                   \
         all_well = 0;                                                                                               \
         continue;                                                                                                   \
       }                                                                                                             \
-      for (int64_t c = 0, n; c < columns; c += n) {                                                                 \
-        n = block_of(columns - c);                                                                                  \
-        if (n < 16 && columns >= 16) n = 16, c = columns - n; /* some columns twice, which is faster than a rest */ \
-        T *made = y + b * columns + c;                                                                              \
-        const T shares = mode == MEAN && start < end ? (T)(end - start) : 1;                                        \
-        switch (mode == MAX ? MAX : n) {                                                                            \
-          case MAX: maximum_##suffix##index(made, table + c, rows, start, end, count, columns, n); break;           \
-          case 128: SUM_OF(suffix, index, 128); break;                                                              \
-          case 64: SUM_OF(suffix, index, 64); break;                                                                \
-          case 32: SUM_OF(suffix, index, 32); break;                                                                \
-          case 16: SUM_OF(suffix, index, 16); break;                                                                \
-          default: add_few_##suffix##index(made, table + c, rows, factors, start, end, columns, shares, n);         \
-        }                                                                                                           \
-      }                                                                                                             \
+      for (int64_t b = first; b < last; ++b)                                                                        \
+        bag_##suffix##index(table, rows, factors, offsets[b], end_##suffix##index(offsets, bags, b, count), count,  \
+                            columns, mode, y + b * columns);                                                        \
     }                                                                                                               \
     return all_well;                                                                                                \
   }                                                                                                                 \

@@ -9,6 +9,7 @@ import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
+from opsdk.backends.arena import empty
 from opsdk.backends.constant import as_constant
 from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
@@ -21,7 +22,7 @@ from opsdk.ops import creation as ops
 def to_tensor(
     data: Any, dtype: DTypeLike | None = None, place: Place | None = None, stop_gradient: bool = True
 ) -> Tensor:
-    """Returns a tensor that holds a copy of `data`.
+    """Returns a tensor that holds a copy of `data`, contiguous; where it is not small, aligned for vector loads.
 
     Args:
         data: array, number, or nested lists of numbers; Python floats become float32, NumPy arrays keep their dtype.
@@ -45,7 +46,9 @@ def to_tensor(
         array = np.stack([item.numpy() if isinstance(item, Tensor) else np.asarray(item) for item in data])
     else:
         array = as_constant(data, None, "to_tensor")
-    made = Tensor(np.array(array, None if dtype is None else as_dtype(dtype), copy=True, order="C"), stop_gradient)
+    held = empty(array.shape, array.dtype if dtype is None else as_dtype(dtype))
+    held[...] = array
+    made = Tensor(held, stop_gradient)
     if not stop_gradient:
         needs_float(made, "to_tensor")
     return made

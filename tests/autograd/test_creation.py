@@ -104,3 +104,13 @@ def test_assign_copies_into_an_output():
 def test_assign_into_another_shape_is_refused():
     with pytest.raises(ShapeError, match=r"set_value: expected shape \(3,\), got \(2,\)"):
         opsdk.assign([1.0, 2.0], opsdk.zeros([3]))
+
+
+def test_a_tensor_of_data_that_is_not_small_is_aligned_for_vector_loads(rng):
+    wide = rng.normal(size=(301, 200))
+    for data in (wide, wide.astype("float32"), wide.T, wide[:, ::2]):
+        held = opsdk.to_tensor(data)._array  # `numpy()` is a copy
+        assert held.ctypes.data % 64 == 0
+        assert held.flags.c_contiguous
+        np.testing.assert_array_equal(held, data)
+    assert opsdk.to_tensor(wide, dtype="int64").numpy().tolist() == wide.astype("int64").tolist()
