@@ -41,7 +41,8 @@ def ctc_problem(log_probs, targets, input_lengths, target_lengths, blank):
         )
     if not 0 <= blank < classes:
         return f"blank expected in [0, {classes}), got {blank}; it is a class of log_probs"
-    used = targets if targets.ndim == 1 else targets[np.arange(room) < target_lengths[:, None]]
+    places = np.ones_like(targets).cumsum(axis=-1)  # from 1; on the device where the targets are on one
+    used = targets if targets.ndim == 1 else targets[places <= target_lengths[:, None]]
     if used.size and not 0 <= used.min() <= used.max() < classes:
         return f"targets expected in [0, {classes}), got {used.min()} to {used.max()}; they are classes of log_probs"
     if (used == blank).any():
@@ -233,3 +234,27 @@ OPTIONS = {"openmp": True, "contiguous": True, "checks": True}
 for dtype in ("float32", "float64"):
     for op in (ctc_terms, ctc_terms_grad):
         op.kernel("cpu", None, language="c", dtype=dtype, source="ctc_loss.c", **OPTIONS)
+
+
+def a_block_for_each_sequence(log_probs):
+    return log_probs.shape[1], 64
+
+
+def states(log_probs, targets, dtype, *more):
+    """Returns the spec of something for each state, of as many as the longest target could have, and each sequence."""
+    return opsdk.TensorSpec((log_probs.shape[1], *more, 2 * targets.shape[-1] + 1), dtype)
+
+
+def forward_room(log_probs, targets):
+    steps, labels = log_probs.shape[0], targets.shape[-1]
+    return opsdk.TensorSpec((log_probs.shape[1], steps + 1, 2 * labels + 3), "float64")
+
+
+ROOM = {"classes": lambda log_probs, targets: states(log_probs, targets, "int64"), "alpha": forward_room}
+MORE = {
+    "beta": lambda log_probs, targets: states(log_probs, targets, "float64", 2),
+    "posterior": lambda log_probs, targets: states(log_probs, targets, "float64"),
+}
+for op, name, room in ((ctc_terms, "forward", ROOM), (ctc_terms_grad, "backward", ROOM | MORE)):
+    source = f".ctc_loss_cuda:{name}"
+    op.kernel("cuda", language="numba", source=source, launch=a_block_for_each_sequence, scratch=room)

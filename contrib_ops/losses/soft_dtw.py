@@ -162,4 +162,23 @@ def soft_dtw_bench(rng, n):
 
 for op, name in ((soft_dtw, "forward"), (soft_dtw_grad, "backward")):
     op.kernel("cpu", language="numba", source=f".soft_dtw_numba:{name}", parallel=True, contiguous=True)
+
+
+def a_block_for_each_pair(distances):
+    return distances.shape[0], 64
+
+
+def table_of(shape):
+    """Returns the spec of cells with a row and a column in front, for each pair."""
+    return opsdk.TensorSpec((shape[0], shape[1] + 1, shape[2] + 1), "float64")
+
+
+ROOM = {
+    "totals": lambda distances: table_of(distances.shape),
+    "weights": lambda distances: opsdk.TensorSpec((*distances.shape, 3), "float64"),
+}
+LIKELY = {"likely": lambda distances: opsdk.TensorSpec(distances.shape, "float64")}
+for op, name, room in ((soft_dtw, "forward", ROOM), (soft_dtw_grad, "backward", ROOM | LIKELY)):
+    source = f".soft_dtw_cuda:{name}"
+    op.kernel("cuda", language="numba", source=source, launch=a_block_for_each_pair, scratch=room)
 soft_dtw_grad_grad.kernel("cpu", language="numba", source=".soft_dtw_numba:backward_of_backward", contiguous=True)

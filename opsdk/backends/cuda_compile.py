@@ -184,6 +184,10 @@ def _user_entry(
     for decl, spec in zip(schema.outputs, inferred, strict=True):
         if isinstance(spec, TensorSpec):
             given.setdefault(decl.name, spec.dtype)
+    ones = {name: TensorSpec([1] * sizes[name], given[name]) for name in schema.input_names}
+    for scratch_name, scratch in row.options.get("scratch", {}).items():
+        shape, given[scratch_name] = scratch.spec({**ones, **attrs})
+        sizes[scratch_name] = len(shape)
     name = f"{schema.name}_{'_'.join(kind.name for kind in kinds)}"
     parameters: list[tuple[str, str]] = []
     types: list[Any] = []

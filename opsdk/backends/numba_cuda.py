@@ -75,7 +75,7 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
     inputs, fresh, names = schema.input_names, schema.fresh_outputs, kernel.parameters
     mutated = [schema.input_names[i] for i in schema.mutated_inputs]
     run = BoundKernel(kernel.source)
-
+    scratch = kernel.options.get("scratch", {})
     shaped = one_shape(opdef)
 
     def launch(*values: Any, **attrs: Any) -> Any:
@@ -87,8 +87,9 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
         geometry = shape.geometry({**tensors, **attrs})
         if is_needed(geometry, [*made, *(tensors[name] for name in mutated)], subject):
             seen = {name: _seen(shape, name, value) for name, value in tensors.items() if name in names}
+            room = {name: memory.empty(*one.spec({**tensors, **attrs})) for name, one in scratch.items()}
             with failures(opdef, kernel.origin, subject), memory.active():
-                run(geometry, [seen[name] if name in tensors else attrs[name] for name in names])
+                run(geometry, [{**attrs, **room, **seen}[name] for name in names])
             for name in mutated:
                 if name in seen:
                     _write_back(tensors[name], seen[name])

@@ -44,7 +44,7 @@ def add_deferred_row(
 
     def load() -> Kernel:
         found = _imported(module, name, f"{subject} {module}:{name}", origin)
-        parameters = checked_parameters(opdef, found, subject)
+        parameters = checked_parameters(opdef, found, subject, held)
         return Kernel(key, language, found, origin_of(found), parameters, held)
 
     opdef.kernels.add(Kernel(key, language, f"{module}:{name}", origin, (), held, load))
@@ -52,15 +52,17 @@ def add_deferred_row(
 
 
 # Any: a kernel has any signature; only the names of its parameters matter here.
-def checked_parameters(opdef: OpDef, function: Callable[..., Any], subject: str) -> tuple[str, ...]:
+def checked_parameters(
+    opdef: OpDef, function: Callable[..., Any], subject: str, options: Mapping[str, Any]
+) -> tuple[str, ...]:
     """Returns the names of a kernel's parameters, in order.
 
     Raises:
-        BindingError: one is no input, output or attribute of the op.
+        BindingError: one is no input, output or attribute of the op, and no scratch of the row.
     """
     names = parameters_of(function)
     schema = opdef.schema
-    known = (*schema.input_names, *schema.output_names, *schema.attr_names)
+    known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
     check_names(function, names, known, subject)
     return names
 

@@ -21,6 +21,7 @@ from opsdk.core.errors import DefinitionError, LaunchError
 from opsdk.core.suggest import alternatives
 from opsdk.define.binding import called_by_name, check_names, name_of, parameters_of
 from opsdk.define.schema import OpSchema
+from opsdk.define.scratch import as_scratch
 
 __all__ = ["elementwise", "fixed", "rows"]
 
@@ -190,17 +191,23 @@ def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
 
 # Any: options are a language's own; a user may pass anything as `launch`, and what is none is refused.
 def row_options(place: str, options: Mapping[str, Any], schema: OpSchema, subject: str) -> dict[str, Any]:
-    """Returns the options of a row with its launch shape made ready; a row of another place than `cuda` has none.
+    """Returns the options of a row with launch shape and scratch made ready, which only rows of place `cuda` have.
 
     Raises:
-        DefinitionError: a launch is none, speaks of what the op does not have, or is not wanted.
-        BindingError: a launch function asks for something that the op does not have.
+        DefinitionError: one is none, speaks of what the op does not have, or is not wanted.
+        BindingError: a function of one asks for something that the op does not have.
     """
-    if place == "cuda" and options.get("launch") is not None:
-        tensors = (*schema.input_names, *schema.output_names)
-        return {**options, "launch": as_launch(options["launch"], tensors, schema.attr_names, subject)}
-    if place != "cuda" and "launch" in options:
-        raise DefinitionError(f"{subject}: a launch shape is for rows of place 'cuda', got one for {place!r}")
+    if place == "cuda":
+        made = dict(options)
+        if options.get("launch") is not None:
+            tensors = (*schema.input_names, *schema.output_names)
+            made["launch"] = as_launch(options["launch"], tensors, schema.attr_names, subject)
+        if "scratch" in options:
+            made["scratch"] = as_scratch(options["scratch"], schema, subject)
+        return made
+    for name, what in (("launch", "a launch shape"), ("scratch", "scratch")):
+        if name in options:
+            raise DefinitionError(f"{subject}: {what} is for rows of place 'cuda', got one for {place!r}")
     for name, value in options.items() if place == "cpu" else ():
         if name not in ROW_FLAGS or not isinstance(value, bool):
             raise DefinitionError(

@@ -165,7 +165,7 @@ class Op:
             source: for languages that are not Python, text or a file name; for the others, `module:function`, imported
                 when the row is first chosen, so that the op can be defined without what its kernels import (`.rows:f`
                 is a module of the same package). Then this is a plain call.
-            options: what only the language understands, such as `launch`.
+            options: what only the language understands, such as `launch` and `scratch` of CUDA rows.
 
         Raises:
             BindingError: a parameter of the kernel or of its launch names no input, output or attribute.
@@ -181,8 +181,8 @@ class Op:
 
         def register(function: F) -> F:
             subject = f"{self.opdef.subject}, {language} kernel"
-            names = checked_parameters(self.opdef, function, subject)
             held = row_options(place, options, self.opdef.schema, subject)
+            names = checked_parameters(self.opdef, function, subject, held)
             self.opdef.kernels.add(Kernel(key, language, function, origin_of(function), names, held))
             return function
 

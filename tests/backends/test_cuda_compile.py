@@ -181,6 +181,29 @@ def test_a_kernel_of_rows_gets_matrices_with_shared_memory():
 
 
 @needs_compiler
+def test_scratch_comes_as_pointers_and_sizes_of_its_own_dtype(leaky):
+    room = {"sums": lambda x: opsdk.TensorSpec((*x.shape, 2), "float64")}
+    launch = opsdk.launch.fixed(1, 1)
+    leaky.kernel("cuda", lambda x, y, sums: None, language="numba", launch=launch, scratch=room)
+    parameters = compile_cuda(leaky, "float32").parameters
+    assert parameters[-3:] == (("sums", "float64 *"), ("sums_size0", "int64"), ("sums_size1", "int64"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("axes", [1, 2])
+def test_the_alignments_of_contrib_ops_compile_both_ways(axes):
+    from contrib_ops.losses.ctc_loss import ctc_terms
+    from contrib_ops.losses.soft_dtw import soft_dtw
+
+    for op in (soft_dtw, soft_dtw.grad):
+        assert compile_cuda(op, "float32", ndims={"distances": 3, "ddistances": 3}).ptx
+    ndims = {"log_probs": 3, "targets": axes, "dlog_probs": 3}
+    integers = ("int64", "int64", "int32")
+    assert compile_cuda(ctc_terms, ("float32", *integers), ndims=ndims).ptx
+    assert compile_cuda(ctc_terms.grad, ("float32", *integers, "float32"), ndims=ndims).ptx
+
+
+@needs_compiler
 def test_a_kernel_that_numba_cannot_compile_is_refused(leaky):
     row(leaky, lambda x, y: x.no_such_attribute)
     with pytest.raises(CompileError, match=r"op 't::leaky', CUDA row: does not compile, .*no_such_attribute"):

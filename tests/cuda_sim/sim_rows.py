@@ -9,7 +9,7 @@ from numba import cuda, float64
 import opsdk
 from opsdk.backends.cuda_launch import BoundKernel
 from opsdk.backends.simulated import SimulatedArray
-from opsdk.core.errors import InputValueError, LaunchError
+from opsdk.core.errors import BindingError, InputValueError, LaunchError
 from opsdk.define.launch import Geometry
 from opsdk.verify.launch import launch as run_row
 
@@ -283,3 +283,22 @@ def test_a_bound_kernel_launches_at_any_geometry():
     assert y.tolist() == [2.0] * 6
     run(Geometry((1,), (4,)), [SimulatedArray(y)])
     assert y.tolist() == [1.0] * 4 + [2.0] * 2
+
+
+def test_a_kernel_works_in_memory_that_its_row_declares(op):
+    @op.kernel(
+        "cuda",
+        language="numba",
+        launch=opsdk.launch.fixed(1, 1),
+        scratch={"sums": lambda x: opsdk.TensorSpec((x.shape[0] + 1,), "float64")},
+    )
+    def running(x, slope, y, sums):
+        sums[0] = 0.0
+        for i in range(x.size):
+            sums[i + 1] = sums[i] + x[i]
+            y[i] = slope * sums[i + 1]
+
+    x = np.array([1.0, 2.0, 3.5])
+    assert op(device(x), slope=2.0).tolist() == (2 * x.cumsum()).tolist()
+    with pytest.raises(BindingError, match="nothing is called 'room'"):
+        op.kernel("cuda", lambda x, room, y: None, language="numba", launch=opsdk.launch.fixed(1, 1))
