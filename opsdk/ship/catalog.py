@@ -28,6 +28,11 @@ class Entry:
     where: str
 
 
+def names() -> list[str]:
+    """Returns every registered op, gradient ops apart, sorted; no derivative is worked out for it."""
+    return [op.opdef.name for op in REGISTRY if op.opdef.gradient_of is None]
+
+
 def entries(providers: list[Provider]) -> list[Entry]:
     """Returns one entry per registered op, gradient ops apart, sorted by name."""
     owners = {provider.namespace: str(provider) for provider in providers if not provider.shadowed_by}

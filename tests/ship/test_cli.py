@@ -123,7 +123,7 @@ def test_an_error_of_our_own_has_its_code_and_says_how_to_see_more(run, monkeypa
     def fail(*arguments):
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(catalog, "entries", fail)
+    monkeypatch.setattr(catalog, "names", fail)
     result = run("list")
     assert result.exit_code == 3
     assert "internal error: ZeroDivisionError: planted; opsdk --traceback list … shows where" in result.stderr
@@ -134,7 +134,7 @@ def test_an_interrupt_has_its_code(run, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(catalog, "entries", interrupt)
+    monkeypatch.setattr(catalog, "names", interrupt)
     assert run("list").exit_code == 130
 
 

@@ -21,13 +21,12 @@ def command(table: bool, of_providers: bool, as_json: bool) -> None:
         listed = [state.as_dict() for state in states]
         print(json.dumps(listed, indent=1) if as_json else discover.table_of(states, terminal.width()))
         return
-    found = catalog.entries([state.provider for state in states])
-    if as_json:
-        print(json.dumps([asdict(entry) for entry in found], indent=1))
-    elif table:
-        print(catalog.table_of(found, terminal.width()))
+    if as_json or table:
+        found = catalog.entries([state.provider for state in states])
+        lines = json.dumps([asdict(entry) for entry in found], indent=1)
+        print(lines if as_json else catalog.table_of(found, terminal.width()))
     else:
-        print("\n".join(entry.op for entry in found))
+        print("\n".join(catalog.names()))
     for state in states:
         if state.state == "failed":
             terminal.narrate(f"(failed) {state.provider}: {state.reason}")
