@@ -9,6 +9,7 @@ from opsdk.core.errors import TargetError
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 Matcher = Callable[[str], bool]
+Reader = Callable[[list[str], str], tuple[Matcher, list[str]]]  # of the tokens ahead; the text is for messages
 
 
 def matcher(text: str) -> Matcher:
@@ -25,19 +26,22 @@ def matcher(text: str) -> Matcher:
 
 
 def _either(tokens: list[str], text: str) -> tuple[Matcher, list[str]]:
-    left, rest = _both(tokens, text)
-    while rest[:1] == ["or"]:
-        right, rest = _both(rest[1:], text)
-        left = _joined(any, left, right)
-    return left, rest
+    return _joined(tokens, text, "or", any, _both)
 
 
 def _both(tokens: list[str], text: str) -> tuple[Matcher, list[str]]:
-    left, rest = _one(tokens, text)
-    while rest[:1] == ["and"]:
-        right, rest = _one(rest[1:], text)
-        left = _joined(all, left, right)
-    return left, rest
+    return _joined(tokens, text, "and", all, _one)
+
+
+def _joined(
+    tokens: list[str], text: str, word: str, how: Callable[[list[bool]], bool], part: Reader
+) -> tuple[Matcher, list[str]]:
+    found, rest = part(tokens, text)
+    parts = [found]
+    while rest[:1] == [word]:
+        found, rest = part(rest[1:], text)
+        parts.append(found)
+    return lambda name: how([fits(name) for fits in parts]), rest
 
 
 def _one(tokens: list[str], text: str) -> tuple[Matcher, list[str]]:
@@ -53,10 +57,6 @@ def _one(tokens: list[str], text: str) -> tuple[Matcher, list[str]]:
             raise _refused(text, rest[0] if rest else "its end")
         return inner, rest[1:]
     return lambda name: word in name, rest
-
-
-def _joined(how: Callable[[list[bool]], bool], left: Matcher, right: Matcher) -> Matcher:
-    return lambda name: how([left(name), right(name)])
 
 
 def _refused(text: str, at: str) -> TargetError:

@@ -10,6 +10,7 @@ import click
 from gradcheck.run.workers import jobs_of
 from opsdk.ship import completion
 from opsdk.ship.check import CheckOptions, run_check
+from opsdk.ship.commands.rendering import of_the_report
 
 _SECONDS = click.FloatRange(min=0, min_open=True, max=threading.TIMEOUT_MAX)
 
@@ -32,11 +33,7 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("-k", "keyword", metavar="EXPR", default="", help="Only ops whose names fit, such as 'snake or not sum'.")
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first op that fails.")
 @click.option("--lf", "--last-failed", "last_failed", is_flag=True, help="Only ops that failed when last checked here.")
-@click.option("--durations", type=click.IntRange(min=0), default=0, metavar="N", help="Also the N slowest ops.")
-@click.option("-q", "--quiet", is_flag=True, help="Failures and the summary only.")
-@click.option("-v", "--verbose", is_flag=True, help="Also the full report of ops that pass.")
-@click.option("--strict", is_flag=True, help="An op that is not judged, lacks its backward or has a note fails.")
-@click.option("--allow-inconclusive", is_flag=True, help="An op that cannot be judged counts as a pass.")
+@of_the_report
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them
     """Prove ops: TARGET is relu.py, relu.py:relu, module:op, package, namespace::name, name, or a finding's id."""
