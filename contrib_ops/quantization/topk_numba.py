@@ -13,9 +13,8 @@ def forward(x, k, y):
     if k == 0 or x.size == 0:
         return
     rows, out = np.ascontiguousarray(x).reshape(-1, n), y.reshape(-1, n)
-    moved = np.empty(n, x.dtype)
-    for i in range(rows.shape[0]):
-        moved[:] = rows[i]
+    for i in numba.prange(rows.shape[0]):
+        moved = rows[i].copy()
         least = selected(moved, k - 1)
         left = k
         for j in range(n):

@@ -64,5 +64,5 @@ def topk_straight_through_bench(rng, n):
 
 
 for dtype in ("float32", "float64"):
-    topk_straight_through.kernel("cpu", language="numba", source=".topk_numba:forward", dtype=dtype)
+    topk_straight_through.kernel("cpu", language="numba", source=".topk_numba:forward", dtype=dtype, parallel=True)
 topk_straight_through.kernel("cuda", language="numba", source=".topk_cuda:forward", launch=opsdk.launch.rows("x", "y"))

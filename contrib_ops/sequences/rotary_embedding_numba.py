@@ -11,14 +11,19 @@ def forward(x, cos, sin, interleaved, y):
     half = cos.shape[-1]
     rows, out = np.ascontiguousarray(x).reshape(-1, 2 * half), y.reshape(-1, 2 * half)
     cosines, sines = np.ascontiguousarray(cos).reshape(-1, half), np.ascontiguousarray(sin).reshape(-1, half)
-    step, apart = (2, 1) if interleaved else (1, half)
     for i in range(rows.shape[0]):
         at = table_row(i, x.shape, cos.shape)
-        for j in range(half):
-            c, s = y.dtype.type(cosines[at, j]), y.dtype.type(sines[at, j])
-            a, b = rows[i, step * j], rows[i, step * j + apart]
-            out[i, step * j] = a * c - b * s
-            out[i, step * j + apart] = b * c + a * s
+        if interleaved:
+            turn(rows[i, ::2], rows[i, 1::2], cosines[at], sines[at], out[i, ::2], out[i, 1::2])
+        else:
+            turn(rows[i, :half], rows[i, half:], cosines[at], sines[at], out[i, :half], out[i, half:])
+
+
+@numba.njit
+def turn(a, b, cos, sin, first, second):
+    for j in range(len(cos)):
+        c, s = first.dtype.type(cos[j]), first.dtype.type(sin[j])
+        first[j], second[j] = a[j] * c - b[j] * s, b[j] * c + a[j] * s
 
 
 @numba.njit
