@@ -27,6 +27,7 @@ __all__ = ["elementwise", "fixed", "rows"]
 
 # What every device of compute capability 5.0 and above takes; a device may allow fewer threads for one kernel.
 ROW_FLAGS = ("parallel", "contiguous")  # options of rows on the CPU
+DEVICE_OPTIONS = ("launch", "scratch")
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -199,6 +200,12 @@ def row_options(place: str, options: Mapping[str, Any], schema: OpSchema, subjec
     """
     if place == "cuda":
         made = dict(options)
+        for name in options:
+            if name not in DEVICE_OPTIONS:
+                raise DefinitionError(
+                    f"{subject}: option {name!r} is none of a CUDA row's; there are "
+                    f"{alternatives(name, DEVICE_OPTIONS)}"
+                )
         if options.get("launch") is not None:
             tensors = (*schema.input_names, *schema.output_names)
             made["launch"] = as_launch(options["launch"], tensors, schema.attr_names, subject)

@@ -116,7 +116,7 @@ def _work(targets: Sequence[str], options: CheckOptions) -> tuple[Work, str]:
     if failed and not again:
         narrate("none of these failed last time: all are checked")
     work = [(selection, op) for selection, op in again or named if fits is None or fits(op.opdef.name)]
-    return work, f"of {len(named)} ops none fits -k {options.keyword!r}"
+    return work, f"of {len(again or named)} ops{' that failed' if again else ''} none fits -k {options.keyword!r}"
 
 
 def _ends(

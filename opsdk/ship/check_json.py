@@ -62,7 +62,13 @@ def read(path: str) -> Run:
     try:
         return _run_of(document)
     except (KeyError, TypeError, ValueError) as error:
-        raise TargetError(f"{_refused(path)}, got one that was changed: {error}") from error
+        raise changed(path, error) from error
+
+
+def changed(path: str, error: Exception) -> TargetError:
+    """Returns the error about a report that nobody wrote so."""
+    what = f"nothing under {error}" if isinstance(error, KeyError) else str(error)
+    return TargetError(f"{_refused(path)}, got one that was changed: {what}; write it again")
 
 
 def _refused(path: str) -> str:
@@ -81,6 +87,9 @@ def _run_of(document: Mapping[str, Any]) -> Run:
         )
         for report in document["reports"]
     )
+    for one in checked:
+        if bool(one.findings) != (one.verdict == "fail"):
+            raise ValueError(f"{one.report.op} with verdict {one.verdict!r} and {len(one.findings)} findings")
     names = {"opsdk": "version", "machine": "machine", "environment": "environment", "facts": "facts"}
     texts = {field: _revived(str, document[key]) for key, field in names.items()}
     return Run(

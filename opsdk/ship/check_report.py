@@ -49,7 +49,10 @@ def run_report(path: str, options: ReportOptions) -> Exit:
     """
     options.check_places()
     run = check_json.read(path)
-    publish(run, options)
+    try:
+        publish(run, options)
+    except (ValueError, IndexError, TypeError, KeyError) as error:  # what the parts say of each other does not agree
+        raise check_json.changed(path, error) from error
     return status(run, options)
 
 

@@ -14,6 +14,9 @@ from opsdk.verify.calls import Call, flat, is_float, refill
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
 _WIGGLES = 16.0
+_NEIGHBOURS = 8  # draws of what a computation loses
+_NEAR = 2.0**-7  # relative distance of them: the same cancels there, and other bits are rounded away
+_SHORT_EPS = 2.0**-23
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 
@@ -108,6 +111,53 @@ def wiggle_apart(
     stays = [[other for other in positions if other != i] for i in moving] or [list(positions)]
     found = [wiggle(run, call, eps, seed, still) for still in stays]
     return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
+
+
+def lost(
+    run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int, constant: Sequence[int] = ()
+) -> list[np.ndarray | None]:
+    """Returns per output what the computation itself loses at a resolution, as where x - tanh(x) nearly cancels.
+
+    No movement of the inputs shows that. It is told from float32: how far the results are from those in float64 for
+    the same numbers, the most over some nearby, since at one it may be right by chance.
+    Where float32 leaves no digit at all it tells too little.
+
+    Args:
+        run: the computation, in the dtype of its inputs.
+        call: where; floating inputs in float64.
+        eps: the resolution that is asked for.
+        seed: of the neighbours.
+        constant: positions of inputs that stay.
+
+    Returns None for outputs that are no floats, and for all where float32 is not taken.
+    """
+    rng = np.random.default_rng([seed, 19])
+    found: list[np.ndarray | None] = []
+    for _ in range(_NEIGHBOURS):
+        inputs = [
+            value
+            if value is None or i in constant
+            else each_float(value, lambda a: a * (1 + rng.uniform(-_NEAR, _NEAR, a.shape)))
+            for i, value in enumerate(call.inputs)
+        ]
+        short = replace(call, inputs=inputs).cast(np.dtype("float32"))
+        try:
+            pairs = list(zip(flat(run(short)), flat(run(short.cast(np.dtype("float64")))), strict=True))
+        except Exception:  # written for one dtype only, or out of the domain
+            continue
+        with np.errstate(all="ignore"):
+            gaps = [np.nan_to_num(np.abs(a - b), nan=0.0, posinf=0.0) if is_float(b) else None for a, b in pairs]
+        scaled = [None if gap is None else gap.astype(np.float64) * (eps / _SHORT_EPS) for gap in gaps]
+        held = found or scaled
+        found = [None if a is None or b is None else np.maximum(a, b) for a, b in zip(held, scaled, strict=True)]
+    return found
+
+
+def each_float(value: Any, change: Callable[[np.ndarray], np.ndarray]) -> Any:  # Any: an array or a list of them
+    """Returns an input with its floating arrays changed."""
+    if isinstance(value, list):
+        return [each_float(item, change) for item in value]
+    return np.asarray(change(value)) if is_float(value) else value
 
 
 def _refilled(call: Call, arrays: list[Any]) -> Call:

@@ -186,3 +186,9 @@ def test_a_row_carries_its_launch_as_data(op):
 def test_a_row_without_a_launch_is_registered_and_refused_only_when_it_runs(op):
     op.kernel("cuda", kernel, language="numba")
     assert op(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_an_option_that_no_cuda_row_has_is_refused():
+    op = opsdk.op("t::misspelt(Tensor x) -> Tensor y")(lambda x: x)
+    with pytest.raises(DefinitionError, match=r"option 'scrath' is none of a CUDA row's; there are "):
+        op.kernel("cuda", lambda x, y: None, language="numba", launch=opsdk.launch.elementwise("y"), scrath={})

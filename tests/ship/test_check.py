@@ -85,6 +85,9 @@ def test_only_ops_whose_names_fit_are_checked(run, right, wrong):
     assert result.exit_code == 5
     assert result.stderr == "nothing to check: of 1 ops none fits -k 'snake'\n"
     assert run("check", "good.py", "-k", "(").exit_code == 2
+    run("check", "bad.py")
+    among = run("check", "good.py", "bad.py", "--lf", "-k", "good")
+    assert among.stderr == "nothing to check: of 1 ops that failed none fits -k 'good'\n"
 
 
 def test_the_first_failure_ends_the_work_where_that_is_asked_for(run, right, wrong):

@@ -43,10 +43,11 @@ def test_a_report_with_pictures_comes_back_whole(run, wrong, here):
     [
         (lambda d: [], "schema 1, got no report; write it again"),
         (lambda d: {**d, "schema": 2}, "schema 1, got schema 2; write it again with this version"),
-        (lambda d: {k: v for k, v in d.items() if k != "seed"}, "got one that was changed: 'seed'"),
+        (lambda d: {k: v for k, v in d.items() if k != "seed"}, "that was changed: nothing under 'seed'; write it"),
         (lambda d: {**d, "seed": "7"}, "got one that was changed: expected int, got '7'"),
         (lambda d: {**d, "seed": True}, "got one that was changed: expected int, got True"),
         (lambda d: {**d, "targets": "a.py"}, "got one that was changed: expected tuple"),
+        (lambda d: {**d, "reports": [{**d["reports"][0], "verdict": "pass"}]}, "a with verdict 'pass' and 1 find"),
         (lambda d: {**d, "reports": 3}, "got one that was changed: 'int' object is not iterable"),
         (lambda d: {**d, "reports": [{**d["reports"][0], "verdict": "good"}]}, "expected .*Literal.*, got 'good'"),
         (lambda d: {**d, "reports": [{**d["reports"][0], "seconds": "soon"}]}, "expected float, got 'soon'"),

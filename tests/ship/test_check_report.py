@@ -34,6 +34,16 @@ def test_what_is_no_report_and_what_cannot_be_written_are_usage_errors(run, righ
     assert "no/where.html: expected a file that can be written" in result.stderr
 
 
+def test_a_picture_whose_parts_do_not_fit_is_a_usage_error(run, wrong, here):
+    run("check", "bad.py", "--json", "r.json")
+    document = json.loads((here / "r.json").read_text())
+    document["reports"][0]["findings"][0]["picture"]["gradient"]["analytic"] = []
+    (here / "r.json").write_text(json.dumps(document))
+    result = run("report", "r.json", "--html", "x.html")
+    assert result.exit_code == 2
+    assert "r.json: expected a report of opsdk check --json, got one that was changed: " in result.stderr
+
+
 def test_the_slowest_ops_are_named_when_asked_for(run, right, wrong):
     lines = run("check", "good.py", "bad.py", "--durations", "1").stdout.splitlines()
     slowest = [line.split() for line in lines if line.startswith("slowest")]

@@ -65,3 +65,63 @@ def test_an_output_of_whole_numbers_has_to_agree_exactly():
     assert (finding.analytic, finding.numeric) == (1.0, 0.0)  # at the exact 0 that samples have
     assert "at x[" in finding.message
     assert "= 0: this row gives 1, the reference gives 0" in finding.message
+
+
+def shrunk(row):
+    """x - tanh(x), of which next to nothing is left where x is small, with a row in Numba."""
+
+    @opsdk.op("t::shrunk(Tensor x) -> Tensor y")
+    def shrunk(x):
+        return x - np.tanh(x)
+
+    @shrunk.backward
+    def shrunk_grad(x, dy):
+        return dy * np.tanh(x) ** 2
+
+    @shrunk.samples
+    def shrunk_samples(rng):
+        yield opsdk.Sample(rng.choice((-1, 1), 64) * 10.0 ** rng.uniform(-2, 1, 64), reason="from near 0 to far out")
+
+    shrunk.kernel("cpu", row, language="numba")
+    return shrunk
+
+
+def test_digits_that_the_formula_itself_loses_are_no_fault_of_a_row():
+    def row(x, y):
+        for i in range(x.size):
+            half = np.tanh(0.5 * x.flat[i])
+            y.flat[i] = x.flat[i] - 2.0 * half / (1.0 + half * half)  # as good, and other bits are lost
+
+    for seed in range(4):
+        assert not [f for f in opsdk.verify(shrunk(row), seed=seed).findings if f.check.startswith("value")]
+
+
+def test_where_a_formula_loses_digits_a_row_that_is_wrong_in_those_that_are_left_is_found():
+    def row(x, y):
+        for i in range(x.size):
+            y.flat[i] = (x.flat[i] - np.tanh(x.flat[i])) * (1.00001 if abs(x.flat[i]) < 0.5 else 1.0)
+
+    assert findings_of(shrunk(row))
+
+
+def test_an_array_for_a_gradient_that_nobody_wants_is_not_looked_at():
+    @opsdk.op("t::shift(Tensor x, Tensor? bias=None) -> Tensor y", infer=opsdk.infer.like("x"))
+    def shift(x, bias):
+        return x.copy() if bias is None else x + bias
+
+    @shift.backward
+    def shift_grad(bias, dy):
+        return dy.copy(), None if bias is None else opsdk.sum_to(dy, bias.shape)
+
+    @shift.samples
+    def shift_samples(rng):
+        yield opsdk.Sample(rng.normal(size=5), reason="without")
+        yield opsdk.Sample(rng.normal(size=5), rng.normal(size=5), reason="with")
+
+    def row(dy, dx, dbias):
+        for i in range(dy.size):
+            dx[i] = dbias[i] = dy[i]
+
+    shift.grad.kernel("cpu", row, language="numba")
+    report = opsdk.verify(shift)
+    assert report.findings == (), str(report)
