@@ -46,4 +46,4 @@ def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         file.write(text)
-    os.replace(file.name, path)  # noqa: PTH105 - a name, as it comes
+    Path(file.name).replace(path)
