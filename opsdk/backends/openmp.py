@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_SPINS = "3000"  # some 10 µs; GNU's own choice is 300000
+_SPINS = "3000"  # some 0.1 ms; GNU's own choice, 300000, is some 10 ms
 _CHOICES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.verify.calls import Call, flat, is_float, refill
+from opsdk.verify.calls import Call, each, flat, is_float, refill
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
 _UNITS = 32.0
@@ -135,10 +135,7 @@ def lost(
     found: list[np.ndarray | None] = []
     for _ in range(_NEIGHBOURS):
         inputs = [
-            value
-            if value is None or i in constant
-            else each_float(value, lambda a: a * (1 + rng.uniform(-_NEAR, _NEAR, a.shape)))
-            for i, value in enumerate(call.inputs)
+            value if i in constant else each([value], lambda a: near(a, rng))[0] for i, value in enumerate(call.inputs)
         ]
         short = replace(call, inputs=inputs).cast(np.dtype("float32"))
         try:
@@ -153,11 +150,9 @@ def lost(
     return found
 
 
-def each_float(value: Any, change: Callable[[np.ndarray], np.ndarray]) -> Any:  # Any: an array or a list of them
-    """Returns an input with its floating arrays changed."""
-    if isinstance(value, list):
-        return [each_float(item, change) for item in value]
-    return np.asarray(change(value)) if is_float(value) else value
+def near(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns numbers nearby; what is no floating array as it is."""
+    return np.asarray(array * (1 + rng.uniform(-_NEAR, _NEAR, array.shape))) if is_float(array) else array
 
 
 def _refilled(call: Call, arrays: list[Any]) -> Call:

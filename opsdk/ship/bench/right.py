@@ -102,9 +102,9 @@ class Truth:
 
         Of a million sums some nearly cancel, and what is left of them is off by more than the usual everywhere.
         """
-        own, want, change = self._own[position], self._wanted[position], self._change(position)
+        own, want = flat(self._own)[position], flat(self._wanted)[position]
         for units in _SLACK:
-            if isinstance(want, list) or not measure(own, want, change, self._eps, units).count:
+            if not measure(own, want, self._change(position), self._eps, units).count:
                 break
         return 1.0 if units == 1.0 else 2.0 * units
 

@@ -85,3 +85,18 @@ def test_a_gradient_that_nobody_wants_may_be_left_out():
         truth = Truth(two.opdef, Call([np.ones(3)], {}))
         assert truth.problem([np.full(3, 2.0), None]) == ""
         assert truth.problem([None, np.full(3, 4.0)]).startswith("output 'z' wrong in 3 of 3 elements")
+
+
+def test_a_result_behind_a_list_of_results_is_held_to_its_own_reference():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::parts(Tensor x) -> (Tensor[] parts, Tensor z)", infer=lambda x: ([x, x], x))
+        def parts(x):
+            return [x + 1, x + 2], 3 * x
+
+        x = np.linspace(1, 2, 8).astype(np.float32)
+        truth = Truth(parts.opdef, Call([x], {}))
+        wrong = 3 * x
+        wrong[5] = 0
+        assert truth.problem([[x + 1, x + 2], 3 * x]) == ""
+        assert truth.problem([[x + 1, x + 2], wrong]).startswith("output 'z' wrong in 1 of 8 elements, worst z[5]")
