@@ -138,7 +138,7 @@ def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any], a
 
 def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any], Any]:
     """Returns the backward of an op of which one value is saved, in one function."""
-    launch, settled = call.launch, call.settled
+    launch, settled, fills = call.launch, call.settled, call.fills
 
     def lane(node: GradNode, saved: Sequence[Any], cotangent: Any) -> Any:
         value, box, version = saved
@@ -150,7 +150,7 @@ def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any]
         except Exception as error:
             blame(call, error)
             raise
-        if (
+        if not fills and (
             made.__class__ is not ndarray
             or (made.base is not None and not is_leased(made, inputs))
             or made is cotangent

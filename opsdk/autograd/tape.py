@@ -40,17 +40,25 @@ class Tape:
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs a call and, where a gradient may be asked for, records it."""
+        arrays: list[Any] = []
+        key: list[Any] = [not OFF or is_grad_enabled()]
         try:
-            arrays = [value if value is None else value._array for value in inputs]
-            stops = [value is None or value.stop_gradient for value in inputs]
-            dtypes = [array if array is None else array.dtype for array in arrays]
-            kind = (not OFF or is_grad_enabled(), *dtypes, *stops)
+            for value in inputs:  # one loop, since this is on the way of every call of several inputs
+                if value is None:
+                    arrays.append(None)
+                    key.append(None)
+                else:
+                    array = value._array
+                    arrays.append(array)
+                    key.append(array.dtype)
+                    key.append(value.stop_gradient)
         except AttributeError:  # a constant or a list among the inputs
             inputs = lift(opdef, inputs)
             arrays = [arrays_of(value) for value in inputs]
-            kind = (is_grad_enabled(), *map(kind_of, inputs))
+            key = [is_grad_enabled(), *map(kind_of, inputs)]
         if attrs:
-            kind = (*kind, attrs_key(attrs))
+            key += attrs_key(attrs)
+        kind = tuple(key)
         plan = opdef.plans.get(kind)
         if plan is None:
             return _first_call(opdef, kind, inputs, arrays, attrs)
@@ -96,7 +104,7 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
     call = plan.call
     assert call is not None
     launch, one, dtype, plain = call.launch, call.one, call.dtype, not plan.record
-    saves_output = plan.saves_output
+    saves_output, fills = plan.saves_output, call.fills
     new = object.__new__
 
     def lane(value: Tensor) -> Tensor:
@@ -106,7 +114,7 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
         except Exception as error:
             blame(call, error, (array,))
             raise
-        if (
+        if not fills and (
             made.__class__ is not ndarray
             or made.dtype is not dtype
             or (made.base is not None and not is_leased(made, (array,)))

@@ -79,7 +79,7 @@ def _are_arrays(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     if not opdef.plans:
         return False
     for value in inputs:  # noqa: SIM110 - a loop, since this is on the way of every call on arrays
-        if value.__class__ is not np.ndarray:
+        if value.__class__ is not np.ndarray and value is not None:
             return False
     return True
 

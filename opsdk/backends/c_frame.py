@@ -85,22 +85,29 @@ class Frame:
         for output, slot in zip(made, self._outputs, strict=True):
             slot.fill(output)
             arguments += slot.arguments
-        tail: list[tuple[Any, ...] | str] = []  # of each attribute its C arguments, or its name where it is one
+        texts: dict[str, Any] = {}  # Any: as C has them
         for name, convert in self._converters:
             given = (attrs[name],) if convert is None else convert(attrs[name], keep)
-            tail.append(name if convert is None else given)
+            if convert is not None:
+                texts[name] = given[0]
             arguments += given
-        self._call(arguments)
+        self._call(arguments, values, attrs)
         for array, copy in back:
             array[...] = copy
         if self._may_be_quick:
-            self._learn(values, keep, tail)
+            self._learn(values, keep, texts)
         if len(made) == 1:
             return made[0]
         return tuple(made) if made else None
 
-    def failure(self, status: int) -> KernelStatusError:
-        """Returns the error of a function that returned a status."""
+    def failure(self, status: int, values: Sequence[Any], attrs: Mapping[str, Any]) -> KernelStatusError:
+        """Returns the error of a function that returned a status.
+
+        Raises:
+            InputValueError: the function asked what the op's value check asks, which has words for it.
+        """
+        if self._options.checks and self._opdef.check is not None:
+            self._opdef.check(values, attrs)
         said = self._library.message(status)
         symbol = Signature.of(self._opdef.schema).symbol(self._suffix)
         return KernelStatusError(
@@ -109,7 +116,7 @@ class Frame:
             details={"status": status, "message": said},
         )
 
-    def _call(self, arguments: list[Any]) -> None:
+    def _call(self, arguments: list[Any], values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         try:
             status = self._enter(self.function, arguments)  # without the GIL
         except OverflowError as error:
@@ -118,9 +125,9 @@ class Frame:
                 f"{error}"
             ) from error
         if status:
-            raise self.failure(status)
+            raise self.failure(status, values, attrs)
 
-    def _learn(self, values: Sequence[Any], ready: list[np.ndarray], tail: list[Any]) -> None:
+    def _learn(self, values: Sequence[Any], ready: list[np.ndarray], texts: Mapping[str, Any]) -> None:
         """Keeps what the next call is compared with, and what it needs."""
         if not all(array.flags.num & C_ALIGNED == C_ALIGNED for array in ready):
             self.quick = None
@@ -134,8 +141,10 @@ class Frame:
         output = self._outputs[0].arguments[0]
         shape, dtype = self._specs[0]
         make = np.empty if math.prod(shape) * dtype.itemsize < SMALLEST else empty
-        kept = None if all(given.__class__ is str for given in tail) else tail
-        self.quick = (seen, make, shape, dtype, output, self.function, (*slots, output), kept)
+        arguments, names = (*slots, output), self._opdef.schema.attr_names
+        if len(texts) == len(names):  # or none at all
+            arguments, names, texts = (*arguments, *texts.values()), (), {}
+        self.quick = (seen, make, shape, dtype, output, self.function, arguments, texts, names)
 
     def _ready(self, decl: InputDecl, value: Any, back: list[tuple[np.ndarray, np.ndarray]]) -> Any:
         """Returns an array as the function takes it; what it changes in a copy is written back afterwards."""

@@ -63,7 +63,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         CompileError, BindingError: the source does not compile, or not to what the schema says.
     """
     library = library_of(opdef, kernel)
-    point, names = library.ffi.from_buffer, opdef.schema.attr_names
+    point = library.ffi.from_buffer
     free: list[Frame] = []  # taken and put back, so that threads, and finalizers that call ops, never share one
 
     # Any: one entry per input, an array, a list of arrays or None; attribute values.
@@ -73,34 +73,27 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         except IndexError:
             frame = Frame(opdef, kernel, library)
         quick = frame.quick
-        if quick is None or attrs != frame.attrs:
-            made = frame.run(values, attrs)
-            free.append(frame)
-            return made
-        # Contiguous arrays as before in place of others: pointers are all that changes.
-        seen, make, shape, dtype, output, function, arguments, tail = quick
-        for value, (struct, its_shape, its_dtype) in zip(values, seen):  # noqa: B905 - plans hold calls to the schema
-            if value is struct:  # None, as it was
-                continue
-            if value is None or struct is None:
-                made = frame.run(values, attrs)
+        if quick is not None and attrs == frame.attrs:
+            seen, make, shape, dtype, output, function, arguments, texts, names = quick
+            for value, (struct, its_shape, its_dtype) in zip(values, seen):  # noqa: B905 - plans hold calls to the schema
+                if value is None or struct is None:
+                    if value is struct:
+                        continue
+                    break
+                if value.shape != its_shape or value.dtype is not its_dtype or value.flags.num & C_ALIGNED != C_ALIGNED:
+                    break
+                struct.data = point(value)
+            else:  # contiguous arrays as before in place of others: pointers are all that changes
+                made = make(shape, dtype)
+                output.data = point(made)
+                given = {**attrs, **texts} if texts else attrs
+                status = function(*arguments, *map(given.__getitem__, names))  # without the GIL
                 free.append(frame)
+                if status:
+                    raise frame.failure(status, values, attrs)
                 return made
-            if value.shape != its_shape or value.dtype is not its_dtype or value.flags.num & C_ALIGNED != C_ALIGNED:
-                made = frame.run(values, attrs)
-                free.append(frame)
-                return made
-            struct.data = point(value)
-        made = make(shape, dtype)
-        output.data = point(made)
-        if tail is None:
-            status = function(*arguments, *map(attrs.__getitem__, names))  # without the GIL
-        else:
-            rest = [part for given in tail for part in ((attrs[given],) if given.__class__ is str else given)]
-            status = function(*arguments, *rest)
+        made = frame.run(values, attrs)
         free.append(frame)
-        if status:
-            raise frame.failure(status)
         return made
 
     return launch

@@ -22,6 +22,7 @@ class CffiC:
 
     name = "c"
     reads_python = False
+    fills = True
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch of the compiled functions."""

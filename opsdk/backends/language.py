@@ -20,6 +20,7 @@ class Language(Protocol):
 
     name: str
     reads_python: bool  # whether a launch runs the author's Python, so that read-only views can guard the inputs
+    fills: bool  # whether a launch gives new arrays as the infer rule has them, so that nothing needs to be settled
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns the callable of a row; compilation itself may wait until the first launch."""

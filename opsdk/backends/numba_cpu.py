@@ -32,6 +32,7 @@ class NumbaCPU:
 
     name = "numba"
     reads_python = False
+    fills = False
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch that gives the kernel its arguments in its own order.

@@ -31,6 +31,7 @@ class NumbaCUDA:
 
     name = "numba"
     reads_python = False
+    fills = False
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch that gives the kernel its arguments in its own order.

@@ -51,7 +51,7 @@ def _forget() -> None:
 # Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.
 def attrs_key(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns what a plan's key holds of the attributes: names, types, and values where these are few."""
-    return tuple([(name, value if isinstance(value, _KEYED) else value.__class__) for name, value in attrs.items()])
+    return (*attrs, *[value if isinstance(value, _KEYED) else value.__class__ for value in attrs.values()])
 
 
 class CallPlan:
@@ -66,6 +66,7 @@ class CallPlan:
         "_dtypes",
         "_given",
         "_zeros",
+        "fills",
         "has_attrs",
         "kernel",
         "launch",
@@ -88,7 +89,7 @@ class CallPlan:
         self.has_attrs = bool(attrs)
         if complete and not attrs:
             self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults
-        self.reads_python = language.reads_python
+        self.reads_python, self.fills = language.reads_python, language.fills
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
         fresh = opdef.schema.fresh_outputs
         self.single = len(fresh) == 1
@@ -105,6 +106,8 @@ class CallPlan:
     def _choose(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
         if FLAGS.debug:
             return self.run_checked
+        if self.fills and self._dtypes and not self.has_attrs:
+            return _filled(self)
         return _short(self) if self.is_short else self._run
 
     @property
@@ -143,6 +146,8 @@ class CallPlan:
         except Exception as error:
             blame(self, error, inputs, complete)
             raise
+        if self.fills and self._dtypes:
+            return raw
         try:
             if self.single:
                 return self.one(raw, inputs)
@@ -222,6 +227,20 @@ def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
             else:
                 return out
         return one(out, inputs)
+
+    return run
+
+
+def _filled(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    """Returns the way through a kernel that fills arrays of opsdk's: there is nothing to look at afterwards."""
+    launch = plan.launch
+
+    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        try:
+            return launch(*inputs)
+        except Exception as error:
+            blame(plan, error, inputs)
+            raise
 
     return run
 

@@ -11,6 +11,7 @@ class PyFunc:
     """A Python callable is its own launch."""
 
     reads_python = True
+    fills = False
 
     def __init__(self, name: str) -> None:
         self.name = name

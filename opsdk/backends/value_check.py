@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.backends.language import Launch
-from opsdk.core.errors import KernelStatusError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
@@ -13,10 +12,10 @@ from opsdk.define.opdef import OpDef
 def checked_first(opdef: OpDef, kernel: Kernel, launch: Launch) -> Launch:
     """Returns a launch that asks the op's value check before it runs; the launch itself where there is none.
 
-    A row that says `checks=True` asks for itself. Where it refuses a call, the check says why.
+    A row that says `checks=True` asks for itself.
     """
     check = opdef.check
-    if check is None:
+    if check is None or kernel.options.get("checks"):
         return launch
 
     # Any: one entry per input, an array, a list of arrays or None; attribute values.
@@ -24,11 +23,4 @@ def checked_first(opdef: OpDef, kernel: Kernel, launch: Launch) -> Launch:
         check(values, attrs)
         return launch(*values, **attrs)
 
-    def explained(*values: Any, **attrs: Any) -> Any:
-        try:
-            return launch(*values, **attrs)
-        except KernelStatusError:
-            check(values, attrs)
-            raise
-
-    return explained if kernel.options.get("checks") else checked
+    return checked

@@ -49,9 +49,9 @@ class Op:
     def opdef(self, opdef: OpDef) -> None:
         self._opdef = opdef
         opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
-        self._arity = _arity(opdef)
+        self._left_out = _left_out(opdef)
         self._attrs = frozenset(opdef.schema.attr_names)
-        self._is_unary = self._arity == 1
+        self._is_unary = list(self._left_out) == [1]
         self.__name__ = opdef.schema.name
         self.__doc__ = f"{cleandoc(opdef.doc)}\n\n{opdef.schema}" if opdef.doc else str(opdef.schema)
 
@@ -67,8 +67,11 @@ class Op:
                 else:
                     return short(self._opdef, value)
             args = () if value is _ABSENT else (value, *values)
-            if len(args) != self._arity or (attrs and not self._attrs.issuperset(attrs)):
+            left_out = self._left_out.get(len(args))
+            if left_out is None or (attrs and not self._attrs.issuperset(attrs)):
                 args, attrs = bind(self._opdef, args, attrs)
+            elif left_out:
+                args += left_out
             for argument in args:
                 apply = APPLY.get(argument.__class__)
                 if apply is not None:
@@ -323,16 +326,17 @@ def _check_language(opdef: OpDef, place: str, language: str) -> None:
     )
 
 
-def _arity(opdef: OpDef) -> int:
-    """Returns how many arguments a call has that gives all inputs, each in its own place.
+def _left_out(opdef: OpDef) -> dict[int, tuple[None, ...]]:
+    """Returns what stands for optional inputs that a call leaves out, by how many arguments it gives by position.
 
-    -1, which no call has, sends every call through `bind`: where attributes stand between inputs, or where one
-    argument may be the whole list or its only tensor.
+    Other calls go through `bind`; so do all where attributes stand between inputs, or where one argument may be the
+    whole list or its only tensor.
     """
     schema = opdef.schema
     count = len(schema.inputs)
-    in_order = schema.positional[:count] == schema.input_names
-    return count if in_order and not any(decl.kind == "list" for decl in schema.inputs) else -1
+    if any(decl.kind == "list" for decl in schema.inputs):
+        return {}
+    return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
 
 
 def _held_gradient(forward: OpDef, rule: GradRule) -> Op | None:

@@ -47,7 +47,7 @@ def test_an_input_that_is_missing_is_refused_before_anything_runs(join):
 
 def test_a_call_is_known_by_its_dtypes_and_what_its_attributes_decide():
     assert array_key([X, [X, X], None], {}) == (X.dtype, (X.dtype, X.dtype), None)
-    assert array_key([X], {"k": 2}) == (X.dtype, ("k", int))
+    assert array_key([X], {"k": 2}) == (X.dtype, "k", int)
 
 
 def test_a_mutated_input_stands_among_the_results_in_its_place():

@@ -29,7 +29,7 @@ def test_a_row_in_a_language_that_nothing_reads_is_refused_when_it_is_launched(o
 def test_a_language_that_is_registered_reads_its_rows(op, monkeypatch):
     class Fortran:
         name = "fortran"
-        reads_python = False
+        reads_python = fills = False
 
         def compile(self, opdef, kernel):
             return lambda x: x * 10
