@@ -102,30 +102,40 @@ class Arena:
         self._trim(limit)
 
     def give(self, block: Block) -> None:
-        """Takes a block back, at once or when the arena's work in another thread is done."""
+        """Takes a block back, at once or when the arena's work in another thread is done.
+
+        A single one that is not too much may wait: a loop takes it again at once.
+        """
         self._returned.append(block)
-        self._settle()
+        if len(self._returned) > 1 or block.capacity > self._limit - self._held:
+            self._settle()
 
     def _take(self, size: int) -> Block | None:
-        lock = self._lock
+        lock, dropped = self._lock, None
         lock.acquire()
         try:
             if self._at_work:
                 return None
             self._at_work = True
             try:
-                dropped = self._sort_in() if self._returned else None
-                stack = self._free.get(size)
-                if stack:
-                    block = stack.pop()
-                    self._held -= size
+                block = self._returned.pop() if self._returned else None
+                if block is not None and block.capacity == size:  # in use it was counted still
                     self._reuses += 1
                 else:
-                    block = self._new(size)
+                    if block is not None:
+                        self._returned.append(block)
+                        dropped = self._sort_in()
+                    stack = self._free.get(size)
+                    if stack:
+                        block = stack.pop()
+                        self._held -= size
+                        self._reuses += 1
+                    else:
+                        block = self._new(size)
+                    self._in_use += size
+                    if self._in_use > self._peak:
+                        self._peak = self._in_use
                 self._allocations += 1
-                self._in_use += size
-                if self._in_use > self._peak:
-                    self._peak = self._in_use
             except (OSError, OverflowError):  # no such memory, or no such number of bytes: NumPy has the words for it
                 return None
             finally:
