@@ -336,7 +336,14 @@ def test_a_read_only_cache_is_read_and_not_written(tmp_path, monkeypatch, compil
 # -- interrupts --------------------------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_comes_between_kernels_and_the_next_ones_are_right(rng):
+@pytest.fixture
+def interruptible():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_comes_between_kernels_and_the_next_ones_are_right(rng, interruptible):
     opsdk.set_flags(threads=4)
     wave, _, _ = defined()
     x = rng.standard_normal(200_000)

@@ -332,6 +332,7 @@ def test_an_interrupt_of_workers_reports_what_was_finished(write, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     ) as process:
         assert process.stderr.readline() == "[1/2] cases.py:right pass\n"
         process.send_signal(signal.SIGINT)
