@@ -160,8 +160,7 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     lines = [("row", f"{finding.op}[{finding.row}]")]
     if finding.cause or finding.error_bar is not None:
         lines.append(("pattern", finding.cause or "none recognised"))
-    same = [other for other in report.findings if (other.op, other.check) == (finding.op, finding.check)]
-    if not _is_reference(finding.row) and not any(_is_reference(other.row) for other in same):
+    if not _is_reference(finding.row) and _reference_passes(finding, report):
         lines.append(("compare", "the reference row passes; only this row is wrong"))
     if finding.sample:
         lines.append(("sample", finding.sample))
@@ -176,6 +175,16 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     if finding.repro:
         lines.append(("rerun", finding.repro))
     return lines
+
+
+def _reference_passes(finding: Finding, report: VerifyReport) -> bool:
+    """Whether the reference did what a finding is about, and did it right; values are compared with its own."""
+    same = [other for other in report.findings if (other.op, other.check) == (finding.op, finding.check)]
+    if any(_is_reference(other.row) for other in same):
+        return False
+    check = finding.check.partition(".")[0]
+    its = [row for row in report.rows if row.op == finding.op and _is_reference(row.row)]
+    return check == "value" or any(check in row.passed for row in its)
 
 
 def _is_reference(row: str) -> bool:

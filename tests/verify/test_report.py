@@ -43,6 +43,26 @@ def test_what_passed_is_told_with_the_first_finding_only(define):
     assert first < passed < second
 
 
+def test_only_this_row_is_wrong_where_the_reference_did_the_same_check(define):
+    pytest.importorskip("numba")
+
+    def beyond(x, y):
+        for i in range(x.size + 1):
+            y.flat[i] = x.flat[i] ** 3
+
+    def changing(x, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] ** 3
+            x.flat[i] = 0
+
+    for row, check, compared in ((beyond, "bounds", False), (changing, "mutation", True)):
+        op = define(cube, cube_grad)
+        op.kernel("cpu", row, language="numba", dtype="float64")
+        report = verify(op)
+        assert [finding.check.partition(".")[0] for finding in report.findings] == [check]
+        assert ("only this row is wrong" in render_text(report)) is compared
+
+
 def test_an_op_that_cannot_be_called_has_passed_nothing(define):
     report = verify(define(lambda x: np.linalg.inv(x)), samples=[opsdk.Sample(np.ones(3))])
     assert report.verdict == "fail"
