@@ -101,6 +101,9 @@ def run_bench(targets: Sequence[str], options: BenchOptions) -> Exit:
     if not work:
         narrate(f"nothing to time: {', '.join(targets)} defines no op; an op is a function under @opsdk.op")
         return Exit.NOTHING
+    unknown = [name for name in peers if REGISTRY.get(name) is None]
+    if unknown:
+        narrate(f"{options.peers}: peers of {', '.join(sorted(unknown))}, which is no op here; see opsdk list")
     timed = {check_peers(peers, piece.op.opdef, backward=piece.backward) for piece in work}
     if peers and not timed & set(peers):
         narrate(f"{options.peers}: no peer of what is timed; it has peers of {', '.join(sorted(peers))}")

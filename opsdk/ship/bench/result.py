@@ -37,6 +37,7 @@ class Benched:
 
     Args:
         op: qualified name of the op that was timed, a gradient op for `--backward`.
+        target: what names it on the command line.
         call: its inputs, in words.
         elements: of its largest input.
         moved: bytes that it has to read and write at least.
@@ -46,6 +47,7 @@ class Benched:
     """
 
     op: str
+    target: str
     call: str
     elements: int
     moved: int

@@ -16,8 +16,9 @@ from opsdk.backends.cache import cache_folder, cache_info
 from opsdk.backends.cuda_runtime import is_simulated, missing_device
 from opsdk.backends.device import memory_at
 from opsdk.backends.device_plan import DevicePlan
+from opsdk.backends.numba_failure import is_compile_failure
 from opsdk.backends.plan import CallPlan, make_plan
-from opsdk.core.errors import CompileError, KernelNotFoundError, MissingDependencyError
+from opsdk.core.errors import CompileError, DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.place import Place
 from opsdk.define.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
@@ -99,9 +100,9 @@ class RowBench:
         except (MissingDependencyError, KernelNotFoundError) as error:
             return Measured(name, str(row), note=str(error)), None
         except Exception as error:
-            is_absent = isinstance(error, CompileError) and error.code in _ABSENT
-            note = str(error) if is_absent else f"raised {type(error).__name__}: {error}"
-            return Measured(name, str(row), note=note, is_wrong=not is_absent), None
+            is_wrong = not _is_refusal(error)
+            note = f"raised {type(error).__name__}: {error}" if is_wrong else str(error)
+            return Measured(name, str(row), note=note, is_wrong=is_wrong), None
         first = self._clock() - started
         problem = self.truth.problem(launched.made) if self.opdef.traits.deterministic else ""
         if problem:
@@ -143,6 +144,13 @@ class RowBench:
             finish=launched.wait,
             clock=self._clock,
         )
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the machine is to blame for an error, or Numba, which has no such dtype; and not the row."""
+    if isinstance(error, DTypeError):
+        return error.__cause__ is not None and is_compile_failure(error.__cause__)
+    return isinstance(error, CompileError) and error.code in _ABSENT
 
 
 def names_of(rows: Sequence[Kernel]) -> list[str]:

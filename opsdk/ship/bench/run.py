@@ -20,6 +20,7 @@ from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.rows import RowBench
 from opsdk.ship.bench.timing import Clock, Sampler, alternate, rounds_within
 from opsdk.verify.calls import Call, each, flat
+from opsdk.verify.rerun import target_of
 from opsdk.verify.rule import draw_cotangents, gradient_call
 
 LEAST_ROUNDS = 5
@@ -64,6 +65,7 @@ class OpBench:
         moved = sum(array.nbytes for array in arrays)
         benched = Benched(
             op=opdef.name,
+            target=target_of(opdef) or opdef.name,
             call=described(opdef, call),
             elements=max((array.size for array in flat(call.inputs)), default=0),
             moved=moved,

@@ -81,7 +81,7 @@ def last_line(done: Sequence[Benched], untimed: Sequence[str], seconds: float) -
     for one in done:
         said = "; ".join(sentences(one))
         lines += [said if len(done) == 1 else f"{one.op}, {grouped(one.elements)} elements: {said}"] if said else []
-    lines += [f"next: opsdk check {wrong[0][0].op}"] if wrong else []
+    lines += [f"next: opsdk check {wrong[0][0].target}"] if wrong else []
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ ROWS = (Measured("numpy", "numpy (cpu, *)"), Measured("numba", "numba (cpu, *)")
 
 def benched(op, elements, seconds):
     samples = {"numpy": [seconds] * 3, "numba": [seconds / 2] * 3, COPIES[0]: [seconds / 8] * 3}
-    return Benched(op, "x", elements, 8 * elements, ROWS, samples=samples)
+    return Benched(op, op, "x", elements, 8 * elements, ROWS, samples=samples)
 
 
 def texts(svg):

@@ -68,7 +68,7 @@ def test_a_wrong_row_is_told_and_not_timed(run, right):
     assert result.exit_code == 1
     assert "FAIL numba: output 'y' wrong in " in result.stdout
     assert not any(line.startswith("numba ") for line in result.stdout.splitlines())
-    assert result.stdout.splitlines()[-1] == "next: opsdk check good::clamp"
+    assert result.stdout.splitlines()[-1] == "next: opsdk check good.py:clamp"
 
 
 def test_a_row_that_raises_is_wrong(run, right):
@@ -171,6 +171,22 @@ def test_peers_of_other_ops_are_named(run, good, here):
     (here / "peers.py").write_text("PEERS = {'other::op': {}}")
     result = run("bench", good, "--peers", "peers.py", *QUICK)
     assert "peers.py: no peer of what is timed; it has peers of other::op" in result.stderr
+
+
+def test_peers_of_what_is_no_op_are_told(run, good, here):
+    (here / "peers.py").write_text(PEERS.replace('"good::clamp_grad"', '"good::clamp_gard"'))
+    result = run("bench", good, "--peers", "peers.py", *QUICK)
+    assert "peers.py: peers of good::clamp_gard, which is no op here; see opsdk list" in result.stderr
+    assert "clip" in result.stdout
+    (here / "peers.py").write_text(PEERS)
+    assert "no op here" not in run("bench", good, "--peers", "peers.py", *QUICK).stderr
+
+
+def test_a_dtype_that_numba_does_not_have_is_no_fault_of_the_row(run, good):
+    result = run("bench", good, "--dtype", "float16", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "numba: op 'good::clamp', numba row: 'x' is float16, which Numba does not compile" in result.stdout
+    assert "FAIL" not in result.stdout
 
 
 def test_the_number_of_threads_is_set_and_put_back(run, good):

@@ -12,7 +12,7 @@ SAMPLES = {
     COPIES[0]: [0.0005, 0.0005, 0.0005],
     COPIES[1]: [0.00025, 0.00025, 0.00025],
 }
-ONE = Benched("ns::relu", "x float32(1024, 1024)", 1 << 20, 2 << 22, ROWS, samples=SAMPLES)
+ONE = Benched("ns::relu", "ops.py:relu", "x float32(1024, 1024)", 1 << 20, 2 << 22, ROWS, samples=SAMPLES)
 
 
 def test_a_block_says_what_was_timed_and_how_it_compares():
@@ -74,7 +74,7 @@ def test_the_fastest_row_is_compared_with_the_reference_and_with_each_peer():
 
 
 def test_a_row_that_does_not_pay_is_said_to_be_slower():
-    slow = Benched("ns::f", "x", 9, 72, ROWS[:2], samples={**SAMPLES, "numba": [0.02, 0.0261, 0.03]})
+    slow = Benched("ns::f", "ns::f", "x", 9, 72, ROWS[:2], samples={**SAMPLES, "numba": [0.02, 0.0261, 0.03]})
     assert text.sentences(slow) == ["numba is 10.00 ± 0.00 times slower than numpy"]
 
 
@@ -96,11 +96,12 @@ def test_no_comparison_claims_more_than_the_rounds_show(ratio, words):
 def test_a_wrong_row_is_told_in_full_and_the_next_command_with_it():
     wrong = Measured("c", "c (cpu, float32)", note="output 'y' wrong in 3 of 9 elements", is_wrong=True)
     gone = Measured("paddle", note="not installed (No module named 'paddle')")
-    one = Benched("ns::relu", "x", 9, 72, (*ROWS[:1], wrong, gone), samples={k: SAMPLES[k] for k in ("numpy", *COPIES)})
+    samples = {k: SAMPLES[k] for k in ("numpy", *COPIES)}
+    one = Benched("ns::relu", "ops.py:relu", "x", 9, 72, (*ROWS[:1], wrong, gone), samples=samples)
     lines = text.block(one, 100).splitlines()
     assert "FAIL c: output 'y' wrong in 3 of 9 elements" in lines
     assert "paddle: not installed (No module named 'paddle')" in lines
-    assert text.last_line([one], [], 3.4) == "1 row of 1 op timed in 3.4 s, 1 wrong\nnext: opsdk check ns::relu"
+    assert text.last_line([one], [], 3.4) == "1 row of 1 op timed in 3.4 s, 1 wrong\nnext: opsdk check ops.py:relu"
 
 
 def test_the_last_line_is_the_comparison():
