@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from opsdk.backends import settle
 from opsdk.backends.arena import is_leased
+from opsdk.backends.assumed import check_assumed
 from opsdk.backends.available import is_usable
 from opsdk.backends.buffers import infer
 from opsdk.backends.checked import run_checked
@@ -94,6 +95,7 @@ class CallPlan:
         fresh = opdef.schema.fresh_outputs
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
+        check_assumed(opdef, kernel, inputs, complete, self._dtypes)
         self._given = dict(attrs) if all(map(_is_exact, attrs.values())) else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
         self._attrs = complete
