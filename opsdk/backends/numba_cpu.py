@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from opsdk.backends.buffers import allocate
+from opsdk.backends.buffers import allocate, infer
 from opsdk.backends.c_arguments import is_plain, plain
 from opsdk.backends.language import Launch, register_language
 from opsdk.backends.native.elementwise import launch_of
@@ -72,8 +72,8 @@ class NumbaCPU:
 
         # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
         if not buffers and names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs):
-            return _direct(opdef, kernel, function, names[len(inputs) :], given)
-        return launch
+            launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
+        return launch if buffers or opdef.gradient_of is None else _of_known_shapes(opdef, launch)
 
 
 # A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
@@ -174,6 +174,23 @@ def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...],
             raise
 
     return launch
+
+
+def _of_known_shapes(opdef: OpDef, launch: Launch) -> Launch:
+    """Returns the launch of a gradient op's row with its infer rule asked about shapes that are not those before.
+
+    The rule refuses cotangents of other shapes than the outputs', beyond which a loop would read.
+    """
+    before: list[Any] = [None]
+
+    def held(*values: Any, **attrs: Any) -> Any:
+        seen = ([getattr(value, "shape", None) for value in values], attrs)
+        if seen != before[0]:
+            infer(opdef, values, attrs)
+            before[0] = seen
+        return launch(*values, **attrs)
+
+    return held
 
 
 register_language(NumbaCPU())

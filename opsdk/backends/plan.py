@@ -22,6 +22,7 @@ from opsdk.backends.buffers import infer
 from opsdk.backends.checked import run_checked
 from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
+from opsdk.backends.unwanted import without_unwanted
 from opsdk.backends.value_check import checked_first
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.flags import FLAGS, on_change
@@ -86,7 +87,10 @@ class CallPlan:
         language = language_of(opdef, kernel)
         self.opdef = opdef
         self.kernel = kernel
-        self.launch: Launch = checked_first(opdef, kernel, language.compile(opdef, kernel))
+        launch = language.compile(opdef, kernel)
+        self.launch: Launch = checked_first(
+            opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch)
+        )
         self.has_attrs = bool(attrs)
         if complete and not attrs:
             self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults

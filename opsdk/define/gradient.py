@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.core.errors import BindingError, DefinitionError, ShapeError
 from opsdk.core.origin import origin_of
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.infer import Attrs, Inferred, InferRule, Specs, broadcast, first_spec
+from opsdk.define.infer import Attrs, Inferred, InferRule, Specs, broadcast, first_spec, like
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
@@ -24,24 +24,44 @@ class GradientInfer:
 
     Args:
         names: the inputs that have a gradient, by output of the gradient op.
+        positions: those of the same inputs among the forward's, which a mask goes by; None where none leaves any out.
         reduces_gradients, one_shape: as of the forward's rule.
+        forward: schema and rule of the forward, which say what shapes cotangents have; None where nothing does.
     """
 
     def __init__(
-        self, names: Sequence[str | None], *, reduces_gradients: bool = False, one_shape: bool = False
+        self,
+        names: Sequence[str | None],
+        positions: Sequence[int | None] = (),
+        *,
+        reduces_gradients: bool = False,
+        one_shape: bool = False,
+        forward: tuple[OpSchema, InferRule] | None = None,
     ) -> None:
         self.names = tuple(names)
+        self.positions = tuple(positions) or (None,) * len(self.names)
         self.reduces_gradients = reduces_gradients
         self.one_shape = one_shape
+        self.forward = forward
 
     @classmethod
-    def of(cls, forward: InferRule, names: Sequence[str | None]) -> GradientInfer:
-        """Returns the rule of a gradient op that was written beside a forward with a rule."""
-        one_shape = getattr(forward, "one_shape", False)
-        return cls(names, reduces_gradients=one_shape and forward.reduces_gradients, one_shape=one_shape)
+    def of(
+        cls, schema: OpSchema, rule: InferRule, names: Sequence[str | None], positions: Sequence[int | None]
+    ) -> GradientInfer:
+        """Returns the rule of a gradient op that was written beside a forward with a schema and a rule."""
+        if getattr(rule, "one_shape", False):
+            return cls(names, positions, reduces_gradients=rule.reduces_gradients, one_shape=True)
+        return cls(names, positions, forward=(schema, rule))
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        """Returns one spec per gradient."""
+        """Returns one spec per gradient.
+
+        Raises:
+            ShapeError: a cotangent has another shape than its output, and what it takes to know that is at hand; or
+                what the forward's rule raises.
+        """
+        if self.forward is not None:
+            _check_cotangents(*self.forward, schema, dict(zip(schema.input_names, specs, strict=True)), attrs)
         inferred: list[TensorSpec | list[TensorSpec] | None] = []
         for name, output in zip(self.names, schema.outputs, strict=True):
             given = specs[schema.input_names.index(name)] if name in schema.input_names else None
@@ -54,6 +74,31 @@ class GradientInfer:
             assert isinstance(whole, TensorSpec)
             return tuple([TensorSpec(whole.shape, s.dtype) if isinstance(s, TensorSpec) else s for s in inferred])
         return tuple(inferred)
+
+
+def _check_cotangents(
+    forward: OpSchema,
+    rule: InferRule,
+    schema: OpSchema,
+    given: Mapping[str, TensorSpec | list[TensorSpec] | None],
+    attrs: Attrs,
+) -> None:
+    one = rule.name if isinstance(rule, like) else None
+    if not (given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)) and one not in given:
+        return
+    known = {name: attrs[name] for name in forward.attr_names if name in attrs}
+    outputs = rule(forward, [given.get(name) for name in forward.input_names], known)
+    for decl, wanted in zip(forward.outputs, outputs, strict=True):
+        got = given.get(f"d{decl.name}")
+        if isinstance(got, TensorSpec) and isinstance(wanted, TensorSpec) and not _may_be_same(got.shape, wanted.shape):
+            raise ShapeError(
+                f"op {schema.qualified_name!r}: expected d{decl.name} of the shape of {decl.name}, "
+                f"{shape_text(wanted.shape)}, got {shape_text(got.shape)}"
+            )
+
+
+def _may_be_same(left: Shape, right: Shape) -> bool:
+    return len(left) == len(right) and all(a == b or None in (a, b) for a, b in zip(left, right, strict=True))
 
 
 # Any: a backward has any signature; it binds by name.
@@ -100,7 +145,7 @@ def make_gradient(
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin_of(function), gradient_schema.input_names))
     opdef = OpDef(
         schema=gradient_schema,
-        infer=GradientInfer.of(forward.infer, [schema.inputs[i].name for i in wrt]),
+        infer=GradientInfer.of(schema, forward.infer, [schema.inputs[i].name for i in wrt], wrt),
         traits=traits,
         origin=origin_of(function),
         kernels=kernels,

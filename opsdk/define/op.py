@@ -200,7 +200,8 @@ class Op:
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
             if isinstance(grad.op, Op) and isinstance(grad.op.opdef.infer, GradientInfer):
-                its_rule = GradientInfer.of(rule, grad.op.opdef.infer.names)
+                old = grad.op.opdef.infer
+                its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule)
         self.opdef = renewed(self.opdef, infer=rule, rule=grad)
         return function

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.numba_cpu import _compiled
-from opsdk.core.errors import CompileError, MissingDependencyError
+from opsdk.core.errors import CompileError, MissingDependencyError, ShapeError
 
 numba = pytest.importorskip("numba")
 X = np.array([-1.0, 2.0])
@@ -205,3 +205,25 @@ def test_a_row_has_one_dispatcher_and_another_where_its_options_change_the_code(
         made.append(_compiled(op.opdef, list(op.opdef.kernels)[-1]))
     assert made[0] is made[1]
     assert made[2].__wrapped__.targetoptions["parallel"]
+
+
+@pytest.mark.parametrize("form", ["buffer", "functional"])
+def test_a_cotangent_of_another_shape_than_the_output_is_refused_before_a_loop_reads_beyond_it(form):
+    op = opsdk.op("t::square(Tensor x, *, int k=2) -> Tensor y", infer=opsdk.infer.like("x"))(lambda x, k: x**k)
+    gradient = op.backward(lambda x, dy, k: k * x ** (k - 1) * dy)
+
+    def fill(x, dy, k, dx):
+        for i in range(x.size):
+            dx[i] = k * x[i] ** (k - 1) * dy[i]
+
+    def give(x, dy, k):
+        dx = np.empty_like(x)
+        for i in range(x.size):
+            dx[i] = k * x[i] ** (k - 1) * dy[i]
+        return dx
+
+    gradient.kernel("cpu", fill if form == "buffer" else give, language="numba")
+    for _ in range(2):
+        assert gradient(X, X).tolist() == [2, 8]
+        with pytest.raises(ShapeError, match=r"op 't::square_grad': expected dy of the shape of y, \(2,\), got \(1,\)"):
+            gradient(X, X[:1])

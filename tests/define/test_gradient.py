@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.core.errors import BindingError, DefinitionError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.opdef import Source
 
@@ -106,6 +106,49 @@ def test_the_gradient_op_infers_each_gradient_like_its_input(scale):
     gradient = scale.backward(lambda dy, gamma: (dy, dy)).opdef
     specs = [TensorSpec([2, 3]), TensorSpec([3], "float64")]
     assert gradient.infer(gradient.schema, specs, {}) == (specs[0], specs[1])
+
+
+def spec(*shape):
+    return TensorSpec(shape, np.dtype("float64"))
+
+
+@pytest.fixture
+def pooled():
+    def infer(x, k):
+        return spec(x.shape[0] // k if x.shape[0] is not None else None)
+
+    op = opsdk.op("t::pooled(Tensor x, *, int k=2) -> Tensor y", infer=infer)(lambda x, k: x.reshape(-1, k).sum(axis=1))
+    return op.backward(lambda x, dy, k: np.repeat(dy, k))
+
+
+def test_a_cotangent_has_the_shape_that_the_forward_gives_its_output(pooled):
+    infer, schema = pooled.opdef.infer, pooled.opdef.schema
+    assert infer(schema, [spec(6), spec(3)], {"k": 2}) == (spec(6),)
+    assert infer(schema, [spec(6), spec(None)], {"k": 2}) == (spec(6),)
+    assert infer(schema, [spec(None), spec(3)], {"k": 2}) == (spec(None),)
+    for dy in (spec(2), spec(), spec(3, 1)):
+        with pytest.raises(ShapeError, match=r"op 't::pooled_grad': expected dy of the shape of y, \(3,\), got \("):
+            infer(schema, [spec(6), dy], {"k": 2})
+
+
+def test_a_cotangent_whose_output_takes_more_to_know_is_left_alone():
+    op = opsdk.op("t::f(Tensor x, Tensor w) -> Tensor y", infer=lambda x, w: x)(lambda x, w: x)
+    gradient = op.backward(lambda x, dy: (dy, dy)).opdef
+    assert gradient.infer(gradient.schema, [spec(2), spec(7)], {}) == (spec(2), spec(2))
+
+
+def test_a_rule_that_names_one_input_takes_that_one_only():
+    op = opsdk.op("t::f(Tensor x, Tensor w) -> Tensor y", infer=opsdk.infer.like("w"))(lambda x, w: w)
+    gradient = op.backward(lambda w, dy: (dy, dy)).opdef
+    with pytest.raises(ShapeError, match=r"expected dy of the shape of y, \(2,\), got \(7,\)"):
+        gradient.infer(gradient.schema, [spec(2), spec(7)], {})
+
+
+def test_a_rule_that_comes_after_the_backward_holds_cotangents_too(scale):
+    gradient = scale.backward(lambda x, gamma, dy, eps: (dy * gamma, dy * x))
+    scale.infer(lambda x, gamma: x)
+    with pytest.raises(ShapeError, match=r"expected dy of the shape of y, \(2,\), got \(3,\)"):
+        gradient.opdef.infer(gradient.opdef.schema, [spec(2), spec(), spec(3)], {"eps": 0.0})
 
 
 def test_the_gradient_of_a_list_is_inferred_like_the_list_or_left_open():
