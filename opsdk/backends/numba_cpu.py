@@ -51,6 +51,7 @@ class NumbaCPU:
         inputs = schema.input_names
         names = kernel.parameters
         given = _given(opdef, kernel)
+        shaped = _with_axis if kernel.options.get("parallel") else None
 
         def launch(*values: Any, **attrs: Any) -> Any:
             values = values if given is None else tuple(given(values))
@@ -58,6 +59,8 @@ class NumbaCPU:
             made = allocate(opdef, values, attrs, buffers)
             for position, buffer in zip(buffers, made, strict=True):
                 arguments[schema.outputs[position].name] = buffer
+            if shaped is not None and buffers:
+                arguments = {name: shaped(value) for name, value in arguments.items()}
             try:
                 returned = function(*[arguments[name] for name in names])
             except Exception as error:
@@ -67,7 +70,7 @@ class NumbaCPU:
             if not buffers:
                 return returned
             if returned is not None:
-                _check_returned(opdef, kernel, made, returned)
+                _check_returned(opdef, kernel, [arguments[schema.outputs[i].name] for i in buffers], returned)
             return made[0] if len(made) == 1 else tuple(made)
 
         # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
@@ -155,6 +158,12 @@ def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
         return [value if i in changed else _contiguous(value) for i, value in enumerate(values)]
 
     return given
+
+
+# Any: an array, an attribute's value, or None.
+def _with_axis(value: Any) -> Any:
+    """Returns an array without axes as one with an axis of 1: Numba's parallel loops see the former as a number."""
+    return value.reshape(1) if isinstance(value, np.ndarray) and not value.ndim else value
 
 
 # Any: an array, or None.

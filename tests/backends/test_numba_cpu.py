@@ -227,3 +227,25 @@ def test_a_cotangent_of_another_shape_than_the_output_is_refused_before_a_loop_r
         assert gradient(X, X).tolist() == [2, 8]
         with pytest.raises(ShapeError, match=r"op 't::square_grad': expected dy of the shape of y, \(2,\), got \(1,\)"):
             gradient(X, X[:1])
+
+
+def test_a_parallel_row_takes_arrays_without_axes(op):
+    @op.kernel("cpu", language="numba", parallel=True)
+    def leaky(x, slope, y):
+        for i in numba.prange(x.size):
+            y.flat[i] = x.flat[i] if x.flat[i] > 0 else slope * x.flat[i]
+
+    made = op(np.array(-3.0))
+    assert (made.shape, float(made)) == ((), -1.5)
+    assert op(X).tolist() == [-0.5, 2.0]
+    assert op(opsdk.to_tensor(np.array(5.0))).item() == 5.0
+
+
+def test_a_parallel_row_may_return_the_buffer_that_it_filled(op):
+    @op.kernel("cpu", language="numba", parallel=True)
+    def leaky(x, slope, y):
+        for i in numba.prange(x.size):
+            y.flat[i] = slope * x.flat[i]
+        return y
+
+    assert op(np.array(-3.0)).tolist() == -1.5
