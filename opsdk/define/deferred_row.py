@@ -58,12 +58,19 @@ def checked_parameters(
     """Returns the names of a kernel's parameters, in order.
 
     Raises:
-        BindingError: one is no input, output or attribute of the op, and no scratch of the row.
+        BindingError: one is no input, output or attribute of the op, and no scratch of the row; or a scratch is no
+            parameter.
     """
     names = parameters_of(function)
     schema = opdef.schema
     known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
     check_names(function, names, known, subject)
+    for scratch in options.get("scratch", ()):
+        if scratch not in names:
+            raise BindingError(
+                f"{subject} {name_of(function)}: scratch {scratch!r} expected a parameter of that name, got "
+                f"{', '.join(names) or 'none'}; take it, or leave the scratch out"
+            )
     return names
 
 

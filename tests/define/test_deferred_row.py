@@ -184,3 +184,17 @@ def test_a_parameter_that_the_op_does_not_have_is_refused_when_it_is_seen(packag
     thrice = packaged(text="def forward(x, bye):\n    return x\n")
     with pytest.raises(BindingError, match=r"forward\(x, bye\): nothing is called 'bye'; there are by, x, y"):
         thrice(X)
+
+
+@pytest.mark.parametrize("name", ["room", "1a"])
+def test_a_scratch_that_the_kernel_does_not_take_is_refused(name):
+    op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: x)
+    with pytest.raises(BindingError, match=f"scratch '{name}' expected a parameter of that name, got x, y; take it"):
+        op.kernel(
+            "cuda",
+            lambda x, y: None,
+            language="numba",
+            launch=opsdk.launch.elementwise("y"),
+            scratch={name: lambda x: opsdk.TensorSpec(x.shape, "float64")},
+        )
+    assert len(list(op.opdef.kernels)) == 1
