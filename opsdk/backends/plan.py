@@ -178,11 +178,19 @@ class CallPlan:
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
     ) -> list[Any]:
         """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
+        try:
+            return self._settled(raw, inputs, dtypes or self._dtypes)
+        except OpsdkError as error:
+            if not self.reads_python:
+                attach_note(error, f"  returned by the {self.kernel.language} row at {self.kernel.origin}")
+            raise
+
+    def _settled(self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None]) -> list[Any]:
         opdef = self.opdef
         schema = opdef.schema
         settled: list[Any] = []
         for position, dtype, value in zip(
-            schema.fresh_outputs, dtypes or self._dtypes, settle.as_outputs(opdef, raw), strict=True
+            schema.fresh_outputs, dtypes, settle.as_outputs(opdef, raw), strict=True
         ):
             decl = schema.outputs[position]
             if value is None and self.loose:

@@ -297,3 +297,20 @@ def test_shapes_that_do_not_fit_are_refused_by_the_infer_rule_on_a_later_call_to
     with pytest.raises(ShapeError, match="expected matrices whose inner sizes agree") as caught:
         opsdk.matmul(np.ones((2, 3)), np.ones((5, 4)))
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_what_a_compiled_row_returns_wrongly_is_told_with_the_row():
+    pytest.importorskip("numba")
+    op = define(lambda x: x)
+    op.kernel("cpu", lambda x: x.astype(np.float64), language="numba")
+    for _ in range(2):
+        with pytest.raises(DTypeError, match="output 'y': expected float32, got float64") as caught:
+            op(np.ones(2, np.float32))
+        (row,) = [note for note in caught.value.__notes__ if "row" in note]
+        assert row.startswith(f"  returned by the numba row at {list(op.opdef.kernels)[1].origin}")
+
+
+def test_what_a_reference_returns_wrongly_needs_no_row():
+    with pytest.raises(DTypeError) as caught:
+        define(lambda x: x.astype(np.float64))(np.ones(2, np.float32))
+    assert not any("row" in note for note in getattr(caught.value, "__notes__", []))
