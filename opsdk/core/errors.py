@@ -271,6 +271,6 @@ class MissingDependencyError(OpsdkError, ImportError):
 
 
 class TargetError(OpsdkError, LookupError):
-    """A command's TARGET names no file, module or op."""
+    """A command's TARGET, or another argument of it, names nothing that is there."""
 
     default_code = "OP510"

@@ -50,6 +50,9 @@ TEXTS = {
     "OP510": """
         A TARGET is one of: relu.py (every op of the file), relu.py:relu, module:op, package, namespace::name, a bare
         name, or the id that a finding prints. A loose file needs no package and no installation.
+
+        The same code is for what else a command is told to use or write: a file of --peers, a size for --n, a report
+        that `opsdk report` reads, a folder that cannot be written. The message says which it is and what was expected.
         """,
     "OP511": """
         The file or module that defines the op raised while it was loaded, or is not Python. The message gives the
