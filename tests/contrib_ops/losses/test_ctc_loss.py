@@ -185,7 +185,10 @@ def test_what_does_not_fit_is_refused_in_words(wrong, message):
 
 def test_the_gradient_op_refuses_cotangents_and_labels_that_do_not_fit():
     grad = ctc_terms.grad
-    with pytest.raises(ValueError, match=r"dloss expected shape \(2,\), one for each sequence, got \(3,\)"):
+    with pytest.raises(ValueError, match=r"expected dloss of the shape of loss, \(2,\), got \(3,\)"):
         grad(*GOOD.values(), np.ones(3))
+    half = {**GOOD, "log_probs": np.asarray(GOOD["log_probs"], np.float16)}  # which the reference serves
+    with pytest.raises(ValueError, match=r"dloss expected shape \(2,\), one for each sequence, got \(3,\)"):
+        grad(*half.values(), np.ones(3, np.float16))
     with pytest.raises(ValueError, match=r"targets expected in \[0, 4\), got 1 to 9"):
         grad(*{**GOOD, "targets": np.array([[1, 9], [3, 1]])}.values(), np.ones(2))
