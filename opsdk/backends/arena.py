@@ -79,10 +79,32 @@ class Arena:
         count = math.prod(shape) * dtype.itemsize
         if count < SMALLEST or dtype.hasobject:
             return np.empty(shape, dtype)
-        block = self._take(rounded(count))
-        if block is None:
-            return np.empty(shape, dtype)
-        return ndarray(shape, dtype, Lease((block.capacity,), _BYTES, block, block.offset))
+        size, lock, dropped = rounded(count), self._lock, None
+        lock.acquire()
+        try:
+            if self._at_work:
+                return np.empty(shape, dtype)
+            self._at_work = True
+            try:
+                block = self._returned.pop() if self._returned else None
+                if block is not None and block.capacity == size:  # in use it was counted still
+                    self._reuses += 1
+                else:
+                    if block is not None:
+                        self._returned.append(block)
+                        dropped = self._sort_in()
+                    block = self._taken(size)
+                self._allocations += 1
+            except (OSError, OverflowError):  # no such memory, or no such number of bytes: NumPy has the words for it
+                return np.empty(shape, dtype)
+            finally:
+                self._at_work = False
+        finally:
+            lock.release()
+        del dropped  # outside of the lock, since unmapping takes long
+        if self._returned:
+            self._settle()
+        return ndarray(shape, dtype, Lease((size,), _BYTES, block, block.offset))
 
     def stats(self) -> MemoryStats:
         """Returns what is in use, what is held, and the counts."""
@@ -110,41 +132,18 @@ class Arena:
         if len(self._returned) > 1 or block.capacity > self._limit - self._held:
             self._settle()
 
-    def _take(self, size: int) -> Block | None:
-        lock, dropped = self._lock, None
-        lock.acquire()
-        try:
-            if self._at_work:
-                return None
-            self._at_work = True
-            try:
-                block = self._returned.pop() if self._returned else None
-                if block is not None and block.capacity == size:  # in use it was counted still
-                    self._reuses += 1
-                else:
-                    if block is not None:
-                        self._returned.append(block)
-                        dropped = self._sort_in()
-                    stack = self._free.get(size)
-                    if stack:
-                        block = stack.pop()
-                        self._held -= size
-                        self._reuses += 1
-                    else:
-                        block = self._new(size)
-                    self._in_use += size
-                    if self._in_use > self._peak:
-                        self._peak = self._in_use
-                self._allocations += 1
-            except (OSError, OverflowError):  # no such memory, or no such number of bytes: NumPy has the words for it
-                return None
-            finally:
-                self._at_work = False
-        finally:
-            lock.release()
-        del dropped  # outside of the lock, since unmapping takes long
-        if self._returned:
-            self._settle()
+    def _taken(self, size: int) -> Block:
+        """Takes a free block, or a new one, and counts it."""
+        stack = self._free.get(size)
+        if stack:
+            block = stack.pop()
+            self._held -= size
+            self._reuses += 1
+        else:
+            block = self._new(size)
+        self._in_use += size
+        if self._in_use > self._peak:
+            self._peak = self._in_use
         return block
 
     def _new(self, size: int) -> Block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import sys
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -38,6 +39,7 @@ class Block(mmap.mmap):
     stamp: int
 
 
+@lru_cache(256)
 def rounded(count: int) -> int:
     """Returns the size of block that serves `count` bytes, more than 4 of them.
 
