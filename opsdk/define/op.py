@@ -15,6 +15,7 @@ from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
+from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.infer import InferFunction, InferRule, like
@@ -231,6 +232,22 @@ class Op:
         """
         self.opdef = renewed(self.opdef, bench=function)
         return function
+
+    def expect(self, finding: str, *, reason: str, row: str = "") -> None:
+        """Says that `opsdk.verify` finds something that stays as it is: it is told as a note, with the reason.
+
+        What is expected and not found is a finding itself. Those about the gradient belong to it: `f.grad.expect`.
+
+        Args:
+            finding: a check as the id of a finding ends, `vjp.x` or all of `vjp`; or a code, `OP301`.
+            reason: why it stays.
+            row: the rows that it is about, `numba` or `float32,numba`; all unless given.
+
+        Raises:
+            DefinitionError: one of them is no text, or finding or reason is empty.
+        """
+        known = as_expectation(self.opdef.subject, finding, reason, row)
+        self.opdef = renewed(self.opdef, expectations=(*self.opdef.expectations, known))
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

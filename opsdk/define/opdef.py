@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from opsdk.core.origin import Origin
 from opsdk.define.digest import digest_of, is_closure
+from opsdk.define.expectation import Expectation
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel import KernelTable, PlanCache
 from opsdk.define.schema import OpSchema
@@ -106,6 +107,7 @@ class OpDef:
         samples: yields sample inputs.
         check: refuses calls by the values of their inputs, before a row runs.
         bench: makes a call of about a given number of elements, to be timed.
+        expectations: findings about it that its author knows of.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
         function: what its author wrote: the reference, or the backward of a gradient op.
@@ -122,6 +124,7 @@ class OpDef:
     samples: Callable[..., Any] | None = None
     check: ValueCheck | None = None
     bench: Callable[..., Any] | None = None
+    expectations: tuple[Expectation, ...] = ()
     doc: str | None = None
     gradient_of: str | None = None
     function: Callable[..., Any] | None = None

@@ -15,10 +15,11 @@ from opsdk.define.sample import Sample
 from opsdk.verify.broadcasting import check_broadcasting
 from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
+from opsdk.verify.expected import missed, unexpected, with_failures, without_failures
 from opsdk.verify.follow import in_order
 from opsdk.verify.layout import check_layouts
 from opsdk.verify.program_parity import check_programs, check_second_order
-from opsdk.verify.report import Coverage, Verdict, VerifyReport
+from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
 from opsdk.verify.rows import check_rows
 from opsdk.verify.samples import SAMPLES, UnusableSamplesError, samples_given
 from opsdk.verify.sampling import calls_of
@@ -146,11 +147,19 @@ def examine(
                 check_programs(session)
                 check_second_order(session)
     session.tell_doubts()
+    found, table = in_order(session.findings.values()), session.table()
+    findings, told = unexpected(opdef, found)
+    session.notes.update(dict.fromkeys(told))
+    if told:
+        table = without_failures(table, findings)
+    if not rows and samples is None:  # otherwise it may show in what was left out
+        absent = tuple(missed(opdef, found, table, seed))
+        findings, table = findings + absent, with_failures(table, absent)
     return VerifyReport(
         opdef.name,
-        _verdict(session),
-        in_order(session.findings.values()),
-        session.table(),
+        _verdict(session, findings),
+        findings,
+        table,
         session.coverage(),
         seed,
         time.perf_counter() - start,
@@ -169,8 +178,8 @@ def _unused(opdef: OpDef) -> Iterator[None]:
             each.usage.in_graph = used
 
 
-def _verdict(session: Session) -> Verdict:
-    if session.findings:
+def _verdict(session: Session, findings: Sequence[Finding]) -> Verdict:
+    if findings:
         return "fail"
     opdef = session.opdef
     judged = opdef.grad is not None or (opdef.is_composite and opdef.gradient_of is None)

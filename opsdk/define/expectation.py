@@ -1,0 +1,55 @@
+"""Expectation: a finding that an op's author knows of, and the reason why it stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdk.core.errors import DefinitionError
+from opsdk.core.origin import Origin, caller
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One `op.expect(...)`.
+
+    Attributes:
+        finding: a check as findings name it, `vjp.x` or all of `vjp`; or a code, `OP301`.
+        reason: why it stays.
+        row: words that the row's name has, such as `numba` or `float32,numba`; empty for every row.
+        origin: where that was said.
+    """
+
+    finding: str
+    reason: str
+    row: str
+    origin: Origin
+
+    def covers(self, check: str, row: str, code: str) -> bool:
+        """Whether a finding is the one that is expected."""
+        is_it = self.finding in (check, check.partition(".")[0], code)
+        return is_it and self.is_about(row)
+
+    def is_about(self, row: str) -> bool:
+        """Whether a row, as `cpu,float32,numba`, may show it."""
+        return not self.row or set(self.row.split(",")) <= set(row.split(","))
+
+    def __str__(self) -> str:
+        return f"{self.finding!r}{f' in row {self.row!r}' if self.row else ''}"
+
+
+# Any user may pass anything here; what is no text is refused.
+def as_expectation(subject: str, finding: object, reason: object, row: object) -> Expectation:
+    """Returns what the caller expects of an op.
+
+    Raises:
+        DefinitionError: finding and reason are no texts that say something, or row is no text.
+    """
+    for name, value in (("finding", finding), ("reason", reason)):
+        if not isinstance(value, str) or not value.strip():
+            raise DefinitionError(
+                f"{subject}, expect: {name} expected a text, got {value!r}; write "
+                "op.expect('vjp.x', reason='why that is right as it is')"
+            )
+    if not isinstance(row, str):
+        raise DefinitionError(f"{subject}, expect: row expected a text, got {row!r}; write row='float32,numba'")
+    return Expectation(str(finding), str(reason), row, caller())

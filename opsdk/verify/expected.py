@@ -1,0 +1,75 @@
+"""Findings that an op's author expects: told as notes with their reason, and missed where they do not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from opsdk.define.expectation import Expectation
+from opsdk.define.opdef import OpDef
+from opsdk.verify.report import Finding, Row
+from opsdk.verify.rerun import target_of
+
+EXPECT = "expect"
+
+
+def unexpected(opdef: OpDef, findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """Returns the findings that nobody expects, and what to say of the others, once for each expectation."""
+    left: list[Finding] = []
+    told: dict[str, None] = {}
+    for finding in findings:
+        known = _known(opdef, finding)
+        if known is None:
+            left.append(finding)
+        else:
+            told[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
+    return tuple(left), tuple(told)
+
+
+def missed(opdef: OpDef, findings: Iterable[Finding], rows: Iterable[Row], seed: int) -> Iterator[Finding]:
+    """Yields a finding for each expectation that shows nowhere, though a row ran that could have shown it."""
+    found, ran = list(findings), [row for row in rows if row.verdict != "skipped"]
+    for expectation in opdef.expectations:
+        about = [row for row in ran if expectation.is_about(row.row)]
+        if not about or any(_covers(expectation, finding) for finding in found):
+            continue
+        check, target = f"{EXPECT}.{expectation.finding}", target_of(opdef)
+        yield Finding(
+            id=f"{opdef.name}[{about[0].row}]::{check}",
+            op=opdef.name,
+            row=about[0].row,
+            check=check,
+            message=f"{opdef.subject}: expected the finding {expectation} ({expectation.reason}), got none; take the "
+            "expect out",
+            at=str(expectation.origin),
+            repro="" if target is None else f"opsdk check {target} --seed {seed}",
+        )
+
+
+def without_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row, ...]:
+    """Returns rows of which only those still fail that findings are left of, in whatever dtype."""
+    wrong = {(finding.op, *_kernel(finding.row)) for finding in findings}
+    return tuple(row if (row.op, *_kernel(row.row)) in wrong else _passing(row) for row in rows)
+
+
+def with_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row, ...]:
+    """Returns rows of which those that findings name fail."""
+    wrong = {(finding.op, finding.row) for finding in findings}
+    return tuple(replace(row, verdict="fail") if (row.op, row.row) in wrong else row for row in rows)
+
+
+def _passing(row: Row) -> Row:
+    return replace(row, verdict="pass") if row.verdict == "fail" else row
+
+
+def _kernel(row: str) -> tuple[str, str]:
+    place, _, language = row.split(",")
+    return place, language
+
+
+def _known(opdef: OpDef, finding: Finding) -> Expectation | None:
+    return next((each for each in opdef.expectations if _covers(each, finding)), None)
+
+
+def _covers(expectation: Expectation, finding: Finding) -> bool:
+    return expectation.covers(finding.check, finding.row, finding.code)
