@@ -126,6 +126,17 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     }                                                                                                               \
   }                                                                                                                 \
                                                                                                                     \
+  /* Reduces some bags if they are bags. Not inlined: what threads share is read once, and then in registers. */    \
+  static __attribute__((noinline)) int some_bags_##suffix##index(                                                   \
+      const T *table, const I *rows, const I *offsets, const T *factors, T *y, int64_t first, int64_t last,         \
+      int64_t bags, int64_t count, int64_t size, int64_t columns, int mode) {                                       \
+    if (!are_bags_##suffix##index(rows, offsets, first, last, bags, count, size)) return 0;                         \
+    for (int64_t b = first; b < last; ++b)                                                                          \
+      bag_##suffix##index(table, rows, factors, offsets[b], end_##suffix##index(offsets, bags, b, count), count,    \
+                          columns, mode, y + b * columns);                                                          \
+    return 1;                                                                                                       \
+  }                                                                                                                 \
+                                                                                                                    \
   /* Returns whether all bags were bags; what is in y matters only then. */                                         \
   static int reduce_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,          \
                                     const T *factors, T *y, int mode) {                                             \
@@ -133,17 +144,10 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     const I *rows = OPSDK_DATA(const I, input), *offsets = OPSDK_DATA(const I, starts);                             \
     const int64_t columns = weight->shape[1], count = input->shape[0], bags = starts->shape[0];                     \
     int all_well = bags ? offsets[0] == 0 : count == 0;                                                             \
-    _Pragma("omp parallel for schedule(dynamic) reduction(&& : all_well) if (count * columns > 16384)")             \
-    for (int64_t first = 0; first < bags; first += MANY) {                                                          \
-      const int64_t last = least(first + MANY, bags);                                                               \
-      if (!are_bags_##suffix##index(rows, offsets, first, last, bags, count, weight->shape[0])) {                   \
-        all_well = 0;                                                                                               \
-        continue;                                                                                                   \
-      }                                                                                                             \
-      for (int64_t b = first; b < last; ++b)                                                                        \
-        bag_##suffix##index(table, rows, factors, offsets[b], end_##suffix##index(offsets, bags, b, count), count,  \
-                            columns, mode, y + b * columns);                                                        \
-    }                                                                                                               \
+    _Pragma("omp parallel for schedule(dynamic) reduction(& : all_well) if (count * columns > 16384)")              \
+    for (int64_t first = 0; first < bags; first += MANY)                                                            \
+      all_well &= some_bags_##suffix##index(table, rows, offsets, factors, y, first, least(first + MANY, bags),     \
+                                            bags, count, weight->shape[0], columns, mode);                          \
     return all_well;                                                                                                \
   }                                                                                                                 \
                                                                                                                     \
