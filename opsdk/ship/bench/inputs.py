@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.arena import empty
 from opsdk.backends.buffers import infer
 from opsdk.core.errors import ShapeError, TargetError
 from opsdk.core.origin import origin_of
@@ -168,3 +169,10 @@ def _check_proportions(opdef: OpDef, call: Call, n: int) -> None:
         size = math.prod(dim or 1 for dim in spec.shape) if isinstance(spec, TensorSpec) else 0
         if size > _GROWTH * n:
             raise ShapeError(f"{opdef.subject}: expected outputs of at most {_GROWTH * n} elements, got {spec}")
+
+
+def placed(array: np.ndarray) -> np.ndarray:
+    """Returns a copy that lies as a tensor does, aligned: a row and a peer that lie otherwise compare by luck."""
+    copy = empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy

@@ -22,10 +22,11 @@ from opsdk.core.errors import CompileError, DTypeError, KernelNotFoundError, Mis
 from opsdk.core.place import Place
 from opsdk.define.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
+from opsdk.ship.bench.inputs import placed
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Clock, Sampler
-from opsdk.verify.calls import Call, copies, each, flat, outputs_of
+from opsdk.verify.calls import Call, each, flat, outputs_of
 from opsdk.verify.rows import serves
 
 INTERPRETED = (REFERENCE, "composite")  # languages of which nothing is compiled
@@ -117,7 +118,7 @@ class RowBench:
         """Calls a row as a first call goes, with every check."""
         opdef, attrs = self.opdef, self.call.attrs
         if row.key.place == "cpu":
-            inputs = copies(self.call.inputs)
+            inputs = each(self.call.inputs, placed)
             plan = make_plan(opdef, inputs, attrs, row=row)
             made = with_mutated(opdef, plan.run_checked(inputs, attrs), inputs)
             return _Launched(plan, inputs, outputs_of(opdef, made), np.copy, None)

@@ -13,7 +13,7 @@ from opsdk.core.errors import TargetError
 from opsdk.define.opdef import OpDef
 from opsdk.ship.bench import peers
 from opsdk.ship.bench.copy import copies
-from opsdk.ship.bench.inputs import large_call
+from opsdk.ship.bench.inputs import large_call, placed
 from opsdk.ship.bench.peers import THREADS, Peers
 from opsdk.ship.bench.result import Benched, Measured
 from opsdk.ship.bench.right import Truth
@@ -111,7 +111,7 @@ class OpBench:
 
     def _peers(self, opdef: OpDef, named: dict[str, Any], truth: Truth) -> Iterator[tuple[Measured, Sampler | None]]:
         for name, make in self.peers.get(opdef.name, {}).items():
-            values = {key: each([value], np.array)[0] if _is_tensor(value) else value for key, value in named.items()}
+            values = {key: each([value], placed)[0] if _is_tensor(value) else value for key, value in named.items()}
             yield peers.ready(name, make, values, truth, self.seconds, self.clock)
 
 

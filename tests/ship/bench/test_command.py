@@ -189,6 +189,14 @@ def test_a_dtype_that_numba_does_not_have_is_no_fault_of_the_row(run, good):
     assert "FAIL" not in result.stdout
 
 
+def test_peers_get_arrays_that_lie_as_tensors_do(run, good, here):
+    asserts = "assert x.ctypes.data % 64 == 0, x.ctypes.data % 64"
+    (here / "peers.py").write_text(PEERS.replace("return lambda: np.clip", f"{asserts}\n    return lambda: np.clip"))
+    result = run("bench", good, "--peers", "peers.py", "--rounds", "2", "--seconds", "0.0001", "--n", "100K")
+    assert "clip: raised" not in result.stdout
+    assert "clip" in result.stdout
+
+
 def test_the_number_of_threads_is_set_and_put_back(run, good):
     before = get_flags()["threads"]
     assert "1 thread ·" in run("bench", good, "--threads", "1", *QUICK).stdout
