@@ -40,6 +40,11 @@ class Tape:
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs a call and, where a gradient may be asked for, records it."""
+        again = opdef.plans.again
+        if again is not None:
+            made = again(inputs, attrs)
+            if made is not None:
+                return made
         arrays: list[Any] = []
         key: list[Any] = [not OFF or is_grad_enabled()]
         try:
@@ -84,6 +89,8 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
             lanes = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0].stop_gradient or not is_grad_enabled():
                 lanes[arrays[0].dtype] = _lane(plan)
+    if call is not None and plan.plain and not record and not FLAGS.debug:
+        opdef.plans.again = call.again(Tensor)
     opdef.usage.in_graph = opdef.usage.in_graph or record
     return result
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from opsdk.backends.c_arguments import C_ALIGNED
@@ -66,12 +68,51 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     point = library.ffi.from_buffer
     free: list[Frame] = []  # taken and put back, so that threads, and finalizers that call ops, never share one
 
+    like_before = _like_before(free, point)
+
     # Any: one entry per input, an array, a list of arrays or None; attribute values.
     def launch(*values: Any, **attrs: Any) -> Any:
+        made = like_before(values, attrs)
+        if made is None:
+            try:
+                frame = free.pop()
+            except IndexError:
+                frame = Frame(opdef, kernel, library)
+            made = frame.run(values, attrs)
+            free.append(frame)
+        return made
+
+    shortened: Any = launch  # Any: a function with an attribute
+    shortened.again = partial(_like_before, free, point)
+    return launch
+
+
+# Any, in this function: cffi's `from_buffer`, values of a call, attribute values.
+def _like_before(
+    free: list[Frame], point: Any, given: Mapping[str, Any] | None = None, complete: Any = None, kind: Any = None
+) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    """Returns the short way of a call that differs from the one before in nothing but its arrays.
+
+    Args:
+        free: the frames of the row, one of which may know that call.
+        point: gives the address of a contiguous array.
+        given: the attributes that a call has to have; any unless given.
+        complete: all of them, with those that have a default.
+        kind: the class of the values, which hold arrays and stop gradients, and of the result; arrays unless given.
+
+    Returns:
+        A function of inputs and attributes; it gives None where more differs.
+    """
+
+    def run(values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        if given is not None:
+            if attrs != given:
+                return None
+            attrs = complete
         try:
             frame = free.pop()
         except IndexError:
-            frame = Frame(opdef, kernel, library)
+            return None
         quick = frame.quick
         if quick is not None and attrs == frame.attrs:
             seen, make, shape, dtype, output, function, arguments, texts, names = quick
@@ -80,20 +121,27 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
                     if value is struct:
                         continue
                     break
+                if kind is not None:
+                    if value.__class__ is not kind or not value.stop_gradient:
+                        break
+                    value = value._array
                 if value.shape != its_shape or value.dtype is not its_dtype or value.flags.num & C_ALIGNED != C_ALIGNED:
                     break
                 struct.data = point(value)
             else:  # contiguous arrays as before in place of others: pointers are all that changes
                 made = make(shape, dtype)
                 output.data = point(made)
-                given = {**attrs, **texts} if texts else attrs
-                status = function(*arguments, *map(given.__getitem__, names))  # without the GIL
+                if names:
+                    named = {**attrs, **texts} if texts else attrs
+                    status = function(*arguments, *map(named.__getitem__, names))  # without the GIL
+                else:
+                    status = function(*arguments)
                 free.append(frame)
                 if status:
-                    raise frame.failure(status, values, attrs)
-                return made
-        made = frame.run(values, attrs)
+                    arrays = values if kind is None else [v if v is None else v._array for v in values]
+                    raise frame.failure(status, arrays, attrs)
+                return made if kind is None else kind(made)
         free.append(frame)
-        return made
+        return None
 
-    return launch
+    return run

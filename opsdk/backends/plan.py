@@ -64,6 +64,7 @@ class CallPlan:
     """
 
     __slots__ = (
+        "_again",
         "_attrs",
         "_dtypes",
         "_given",
@@ -91,6 +92,7 @@ class CallPlan:
         self.launch: Launch = checked_first(
             opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch)
         )
+        self._again = getattr(self.launch, "again", None)
         self.has_attrs = bool(attrs)
         if complete and not attrs:
             self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults
@@ -115,6 +117,16 @@ class CallPlan:
         if self.fills and self._dtypes and not self.has_attrs:
             return _filled(self)
         return _short(self) if self.is_short else self._run
+
+    def again(self, kind: type) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
+        """Returns the short way of a call like the one before, on values of a class that hold arrays, if there is one.
+
+        Attributes have to be texts: of others, equal ones may differ.
+        """
+        if self._again is None or self._given is None or not all(isinstance(v, str) for v in self._given.values()):
+            return None
+        way: Callable[[Sequence[Any], Mapping[str, Any]], Any] = self._again(self._given, self._attrs, kind)
+        return way
 
     @property
     def is_short(self) -> bool:

@@ -91,6 +91,7 @@ class PlanCache(dict[Any, Any]):
     """Call plans by kind of call, kept by the backends and runtimes (Any: keys and plans are theirs).
 
     Calls of one value find theirs by dtype alone, in `recorded` where a gradient may be asked for, else in `plain`.
+    `again` serves a call of several that is like the one before; None where nothing does.
     """
 
     __hash__ = object.__hash__  # type: ignore[assignment]
@@ -99,12 +100,14 @@ class PlanCache(dict[Any, Any]):
         super().__init__()
         self.recorded: dict[Any, Any] = {}
         self.plain: dict[Any, Any] = {}
+        self.again: Any = None
 
     def clear(self) -> None:
         """Forgets every plan."""
         super().clear()
         self.recorded.clear()
         self.plain.clear()
+        self.again = None
 
 
 class KernelTable:

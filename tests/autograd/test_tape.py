@@ -1,10 +1,18 @@
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ArityError, DTypeError, InPlaceError, InputValueError, MixedRuntimeError
+from opsdk.core.errors import (
+    ArityError,
+    DTypeError,
+    InPlaceError,
+    InputValueError,
+    KernelStatusError,
+    MixedRuntimeError,
+)
 from opsdk.define.op import REGISTRY, Op
 
 
@@ -253,3 +261,117 @@ def test_a_composite_op_whose_body_gives_another_number_of_outputs_is_refused_wh
 
     with pytest.raises(ArityError, match=rf"op 'tape::pair': expected 2 outputs \(y, z\), got {len(returned)}"):
         pair(leaf([4.0]))
+
+
+# -- calls like the one before ----------------------------------------------------------------------------------------
+
+MOVED = """
+#define MOVED(T, suffix)                                                                                        \\
+  int32_t moved_##suffix(const DLTensor *x, const DLTensor *by, DLTensor *y, const char *how) {                 \\
+    if (how[0] == '?') return 7;                                                                                \\
+    const T sign = how[0] == '-' ? -1 : 1;                                                                      \\
+    for (int64_t i = 0; i < opsdk_size(x); ++i)                                                                 \\
+      OPSDK_DATA(T, y)[i] = OPSDK_DATA(const T, x)[i] + sign * (by ? OPSDK_DATA(const T, by)[i] : 100);         \\
+    return 0;                                                                                                   \\
+  }
+MOVED(float, f32)
+MOVED(double, f64)
+"""
+
+
+@pytest.fixture
+def moved():
+    pytest.importorskip("cffi")
+
+    def refuse(x, by, how):
+        raise AssertionError("the reference ran")
+
+    schema = "t::moved(Tensor x, Tensor? by=None, *, str how='+') -> Tensor y"
+    op = opsdk.op(schema, infer=opsdk.infer.like("x"))(refuse)
+    op.backward(lambda dy: (dy, dy))
+    for dtype in ("float32", "float64"):
+        op.kernel("cpu", language="c", dtype=dtype, source=MOVED)
+    return op
+
+
+def tensor(values, dtype="float64"):
+    return opsdk.to_tensor(np.array(values, dtype))
+
+
+def test_other_arrays_of_the_same_kind_give_their_own_values(moved):
+    for k in range(4):
+        assert moved(tensor([k, 1]), tensor([10, k]), how="-").tolist() == [k - 10, 1 - k]
+    assert moved.opdef.plans.again is not None
+
+
+def test_whatever_differs_from_the_call_before_is_seen(moved):
+    one, two = tensor([1]), tensor([2])
+    turned = opsdk.to_tensor(np.arange(6.0).reshape(2, 3)).T
+    for _ in range(3):
+        assert moved(one, two).tolist() == [3]
+        assert moved(one, two, how="-").tolist() == [-1]
+        assert moved(one).tolist() == [101]
+        assert moved(one, None, how="-").tolist() == [-99]
+        assert moved(tensor([1, 2]), tensor([3, 4])).tolist() == [4, 6]
+        narrow = moved(tensor([1], "float32"), tensor([2], "float32"))
+        assert (narrow.tolist(), narrow.dtype) == ([3], np.float32)
+        assert moved(turned, turned).tolist() == [[0, 6], [2, 8], [4, 10]]
+        assert moved(one, np.array([5.0])).tolist() == [6]
+        assert moved(np.array([1.0]), np.array([5.0])).tolist() == [6]
+
+
+def test_a_gradient_is_recorded_though_the_call_before_needed_none(moved):
+    plain, by = tensor([1]), tensor([2])
+    for _ in range(2):
+        assert moved(plain, by).stop_gradient
+    x = leaf([1.0])
+    y = moved(x, by)
+    assert not y.stop_gradient
+    y.backward()
+    assert x.grad.tolist() == [1]
+    with opsdk.no_grad():
+        assert moved(x, by).stop_gradient
+    assert moved(plain, by).stop_gradient
+
+
+def test_a_refusal_of_the_function_is_told_every_time(moved):
+    for how in ("?", "-", "?", "?"):
+        if how == "?":
+            with pytest.raises(KernelStatusError, match="moved_f64 returned status 7"):
+                moved(tensor([1]), tensor([2]), how="?")
+        else:
+            assert moved(tensor([1]), tensor([2]), how="-").tolist() == [-1]
+
+
+def test_an_attribute_that_is_equal_and_not_the_same_is_seen():
+    op = opsdk.op("t::scaled(Tensor x, Tensor w, *, float by=1.0) -> Tensor y", infer=opsdk.infer.like("x"))
+    made = op(lambda x, w, by: x / by)
+    source = """int32_t scaled_f64(const DLTensor *x, const DLTensor *w, DLTensor *y, double by) {
+      *OPSDK_DATA(double, y) = *OPSDK_DATA(const double, x) / by;
+      return 0;
+    }"""
+    made.kernel("cpu", language="c", source=source)
+    one = tensor([1])
+    for _ in range(2):
+        assert made(one, one, by=0.0).tolist() == [np.inf]
+        assert made(one, one, by=-0.0).tolist() == [-np.inf]
+
+
+def test_in_debug_mode_every_call_is_checked(moved):
+    one, two = tensor([1]), tensor([2])
+    moved(one, two)
+    opsdk.set_flags(debug=True)
+    try:
+        assert moved(one, two).tolist() == [3]
+        assert moved.opdef.plans.again is None
+    finally:
+        opsdk.set_flags(debug=False)
+
+
+def test_threads_that_make_one_call_get_their_own_results(moved):
+    def work(k):
+        x, by = tensor([k]), tensor([1000])
+        return all(moved(x, by).tolist() == [k + 1000] for _ in range(200))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
