@@ -1,15 +1,17 @@
 """The thread pool as native code: workers that wait for one job at a time and take pieces of it.
 
 A job is a kernel entry and a range. The caller works too. Whoever asks while a job runs does its own work alone, so no
-call ever waits for another one. A worker that finds nothing to do spins for a moment, then sleeps.
+call ever waits for another one. A worker that finds nothing to do spins for a moment, then sleeps. The caller waits for
+those that came, and not for those that wake up too late.
 
 Why it is right, every access to the control block being sequentially consistent:
-- A job ends when every worker has taken leave of it (PENDING is 0), also those that came too late to find a piece. So
-  no worker can miss a generation, and none reads a field of a job while the next one is written: after PENDING it
-  touches WAITING and the mutex, which are no job's.
+- A worker enters itself in PRESENT before it reads a field, and reads none unless it found OPEN set there. The caller
+  writes the fields of a job while OPEN is not set, and takes OPEN back and waits until nobody is present before it
+  returns. So nobody reads a field of a job while the next one is written; after it left, a worker touches WAITING and
+  the mutex, which are no job's. One that comes late to a job may find the next one open, and joins that.
 - Nobody sleeps through a wake-up. A worker enters itself in SLEEPERS and then looks at GENERATION; the caller changes
   GENERATION and then looks at SLEEPERS: one of them sees the other. The mutex is held from the look to the wait, so
-  that the broadcast comes after it. WAITING and PENDING are such a pair too, the other way round.
+  that the broadcast comes after it. WAITING and PRESENT are such a pair too, the other way round.
 - A broadcast may reach a thread that waits for something later; all of them look again.
 
 Imported only when something has to be compiled, since it imports Numba.
@@ -32,11 +34,12 @@ from opsdk.backends.native.intrinsics import (
 )
 
 # The control block: offsets in bytes. What several threads write stands on cache lines of its own.
-BUSY, GENERATION, NEXT, PENDING, SLEEPERS, WAITING = 0, 64, 128, 192, 256, 320
+BUSY, GENERATION, NEXT, PRESENT, SLEEPERS, WAITING = 0, 64, 128, 192, 256, 320
 ENTRY, POINTERS, SIZES, ATTRS, TOTAL, GRAIN, STATUS = 384, 392, 400, 408, 416, 424, 432
 MUTEX, WORK_CONDITION, DONE_CONDITION = 448, 512, 576
 BYTES = 640
 
+OPEN = 1 << 32  # in PRESENT, above the number of workers
 SPINS = 2000  # about 30 µs: ops of one step follow each other faster than that
 
 _lock, _unlock = external1("pthread_mutex_lock"), external1("pthread_mutex_unlock")
@@ -56,6 +59,11 @@ def _take_pieces(control: int) -> None:
         start = atomic_add(control + NEXT, grain)
 
 
+@njit(error_model="numpy")
+def _workers(present: int) -> int:
+    return present & np.int64(OPEN - 1)
+
+
 def worker(control: int) -> int:
     """Takes part in every job, for ever."""
     seen = np.int64(0)
@@ -72,9 +80,10 @@ def worker(control: int) -> int:
             atomic_add(control + SLEEPERS, np.int64(-1))
             _unlock(control + MUTEX)
         seen = atomic_load(control + GENERATION)
-        _take_pieces(control)
+        if atomic_add(control + PRESENT, np.int64(1)) & OPEN:
+            _take_pieces(control)
         # From here on the caller may return, and the fields may be those of the next job.
-        if atomic_add(control + PENDING, np.int64(-1)) == 1 and atomic_load(control + WAITING) != 0:
+        if _workers(atomic_add(control + PRESENT, np.int64(-1))) == 1 and atomic_load(control + WAITING) != 0:
             _lock(control + MUTEX)
             _broadcast(control + DONE_CONDITION)
             _unlock(control + MUTEX)
@@ -95,21 +104,22 @@ def run(
     atomic_swap(control + GRAIN, grain)
     atomic_swap(control + STATUS, np.int64(0))
     atomic_swap(control + NEXT, np.int64(0))
-    atomic_swap(control + PENDING, workers)
+    atomic_add(control + PRESENT, np.int64(OPEN))
     atomic_add(control + GENERATION, np.int64(1))
     if atomic_load(control + SLEEPERS) != 0:
         _lock(control + MUTEX)
         _broadcast(control + WORK_CONDITION)
         _unlock(control + MUTEX)
     _take_pieces(control)
+    atomic_add(control + PRESENT, np.int64(-OPEN))
     spins = 0
-    while atomic_load(control + PENDING) != 0 and spins < SPINS:
+    while _workers(atomic_load(control + PRESENT)) != 0 and spins < SPINS:
         pause()
         spins += 1
-    if atomic_load(control + PENDING) != 0:
+    if _workers(atomic_load(control + PRESENT)) != 0:
         _lock(control + MUTEX)
         atomic_swap(control + WAITING, np.int64(1))
-        while atomic_load(control + PENDING) != 0:
+        while _workers(atomic_load(control + PRESENT)) != 0:
             _wait(control + DONE_CONDITION, control + MUTEX)
         atomic_swap(control + WAITING, np.int64(0))
         _unlock(control + MUTEX)

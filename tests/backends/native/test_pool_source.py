@@ -6,7 +6,7 @@ import pytest
 
 from opsdk.backends.native import pool_source, runtime
 
-HOT = ("BUSY", "GENERATION", "NEXT", "PENDING", "SLEEPERS", "WAITING")
+HOT = ("BUSY", "GENERATION", "NEXT", "PRESENT", "SLEEPERS", "WAITING")
 JOB = ("ENTRY", "POINTERS", "SIZES", "ATTRS", "TOTAL", "GRAIN", "STATUS")
 
 
@@ -49,8 +49,8 @@ class Model:
 
     def __init__(self, workers, callers, fault=None):
         self.shared = {
-            "busy": 0, "generation": 0, "next": 0, "pending": 0, "sleepers": 0, "waiting": 0, "job": None, "total": 0,
-            "mutex": None,
+            "busy": 0, "generation": 0, "next": 0, "open": 0, "present": 0, "sleepers": 0, "waiting": 0, "job": None,
+            "total": 0, "mutex": None,
         }  # fmt: skip
         self.blocked = {}  # thread → condition
         self.done = []  # (job, piece)
@@ -114,9 +114,15 @@ class Model:
                 yield
             seen = s["generation"]
             yield
-            yield from self.take()
-            s["pending"] -= 1
-            was_last = s["pending"] == 0
+            is_open = s["open"]
+            if self.fault == "looks before it enters":
+                yield
+            s["present"] += 1  # PRESENT and OPEN are one number
+            yield
+            if is_open:
+                yield from self.take()
+            s["present"] -= 1
+            was_last = s["present"] == 0
             yield
             if was_last:
                 waiting = s["waiting"]
@@ -141,7 +147,7 @@ class Model:
             yield
             s["next"] = 0
             yield
-            s["pending"] = self.workers - (1 if self.fault == "one too few" else 0)
+            s["open"] = 1
             yield
             s["generation"] += 1
             yield
@@ -156,17 +162,20 @@ class Model:
                     s["mutex"] = None
                     yield
             yield from self.take()
-            pending = s["pending"]
+            if self.fault != "stays open":
+                s["open"] = 0
+                yield
+            present = s["present"]
             yield
-            if pending:
+            if present:
                 yield from self.lock(me)
                 if self.fault != "not waiting":
                     s["waiting"] = 1
                     yield
                 while True:
-                    pending = s["pending"]
+                    present = s["present"]
                     yield
-                    if not pending:
+                    if not present:
                         break
                     yield from self.wait(me, "done")
                 s["waiting"] = 0
@@ -198,6 +207,11 @@ class Model:
     def is_over(self):
         return all(name in self.finished for name in self.threads if name.startswith("c"))
 
+    def slept_through(self):
+        """Returns the workers that sleep although a job came that was to wake them up."""
+        asleep = [name for name, condition in self.blocked.items() if condition == "work"]
+        return [name for name in asleep if self.threads[name].gi_frame.f_locals["seen"] != self.shared["generation"]]
+
     def state(self):
         frames = []
         for name, thread in self.threads.items():
@@ -214,7 +228,8 @@ def explore(workers, callers, fault=None):
     """Visits every state; returns how many there are.
 
     Raises:
-        AssertionError: a job ends without its pieces, or a state is reached that no thread can leave.
+        AssertionError: a job ends without its pieces, a worker is not woken up for one, or a state is reached that no
+            thread can leave.
     """
     seen = set()
     stack = [()]
@@ -229,10 +244,9 @@ def explore(workers, callers, fault=None):
                 break
             seen.add(state)
             ready = model.runnable()
-            if not ready:
-                assert model.is_over(), "nobody can go on"
-                break
+            assert ready or model.is_over(), "nobody can go on"
             if model.is_over():
+                assert not model.slept_through(), "a job was slept through"
                 break
             stack += [(*choices, other) for other in ready[1:]]
             model.step(ready[0])
@@ -249,8 +263,9 @@ def test_in_every_order_every_piece_is_done_and_nobody_waits_for_ever(workers, c
     ("fault", "workers", "callers", "message"),
     [
         ("not waiting", 1, (1,), "nobody can go on"),
-        ("no lock", 1, (1,), "nobody can go on"),
-        ("one too few", 1, (2,), "a piece is missing|nobody can go on"),
+        ("no lock", 1, (1,), "a job was slept through"),
+        ("stays open", 1, (2,), "a piece is missing|nobody can go on"),
+        ("looks before it enters", 1, (2,), "a piece is missing|nobody can go on"),
     ],
 )
 def test_a_step_that_is_left_out_is_found(fault, workers, callers, message):
