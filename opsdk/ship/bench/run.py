@@ -120,7 +120,8 @@ def _attrs(opdef: OpDef, call: Call) -> dict[str, Any]:
 
 
 def _is_tensor(value: Any) -> bool:
-    return isinstance(value, (np.ndarray, list))
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(item, np.ndarray) for item in items)  # a list of numbers is an attribute
 
 
 def described(opdef: OpDef, call: Call) -> str:

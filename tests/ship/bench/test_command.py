@@ -32,6 +32,27 @@ PEERS = {"good::clamp": {"clip": clipped, "absent": absent, "other": other}, "go
 """
 
 
+TILED = """
+import numpy as np
+import opsdk
+
+@opsdk.op("tiled::tile(Tensor x, *, int[] times=[2, 1]) -> Tensor y", infer=lambda x, times: opsdk.TensorSpec(
+    (x.shape[0] * times[0], x.shape[1] * times[1]), x.dtype))
+def tile(x, times):
+    return np.tile(x, times)
+
+@tile.bench
+def tile_bench(rng, n):
+    return opsdk.Sample(rng.normal(size=(n // 2, 2)), times=[1, 3])
+
+def peer(x, times):
+    assert all(type(k) is int for k in times), times
+    return lambda: np.tile(x, times)
+
+PEERS = {"tiled::tile": {"tile": peer}}
+"""
+
+
 @pytest.fixture
 def good(right):
     right.write_text(right.read_text() + NUMBA)
@@ -195,6 +216,14 @@ def test_peers_get_arrays_that_lie_as_tensors_do(run, good, here):
     result = run("bench", good, "--peers", "peers.py", "--rounds", "2", "--seconds", "0.0001", "--n", "100K")
     assert "clip: raised" not in result.stdout
     assert "clip" in result.stdout
+
+
+def test_peers_get_attributes_as_they_are(run, here):
+    (here / "tiled.py").write_text(TILED)
+    result = run("bench", "tiled.py", "--peers", "tiled.py", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "tile: raised" not in result.stdout
+    assert [line.split()[0] for line in result.stdout.splitlines()[5:8]] == ["row", "numpy", "tile"]
 
 
 def test_the_number_of_threads_is_set_and_put_back(run, good):
