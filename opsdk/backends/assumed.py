@@ -1,4 +1,4 @@
-"""The dtype of an op that has no infer rule: its reference knows it, and compiled rows are held to it."""
+"""The dtype of an op whose infer rule is none or a stock one: the reference knows it, compiled rows are held to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from opsdk.backends import settle
 from opsdk.backends.language import language_of
-from opsdk.define.infer import Assumed
+from opsdk.define.infer import STOCK
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
@@ -21,7 +21,7 @@ Dtype = np.dtype[Any]
 def check_assumed(
     opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], dtypes: Sequence[Dtype | None]
 ) -> None:
-    """Holds the dtypes that stand for a missing infer rule to those of the reference, on arrays without elements.
+    """Holds the dtypes that a stock infer rule gives, or a missing one, to those of the reference, on empty arrays.
 
     A row that fills buffers rounds to their dtype what the reference would return in another, and be refused for.
     Inputs of one floating dtype are taken to give that dtype.
@@ -37,7 +37,7 @@ def check_assumed(
         DTypeError: the reference returns another dtype.
     """
     reference = opdef.kernels.reference()
-    if not isinstance(opdef.infer, Assumed) or reference is None or kernel is reference:
+    if not isinstance(opdef.infer, STOCK) or reference is None or kernel is reference:
         return
     arrays = [item for value in inputs for item in (value if isinstance(value, list) else [value]) if item is not None]
     if len({array.dtype for array in arrays}) == 1 and arrays[0].dtype.kind not in "biu":

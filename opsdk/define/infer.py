@@ -125,6 +125,9 @@ class _Broadcast:
 broadcast = _Broadcast()
 
 
+STOCK = (like, _Broadcast)  # rules that know nothing of what the op computes
+
+
 def common_dtype(dtypes: Sequence[np.dtype[np.generic]], schema: OpSchema) -> np.dtype[np.generic]:
     """Returns NumPy's result dtype.
 

@@ -1,4 +1,4 @@
-"""Ops without an infer rule: a compiled row gives the dtype that the reference gives, or the call is refused."""
+"""Ops without an infer rule of their own: a compiled row gives the dtype that the reference gives, or is refused."""
 
 import numpy as np
 import pytest
@@ -85,8 +85,24 @@ def test_a_reference_that_needs_elements_says_nothing(scope):
     assert shifted(np.array([1, 3])).tolist() == [-2, 0]
 
 
-def test_an_op_with_an_infer_rule_has_said_what_it_gives(scope):
-    @opsdk.op("t::halves(Tensor x) -> Tensor y", infer=opsdk.infer.like("x"))
+@pytest.mark.parametrize("rule", [opsdk.infer.like("a"), opsdk.infer.broadcast], ids=["like", "broadcast"])
+def test_a_stock_rule_knows_nothing_of_what_the_op_computes(scope, rule):
+    @opsdk.op("t::middle(Tensor a, Tensor b) -> Tensor y", infer=rule)
+    def middle(a, b):
+        return (a + b) / 2
+
+    @middle.kernel("cpu", language="numba")
+    def middle_numba(a, b, y):
+        for i in range(a.size):
+            y[i] = (a[i] + b[i]) / 2
+
+    with pytest.raises(DTypeError, match=REFUSED):
+        middle(np.array([1, 2]), np.array([2, 3]))
+    assert middle(np.array([1.0, 2.0]), np.array([2.0, 3.0])).tolist() == [1.5, 2.5]
+
+
+def test_an_op_with_an_infer_rule_of_its_own_has_said_what_it_gives(scope):
+    @opsdk.op("t::halves(Tensor x) -> Tensor y", infer=lambda x: x)
     def halves(x):
         return x / 2
 
