@@ -22,6 +22,7 @@ from opsdk.ship.last_failed import failed_last, remember
 from opsdk.ship.progress import Progress
 from opsdk.ship.target import Selection, resolve
 from opsdk.ship.terminal import narrate
+from opsdk.verify.expected import EXPECT
 
 if TYPE_CHECKING:
     from opsdk.verify.report import VerifyReport
@@ -163,7 +164,8 @@ def check_one(selection: Selection, op: Op, seed: int) -> Checked:
 
 
 def _verified(selection: Selection, op: Op, seed: int) -> VerifyReport:
-    report = opsdk.verify(op, seed=seed, rows=(selection.row,) if selection.row else ())
+    is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any row
+    report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,))
     if selection.row and not report.rows:
         rows = ", ".join(str(row) for row in op.opdef.kernels)
         raise TargetError(f"{selection.text}: no row {selection.row!r}; {op.opdef.name} has {rows}")

@@ -49,6 +49,17 @@ def test_a_findings_id_can_be_pasted_back(run, wrong):
     assert "gradient of 'x'" in result.stdout
 
 
+def test_the_id_of_an_expectation_that_does_not_show_can_be_pasted_back(run, right):
+    right.write_text(right.read_text() + "\nclamp.expect('vjp.x', reason='it was wrong once')\n")
+    first = run("check", "good.py")
+    assert first.exit_code == 1, first.output
+    (target,) = [line for line in first.stdout.splitlines() if line.startswith("next: ")]
+    assert "expect.vjp.x" in target
+    again = run("check", target.partition("'")[2].partition("'")[0])
+    assert again.exit_code == 1, again.output
+    assert "expected the finding 'vjp.x' (it was wrong once), got none; take the expect out" in again.stdout
+
+
 def test_an_id_whose_check_no_longer_fails_passes(run, wrong):
     result = run("check", "bad.py:clamp[cpu,float64,numpy]::infer.y")
     assert result.exit_code == 0, result.output

@@ -77,8 +77,19 @@ def test_where_not_all_is_looked_at_nothing_is_missed(define):
 
 def test_a_row_that_cannot_run_here_misses_nothing(define):
     op = define(cube, cube_grad)
+    op.kernel("cuda", lambda x, y: None, language="numba", launch=opsdk.launch.elementwise("y"))
     op.expect("value", reason="a device rounds otherwise", row="cuda")
     assert verify(op).findings == ()
+
+
+def test_a_row_that_the_op_does_not_have_is_told(define):
+    op = define(cube, cube_grad)
+    op.expect("value", reason="it rounds", row="nmuba")
+    (finding,) = verify(op).findings
+    assert finding.message == (
+        "op 'planted::f': expected the finding 'value' in row 'nmuba' (it rounds), got none; "
+        "it has the rows numpy (cpu, *)"
+    )
 
 
 def test_of_a_gradient_the_gradient_op_says_it(define):
