@@ -60,6 +60,11 @@ def _broadcast(opdef: OpDef, values: Sequence[Any], single: Sequence[int]) -> Se
 def _refused(opdef: OpDef, values: Sequence[Any], single: Sequence[int]) -> Sequence[Any]:
     names = opdef.schema.input_names
     shapes = ", ".join(f"{names[i]} {shape_text(values[i].shape)}" for i in single if values[i] is not None)
+    if opdef.gradient_of is not None:
+        raise ShapeError(
+            f"{opdef.subject}: expected cotangents of the shape of the inputs, got {shapes}; reshape what differs",
+            at=str(opdef.origin),
+        )
     raise ShapeError(
         f"{opdef.subject}, compiled row: expected inputs of one shape, since the op has no infer rule, got {shapes}; "
         "declare infer=opsdk.infer.broadcast, or the rule that says which shapes belong together",

@@ -90,7 +90,7 @@ class CallPlan:
         self.kernel = kernel
         launch = language.compile(opdef, kernel)
         self.launch: Launch = checked_first(
-            opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch)
+            opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
         )
         self._again = getattr(self.launch, "again", None)
         self.has_attrs = bool(attrs)
@@ -144,6 +144,8 @@ class CallPlan:
         check_inputs(self.opdef, inputs)
         check_places(self.opdef, inputs)
         complete = complete_attrs(self.opdef, attrs)
+        if self.loose:
+            infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
         with _Blame(self):
             raw = run_checked(self.opdef, self.launch, inputs, complete, guards=self.reads_python)
         if self.loose:

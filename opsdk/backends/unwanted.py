@@ -1,4 +1,4 @@
-"""Gradients that nobody wants: those of inputs that are absent, or that the mask of a call leaves out.
+"""Gradients that nobody wants: those of inputs that are absent or whole numbers, or that a call's mask leaves out.
 
 A compiled row is given buffers for them like for others, and may leave them as the memory was; they are handed on as
 None.
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.language import Launch
+from opsdk.core.dtype import is_differentiable
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.opdef import MASK, OpDef
 
@@ -25,18 +26,31 @@ def unwanted(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> f
     return frozenset(
         i
         for i, (name, position) in enumerate(zip(rule.names, rule.positions, strict=True))
-        if (name in given and given[name] is None) or (mask and position is not None and not mask[position])
+        if (name in given and _carries_none(given[name])) or (mask and position is not None and not mask[position])
     )
 
 
-def without_unwanted(opdef: OpDef, launch: Launch) -> Launch:
-    """Returns the launch of a compiled row with None for the gradients that nobody wants; itself where all are."""
+# Any: an array, a list of arrays, or None.
+def _carries_none(value: Any) -> bool:
+    return value is None or (not isinstance(value, list) and not is_differentiable(value.dtype))
+
+
+# Any: as for `unwanted`.
+def without_unwanted(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Launch:
+    """Returns the launch of a compiled row with None for the gradients that nobody wants; itself where all are.
+
+    Args:
+        opdef: the op.
+        launch: of the row.
+        inputs: of one call of the kind that the launch serves.
+    """
     rule = opdef.infer
     if not isinstance(rule, GradientInfer):
         return launch
-    optional = {decl.name for decl in opdef.schema.inputs if decl.kind == "optional"}
-    is_masked = MASK in opdef.schema.attr_names and any(position is not None for position in rule.positions)
-    if not is_masked and optional.isdisjoint(rule.names):
+    schema = opdef.schema
+    left = {decl.name for decl, value in zip(schema.inputs, inputs, strict=True) if _carries_none(value)}
+    is_masked = MASK in schema.attr_names and any(position is not None for position in rule.positions)
+    if not is_masked and left.isdisjoint(rule.names):
         return launch
 
     def launch_wanted(*values: Any, **attrs: Any) -> Any:

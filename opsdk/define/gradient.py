@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError, ShapeError
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import BindingError, DefinitionError, DTypeError, ShapeError
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.attribute import AttrDecl
@@ -49,19 +50,23 @@ class GradientInfer:
         cls, schema: OpSchema, rule: InferRule, names: Sequence[str | None], positions: Sequence[int | None]
     ) -> GradientInfer:
         """Returns the rule of a gradient op that was written beside a forward with a schema and a rule."""
-        if getattr(rule, "one_shape", False):
-            return cls(names, positions, reduces_gradients=rule.reduces_gradients, one_shape=True)
-        return cls(names, positions, forward=(schema, rule))
+        one_shape = getattr(rule, "one_shape", False)
+        reduces = one_shape and rule.reduces_gradients
+        return cls(names, positions, reduces_gradients=reduces, one_shape=one_shape, forward=(schema, rule))
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per gradient.
 
         Raises:
+            DTypeError: a cotangent is not floating.
             ShapeError: a cotangent has another shape than its output, and what it takes to know that is at hand; or
                 what the forward's rule raises.
         """
         if self.forward is not None:
-            _check_cotangents(*self.forward, schema, dict(zip(schema.input_names, specs, strict=True)), attrs)
+            at_hand = dict(zip(schema.input_names, specs, strict=True))
+            _check_dtypes(self.forward[0], schema, at_hand)
+            if not self.one_shape:  # where rows are given inputs of one shape, cotangents are among them
+                _check_shapes(*self.forward, schema, at_hand, attrs)
         inferred: list[TensorSpec | list[TensorSpec] | None] = []
         for name, output in zip(self.names, schema.outputs, strict=True):
             given = specs[schema.input_names.index(name)] if name in schema.input_names else None
@@ -76,13 +81,19 @@ class GradientInfer:
         return tuple(inferred)
 
 
-def _check_cotangents(
-    forward: OpSchema,
-    rule: InferRule,
-    schema: OpSchema,
-    given: Mapping[str, TensorSpec | list[TensorSpec] | None],
-    attrs: Attrs,
-) -> None:
+_Given = Mapping[str, "TensorSpec | list[TensorSpec] | None"]
+
+
+def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
+    for name in [f"d{decl.name}" for decl in forward.outputs]:
+        got = given.get(name)
+        if isinstance(got, TensorSpec) and not is_differentiable(got.dtype):
+            raise DTypeError(
+                f"op {schema.qualified_name!r}: expected {name} of a floating dtype, got {got.dtype}; cast it"
+            )
+
+
+def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _Given, attrs: Attrs) -> None:
     one = rule.name if isinstance(rule, like) else None
     if not (given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)) and one not in given:
         return

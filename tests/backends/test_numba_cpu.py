@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.numba_cpu import _compiled
-from opsdk.core.errors import CompileError, MissingDependencyError, ShapeError
+from opsdk.core.errors import CompileError, DTypeError, MissingDependencyError, ShapeError
 
 numba = pytest.importorskip("numba")
 X = np.array([-1.0, 2.0])
@@ -249,3 +249,18 @@ def test_a_parallel_row_may_return_the_buffer_that_it_filled(op):
         return y
 
     assert op(np.array(-3.0)).tolist() == -1.5
+
+
+@pytest.mark.parametrize("rule", [None, opsdk.infer.like("x"), opsdk.infer.broadcast], ids=["no", "like", "broadcast"])
+def test_a_cotangent_of_integers_is_refused(rule):
+    op = opsdk.op("t::half(Tensor x) -> Tensor y", infer=rule)(lambda x: x / 2)
+    gradient = op.backward(lambda dy: dy / 2)
+
+    @gradient.kernel("cpu", language="numba")
+    def half(dy, dx):
+        for i in range(dy.size):
+            dx[i] = dy[i] / 2
+
+    with pytest.raises(DTypeError, match=r"op 't::half_grad': expected dy of a floating dtype, got int64; cast it"):
+        gradient(np.array([1, 2]))
+    assert gradient(X).tolist() == [-0.5, 1.0]

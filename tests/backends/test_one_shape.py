@@ -141,3 +141,18 @@ def test_a_c_row_takes_inputs_of_one_dtype(infer, dtype):
     for other in (np.ones((3, 4), dtype), opsdk.to_tensor(np.ones((3, 4), dtype))):
         with pytest.raises(KernelNotFoundError, match=rf"input 't' expected float64 like 's', got {dtype}; cast"):
             op(opsdk.to_tensor(LARGE) if isinstance(other, opsdk.Tensor) else LARGE, other)
+
+
+def test_a_gradient_op_names_cotangents_that_differ():
+    pytest.importorskip("numba")
+    op = opsdk.op("tests::twice(Tensor x) -> Tensor y")(lambda x: 2 * x)
+    gradient = op.backward(lambda x, dy: 2 * dy)
+
+    @gradient.kernel("cpu", language="numba")
+    def twice(x, dy, dx):
+        for i in range(x.size):
+            dx.flat[i] = 2 * dy.flat[i]
+
+    expected = r"expected cotangents of the shape of the inputs, got x \(2, 3\), dy \(3, 3\); reshape what differs"
+    with pytest.raises(ShapeError, match=f"op 'tests::twice_grad': {expected}"):
+        gradient(np.ones((2, 3)), np.ones((3, 3)))

@@ -314,3 +314,12 @@ def test_what_a_reference_returns_wrongly_needs_no_row():
     with pytest.raises(DTypeError) as caught:
         define(lambda x: x.astype(np.float64))(np.ones(2, np.float32))
     assert not any("row" in note for note in getattr(caught.value, "__notes__", []))
+
+
+def test_the_first_call_of_a_gradient_op_refuses_a_cotangent_that_is_none_of_the_op():
+    op = define(lambda x: x * x, infer=opsdk.infer.like("x"))
+    gradient = op.backward(lambda x, dy: 2 * x * dy)
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=r"op 't::f_grad': expected dy of the shape of y, \(2,\), got \(1,\)"):
+            gradient(X, X[:1])
+    assert gradient(X, X).tolist() == [2.0, 8.0]
