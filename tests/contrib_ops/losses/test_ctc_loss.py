@@ -187,8 +187,7 @@ def test_the_gradient_op_refuses_cotangents_and_labels_that_do_not_fit():
     grad = ctc_terms.grad
     with pytest.raises(ValueError, match=r"expected dloss of the shape of loss, \(2,\), got \(3,\)"):
         grad(*GOOD.values(), np.ones(3))
-    half = {**GOOD, "log_probs": np.asarray(GOOD["log_probs"], np.float16)}  # which the reference serves
     with pytest.raises(ValueError, match=r"dloss expected shape \(2,\), one for each sequence, got \(3,\)"):
-        grad(*half.values(), np.ones(3, np.float16))
+        grad.opdef.check([*GOOD.values(), np.ones(3)], {"blank": 0})  # what a machine without a C compiler relies on
     with pytest.raises(ValueError, match=r"targets expected in \[0, 4\), got 1 to 9"):
         grad(*{**GOOD, "targets": np.array([[1, 9], [3, 1]])}.values(), np.ones(2))

@@ -103,7 +103,9 @@ def test_what_does_not_fit_is_refused_in_words(distances, gamma, message):
 
 def test_gradient_ops_refuse_cotangents_of_another_shape():
     distances = np.zeros((2, 2, 3))
+    soft_dtw.grad(distances, np.ones(2))  # a first call of a kind is in the SDK's hands
     with pytest.raises(ValueError, match=r"dy expected shape \(2,\) to fit distances, got \(3,\)"):
         soft_dtw.grad(distances, np.ones(3))
+    soft_dtw.grad.grad(distances, np.ones(2), distances)
     with pytest.raises(ValueError, match=r"dddistances expected shape \(2, 2, 3\) to fit distances, got \(2, 3, 2\)"):
         soft_dtw.grad.grad(distances, np.ones(2), np.ones((2, 3, 2)))
