@@ -58,6 +58,8 @@ def without_unwanted(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Lau
         left = unwanted(opdef, values, attrs)
         if not left:
             return made
-        return tuple([None if i in left else value for i, value in enumerate(made)]) if type(made) is tuple else None
+        if len(rule.names) == 1:
+            return None
+        return tuple([None if i in left else value for i, value in enumerate(made)])
 
     return launch_wanted

@@ -149,3 +149,10 @@ def test_whole_numbers_carry_no_gradient(gradient):
         assert dw is None
         dx, dw = gradient(X, W, DY)
         assert dw.tolist() == [1, 4, -9]
+
+
+def test_several_results_in_a_list_are_told_apart_too(weighted):
+    launch = without_unwanted(weighted.grad.opdef, lambda x, w, dy, needs_input_grad: [2 * dy, dy], [X, None, DY])
+    dx, dw = launch(X, None, DY, needs_input_grad=(True, False))
+    assert dx.tolist() == [2, 2, -2]
+    assert dw is None
