@@ -19,12 +19,12 @@ WORKS = {
 }
 GOALS = {
     "forward": (
-        Goal("P1", CUSTOM, "bare NumPy", 3.0, True, "at most 3 times np.maximum(x, 0) itself"),
+        Goal("P1", CUSTOM, "bare NumPy", 2.0, True, "at most 2 times np.maximum(x, 0) itself"),
         Goal("P1", "torch autograd.Function", CUSTOM, 4.0, False, "at least 4 times faster than autograd.Function"),
     ),
     "both": (
-        Goal("P2", "torch native", CUSTOM, 3.0, False, "at least 3 times faster than torch's native relu"),
-        Goal("P2", "paddle native", CUSTOM, 1.0, False, "faster than Paddle's native relu"),
+        Goal("P2", "torch native", CUSTOM, 4.0, False, "at least 4 times faster than torch's native relu"),
+        Goal("P2", "paddle native", CUSTOM, 2.0, False, "at least 2 times faster than Paddle's native relu"),
     ),
     "both_sum": (),  # what a first script writes; no goal of its own
 }

@@ -48,7 +48,7 @@ def _build(task, arrays):
     names["plain"] = [jnp.asarray(arrays[name]) for name in task.inputs]
     names["free"] = [jnp.asarray(arrays[name]) for name in task.differentiable]
     names["rest"] = [jnp.asarray(arrays[name]) for name in fixed]
-    if BOTH in task.directions:
+    if task.has_backward:
         names["dy"] = jnp.asarray(arrays["dy"])
     return names
 

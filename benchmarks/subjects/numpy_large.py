@@ -52,6 +52,11 @@ def _gelu(x, y, s):
 # The backwards follow a forward: y is its value, s what it left behind. They change dx and t, and return dx.
 
 
+def _relu_back(x, y, s, dy, dx, t):
+    np.greater(x, 0, out=t)
+    return np.multiply(t, dy, out=dx)
+
+
 def _swish_back(x, y, s, dy, dx, t):
     np.subtract(1, s, out=t)  # dy (s + y (1 - s))
     np.multiply(t, y, out=t)
@@ -86,7 +91,7 @@ def _gelu_back(x, y, s, dy, dx, t):
 
 
 FUNCTIONS = {
-    "relu": (_relu, None),
+    "relu": (_relu, _relu_back),
     "swish": (_swish, _swish_back),
     "softplus": (_softplus, _softplus_back),
     "mish": (_mish, _mish_back),
@@ -98,7 +103,7 @@ def _build(task, arrays):
     names = {"x": arrays["x"]}
     names["forward"], names["backward"] = FUNCTIONS[task.op]
     names.update({name: np.zeros_like(arrays["x"]) for name in "ys"})
-    if BOTH in task.directions:
+    if task.has_backward:
         names.update(dy=arrays["dy"], dx=np.zeros_like(arrays["x"]), t=np.zeros_like(arrays["x"]))
     return names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import opsdk
 from benchmarks.subjects.references import EPSILON, GELU_CUBE, GELU_SCALE
-from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS, Large
+from benchmarks.subjects.tasks import BOTH, FORWARD, STEP, TASKS, Large
 from opsdk import vmath
 from opsdk.ops import loss, normalization
 
@@ -54,7 +54,7 @@ def _builder(function):
         followed = [opsdk.to_tensor(arrays[n], stop_gradient=n not in task.differentiable) for n in task.inputs]
         names = {"f": function, "plain": plain, "followed": followed, "grad": opsdk.grad}
         names["wrt"] = [t for t in followed if not t.stop_gradient]
-        if BOTH in task.directions:
+        if task.has_backward:
             dy = arrays["dy"]  # a loss per row has shape (rows, 1)
             names["dy"] = [opsdk.to_tensor(dy.reshape(-1, 1) if task.op == "cross_entropy" else dy)]
         return names
@@ -70,7 +70,11 @@ def _result(names):
     return value, tuple(gradient.numpy() for gradient in gradients)
 
 
-_TEXTS = {FORWARD: "f(*plain)", BOTH: "grad([f(*followed)], wrt, grad_outputs=dy)"}
+_TEXTS = {
+    FORWARD: "f(*plain)",
+    BOTH: "grad([f(*followed)], wrt, grad_outputs=dy)",
+    STEP: "f(*followed).backward(*dy)\nfor t in wrt: t.clear_grad()",
+}
 SUBJECTS = [
     *(Large("opsdk", task, _builder(FUNCTIONS[task.op]), _TEXTS, _result) for task in TASKS),
     *(Large("opsdk built-in", t, _builder(BUILT_IN[t.op]), _TEXTS, _result) for t in TASKS if t.op in BUILT_IN),

@@ -6,7 +6,7 @@ import paddle
 from paddle.nn import functional as F
 
 from benchmarks.subjects.references import EPSILON
-from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS, Large
+from benchmarks.subjects.tasks import BOTH, FORWARD, STEP, TASKS, Large
 
 FUNCTIONS = {
     "relu": F.relu,
@@ -25,7 +25,7 @@ def _build(task, arrays):
     followed = [paddle.to_tensor(arrays[n], stop_gradient=n not in task.differentiable) for n in task.inputs]
     names = {"f": FUNCTIONS[task.op], "plain": plain, "followed": followed, "grad": paddle.grad}
     names["wrt"] = [t for t in followed if not t.stop_gradient]
-    if BOTH in task.directions:
+    if task.has_backward:
         names["dy"] = paddle.to_tensor(arrays["dy"])
     return names
 
@@ -38,6 +38,10 @@ def _result(names):
     return value, tuple(gradient.numpy() for gradient in gradients)
 
 
-_TEXTS = {FORWARD: "f(*plain)", BOTH: "grad(f(*followed), wrt, dy)"}
+_TEXTS = {
+    FORWARD: "f(*plain)",
+    BOTH: "grad(f(*followed), wrt, dy)",
+    STEP: "f(*followed).backward(dy)\nfor t in wrt: t.clear_grad()",
+}
 SUBJECTS = [Large("paddle eager", task, _build, _TEXTS, _result) for task in TASKS if task.op in FUNCTIONS]
 VERSION = paddle.__version__

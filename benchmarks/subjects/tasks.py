@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.subjects.references import REFERENCES
 
 FORWARD, BOTH = "forward", "forward and backward"
+STEP = "forward, backward and clear_grad"
 SEED = 11
 TOLERANCE = 2e-5  # of the largest element: float32, sums of 4096 rows among it
 Inputs = dict[str, np.ndarray]
@@ -28,7 +29,8 @@ class Task:
         shape: of its input.
         forward, both: arrays of that shape that are read or written at least, by the forward and by both; numbers per
             row or per column do not count.
-        directions: what is measured.
+        directions: what is measured: FORWARD without a graph, BOTH as a call of `grad`, STEP as users train, into the
+            `grad` of leaves that is cleared each time.
         is_checked: whether results are compared with the reference; one that another task has checked need not be.
     """
 
@@ -50,6 +52,11 @@ class Task:
         return self.forward if direction == FORWARD else self.both
 
     @property
+    def has_backward(self) -> bool:
+        """Whether any direction asks for gradients."""
+        return self.directions != (FORWARD,)
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """The op's inputs, in order."""
         return REFERENCES[self.op].inputs
@@ -62,9 +69,12 @@ class Task:
 
 MILLION, LARGE, ROWS = (1 << 20,), (1 << 26,), (4096, 1024)
 TASKS = (
-    Task("relu on 1 M", "relu", "elementwise", MILLION, 2, 5, (FORWARD,)),
+    Task("relu on 1 M", "relu", "elementwise", MILLION, 2, 5, (FORWARD, STEP)),
     Task("relu on 64 M", "relu", "elementwise", LARGE, 2, 5, (FORWARD,), is_checked=False),
-    *(Task(f"{op} on 1 M", op, "elementwise", MILLION, 2, 5) for op in ("swish", "softplus", "mish", "gelu")),
+    *(
+        Task(f"{op} on 1 M", op, "elementwise", MILLION, 2, 5, (FORWARD, BOTH, STEP))
+        for op in ("swish", "softplus", "mish", "gelu")
+    ),
     Task("softmax", "softmax", "rows", ROWS, 2, 5),
     Task("cross entropy", "cross_entropy", "rows", ROWS, 1, 3),  # reads logits; reads them again, writes a gradient
     Task("layer norm", "layer_norm", "rows", ROWS, 2, 5),
@@ -83,7 +93,7 @@ def arrays_of(task: Task) -> Inputs:
         else:
             shape = task.shape if name == "x" else task.shape[-1:]
             made[name] = generator.standard_normal(shape, dtype=np.float32)
-    if BOTH in task.directions:
+    if task.has_backward:
         made["dy"] = generator.standard_normal(task.shape[:1] if task.op == "cross_entropy" else task.shape, np.float32)
     return made
 

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from benchmarks.subjects.references import EPSILON
-from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS, Copy, Large, copied
+from benchmarks.subjects.tasks import BOTH, FORWARD, STEP, TASKS, Copy, Large, copied
 
 
 def _layer_norm(x, weight, bias):
@@ -40,7 +40,7 @@ def _builder(is_compiled):
         followed = [t.detach().requires_grad_(t.is_floating_point()) for t in plain]
         names = {"f": function, "plain": plain, "followed": followed, "grad": torch.autograd.grad}
         names["wrt"] = [t for t in followed if t.requires_grad]
-        if BOTH in task.directions:
+        if task.has_backward:
             names["dy"] = torch.from_numpy(arrays["dy"])
         return names
 
@@ -72,7 +72,11 @@ def _copier(direction):
     return build
 
 
-_TEXTS = {FORWARD: "f(*plain)", BOTH: "grad(f(*followed), wrt, dy)"}
+_TEXTS = {
+    FORWARD: "f(*plain)",
+    BOTH: "grad(f(*followed), wrt, dy)",
+    STEP: "f(*followed).backward(dy)\nfor t in wrt: t.grad = None",  # as zero_grad does
+}
 SUBJECTS = [
     *(Large("torch eager", task, _builder(False), _TEXTS, _result) for task in TASKS),
     *(Large("torch.compile", task, _builder(True), _TEXTS, _result) for task in TASKS),

@@ -4,7 +4,7 @@ import opsdk
 from benchmarks.cases import c_op, elementwise, first_call, large, roofline, rows
 from benchmarks.peers import Missing
 from benchmarks.scripts import WHOLE
-from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS
+from benchmarks.subjects.tasks import BOTH, FORWARD, STEP, TASKS
 
 STAGES = dict(zip(first_call.STAGES, (0.06, 0.1, 0.001, 0.014, 1e-6), strict=True))
 
@@ -57,6 +57,8 @@ def test_large_ops_are_held_to_the_goals_of_their_kind():
     assert words(elementwise, "swish", BOTH) == [best, f"{copy}, where that binds"]
     assert words(elementwise, "mish", FORWARD) == [best, "at least 3 times as fast as the best peer"]
     assert words(elementwise, "softplus", FORWARD) == [best, "at least 1.5 times as fast as the best peer"]
+    assert words(elementwise, "relu", STEP) == words(elementwise, "swish", STEP) == ["at least as fast as torch eager"]
+    assert words(elementwise, "gelu", STEP) == ["at least 2 times as fast as torch eager"]
     assert words(rows, "softmax", BOTH) == [best]
     assert words(rows, "cross_entropy", FORWARD) == [best]
     assert words(rows, "cross_entropy", BOTH) == [best, "at least 1.5 times as fast as the best peer"]
