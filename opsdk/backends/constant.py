@@ -8,6 +8,7 @@ import numpy as np
 
 from opsdk.core.dtype import as_dtype, is_differentiable
 from opsdk.core.errors import DTypeError, MixedRuntimeError
+from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 
 DEFAULT = np.dtype("float32")
@@ -27,6 +28,7 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, r
     Raises:
         DTypeError: the value is no array and cannot be made one.
         MixedRuntimeError: the value belongs to another runtime.
+        ProgramError: it is a size that is known only when a Program runs.
     """
     if isinstance(value, np.ndarray):
         as_dtype(value.dtype, subject)
@@ -35,6 +37,8 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, r
         return np.asarray(value)
     if isinstance(value, (bool, int, float, complex)):
         return np.asarray(value, number_dtype(value, beside))
+    if isinstance(value, OpenSize):
+        raise value.unknown(f"a number for {subject}")
     owner = owner_of(value)
     if owner is not None:
         raise MixedRuntimeError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.spec import OpenSize
 
 SCALARS = ("int", "float", "bool", "str", "complex", "dtype")
 _EXAMPLES = {"int": "2", "float": "0.5", "bool": "True", "str": '"text"', "complex": "1j", "dtype": '"float32"'}
@@ -62,7 +63,11 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
 
     Raises:
         AttributeValueError: the value is not of the declared type.
+        ProgramError: it is, or holds, a size that is known only when a Program runs.
     """
+    for item in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(item, OpenSize):
+            raise item.unknown(f"a number for {subject}, attribute {decl.name!r}")
     match = TYPE.fullmatch(decl.type)
     assert match is not None, decl.type  # the schema was checked when it was made
     scalar, is_list, is_optional = match.groups()

@@ -97,7 +97,7 @@ def cast(x: Any, dtype: DTypeLike) -> Any:
 
 def reshape(x: Any, shape_: Sequence[int]) -> Any:
     """Returns x in another shape; -1 once for a size that follows, 0 for the input's own. Differentiable."""
-    return shape.reshape(x, shape=list(shape_))
+    return shape.reshape(x, shape=shape.sizes_for(x, shape_))
 
 
 def transpose(x: Any, perm: Sequence[int]) -> Any:

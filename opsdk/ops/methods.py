@@ -113,7 +113,7 @@ class ValueMethods(NumpyProtocol):
     def reshape(self, *sizes: Any) -> Any:
         """Returns the elements in another shape; -1 once for a size that follows. Differentiable."""
         wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
-        return shape.reshape(self, shape=list(wanted))
+        return shape.reshape(self, shape=shape.sizes_for(self, wanted))
 
     def transpose(self, perm: Sequence[int]) -> Any:
         """Returns the value with its axes in another order. Differentiable."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import ShapeError
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import OpenSize, TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
@@ -64,6 +64,14 @@ def assign_grad(dout: Any) -> Any:
 def reshape(x: np.ndarray, *, shape: Sequence[int]) -> np.ndarray:
     """x with other sizes, in the same order; -1 once for a size that follows, 0 for the input's own size there."""
     return np.reshape(x, _resolve(x.shape, shape))
+
+
+def sizes_for(x: Any, wanted: Sequence[Any]) -> list[Any]:
+    """Returns the sizes to reshape x to; an open size of x that stays where it is becomes the 0 that says so."""
+    sizes = list(wanted)
+    if any(isinstance(size, OpenSize) for size in sizes) and not any(type(dim) is int and dim == 0 for dim in x.shape):
+        sizes = [0 if isinstance(s, OpenSize) and s.is_of(x, axis) else s for axis, s in enumerate(sizes)]
+    return sizes
 
 
 def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:

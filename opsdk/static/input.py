@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError, ShapeError
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import TensorSpec, shown_shape
 from opsdk.static.framework import default_main_program
 from opsdk.static.variable import Variable
 
@@ -71,9 +71,9 @@ class InputSpec:
         return cls(array.shape, array.dtype, name)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes; -1 for any."""
-        return tuple(-1 if dim is None else dim for dim in self.spec.shape)
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes; one that may be any prints as -1, equals -1, and refuses to be computed with."""
+        return shown_shape(self.spec.shape, self)
 
     @property
     def dtype(self) -> np.dtype[Any]:

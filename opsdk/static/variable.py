@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import TensorSpec, shown_shape
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 
@@ -55,9 +55,12 @@ class Variable(ValueMethods):
         self._stop_gradient = stop_gradient
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes; -1 where a size is known only at run time."""
-        return tuple(-1 if dim is None else dim for dim in self.spec.shape)
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes; one that is known only at run time prints as -1, equals -1, and refuses to be computed with.
+
+        `spec.shape` has None there.
+        """
+        return shown_shape(self.spec.shape, self)
 
     @property
     def dtype(self) -> np.dtype[Any]:

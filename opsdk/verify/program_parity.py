@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError, OpsdkError
+from opsdk.core.errors import (
+    DerivativeOrderError,
+    GradientMissingError,
+    KernelNotFoundError,
+    OpsdkError,
+    ProgramError,
+)
 from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef
 from opsdk.static import Executor, Program, Scope, Variable, data, gradients, program_guard
 from opsdk.verify.agreement import same_bits
 from opsdk.verify.blame import Blame, forward_blame, gradient_blame
@@ -16,25 +23,32 @@ from opsdk.verify.calls import Call, flat, flat_names, is_float, outputs_of, ref
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradients_by_leaf
 from opsdk.verify.session import Session
-from opsdk.verify.subject import second_order
+from opsdk.verify.subject import second_order, through_tape
 
 # Contributions to one gradient are added in another order by either runtime.
 _CLOSE = 1e-5
 
+_OPEN, _LEADING, _KNOWN = slice(None), slice(1), slice(0)  # which sizes of the inputs a Program does not know
+
 
 def check_programs(session: Session) -> None:
-    """Runs every call, and its gradients, as a Program: with open leading sizes where the infer rule takes them."""
+    """Runs every call, and its gradients, as a Program, with sizes open where the op takes that.
+
+    All sizes are open first: an op that takes one for a number would compute with it. Then the leading ones alone are.
+    """
     opdef = session.opdef
     if not opdef.schema.inputs or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
         return
     for call in session.calls:
+        if any(array.ndim > 1 for array in flat(call.inputs)):
+            _try_open(session, call)
         blame = forward_blame(session, call)
         try:
             try:
-                _compare(session, blame, call, is_open=True)
+                _compare(session, blame, call, _LEADING)
             except OpsdkError:  # a rule may need every size
                 blame = forward_blame(session, call)
-                _compare(session, blame, call, is_open=False)
+                _compare(session, blame, call, _KNOWN)
             session.did(blame.row, "static")
         except KernelNotFoundError as error:
             session.skipped[f"in a Program: {error}"] = None
@@ -44,7 +58,17 @@ def check_programs(session: Session) -> None:
             session.find_raised(blame.row, "static", message, error, call, at=blame.at)
 
 
-def _compare(session: Session, blame: Blame, call: Call, *, is_open: bool) -> None:
+def _try_open(session: Session, call: Call) -> None:
+    """Compares a call with all sizes open; an op may refuse that, since it needs to know one, but not compute on."""
+    try:
+        _compare(session, forward_blame(session, call), call, _OPEN)
+    except ProgramError as error:
+        session.notes[f"{session.opdef.name}: in a Program it needs known sizes: {error}"] = None
+    except Exception:  # an infer rule that needs sizes, which tells so in its own words where they are open
+        return
+
+
+def _compare(session: Session, blame: Blame, call: Call, opened: slice) -> None:
     opdef = session.opdef
     wanted = launch(opdef, None, call.inputs, call.attrs)
     if any(value is None for value in wanted):
@@ -52,13 +76,13 @@ def _compare(session: Session, blame: Blame, call: Call, *, is_open: bool) -> No
     feed: dict[str, np.ndarray] = {}
     program = Program()
     with program_guard(program, Program()):
-        variables = [_data(f"in{i}", array, feed, is_open=is_open) for i, array in enumerate(flat(call.inputs))]
-        asked = [v for v, a in zip(variables, flat(call.inputs), strict=True) if is_float(a) and opdef.grad is not None]
+        variables = [_data(f"in{i}", array, feed, opened) for i, array in enumerate(flat(call.inputs))]
+        asked = [v for v, a in zip(variables, flat(call.inputs), strict=True) if is_float(a) and _has_gradient(opdef)]
         for variable in asked:
             variable.stop_gradient = False
         made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, variables), **call.attrs))
         cotangents = draw_cotangents(opdef, wanted, np.random.default_rng([session.seed, 9]))
-        found = _gradients(session, (made, asked, cotangents), feed, is_open=is_open)
+        found = _gradients(session, (made, asked, cotangents), feed, opened)
     fetches = [*_flat_variables(made), *(v for v in found if v is not None)]
     # The whole Program is one run: where it raises although the forward runs, the gradient does.
     behind = gradient_blame(session, call, wanted, cotangents)
@@ -74,6 +98,9 @@ def _compare(session: Session, blame: Blame, call: Call, *, is_open: bool) -> No
     given = iter(values[len(outputs) :])
     every = zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
     names = [name for name, array in every if is_float(array)]
+    if opdef.grad is None:
+        _compare_body(session, behind, call, names, found, values[len(outputs) :])
+        return
     by_hand = gradients_by_leaf(opdef, call, wanted, cotangents)
     for name, want, made_for in zip(names, by_hand, found, strict=True):
         if (want is None) != (made_for is None):
@@ -81,6 +108,30 @@ def _compare(session: Session, blame: Blame, call: Call, *, is_open: bool) -> No
             session.find(behind.row, f"static.d{name}", message, call, input=name, at=behind.at)
         elif want is not None:
             _same(session, behind, call, f"static.d{name}", f"gradient of {name!r}", want, next(given))
+
+
+def _has_gradient(opdef: OpDef) -> bool:
+    """Whether there is a gradient to compare: by the op's rule or, of a composite, through what it is made of."""
+    return opdef.grad is not None or (opdef.is_composite and opdef.gradient_of is None)
+
+
+def _compare_body(
+    session: Session, blame: Blame, call: Call, names: Sequence[str], found: Sequence[Any], values: Sequence[np.ndarray]
+) -> None:
+    """Compares the gradients of a composite, which a Program has through what it is made of, with the tape's."""
+    opdef = session.opdef
+    outputs = launch(opdef, None, call.inputs, call.attrs)
+    cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
+    tape = through_tape(opdef, call, [array for i in carriers(opdef) for array in flat([cotangents[i]])])
+    expected = [gradient for array, gradient in zip(flat(call.inputs), tape, strict=True) if is_float(array)]
+    given = iter(values)
+    for name, want, variable in zip(names, expected, found, strict=True):
+        got = None if variable is None else next(given)
+        if want is None and got is None:
+            continue
+        if want is None or got is None or not np.allclose(got, want, rtol=_CLOSE, atol=_CLOSE, equal_nan=True):
+            message = f"{opdef.subject}, gradient of {name!r}: a Program differs from the tape"
+            session.find(blame.row, f"static.d{name}", message, call, input=name, at=blame.at)
 
 
 def check_second_order(session: Session) -> None:
@@ -119,7 +170,7 @@ def _compare_second(session: Session, row: str, call: Call) -> None:
     program = Program()
     with program_guard(program, Program()):
         given = zip(subject.names, subject.inputs, strict=True)
-        variables = [_data(name, array, feed, is_open=False) for name, array in given]
+        variables = [_data(name, array, feed, _KNOWN) for name, array in given]
         for variable, array in zip(variables, subject.inputs, strict=True):
             variable.stop_gradient = not is_float(array)
         count = len(flat(call.inputs))
@@ -127,7 +178,7 @@ def _compare_second(session: Session, row: str, call: Call) -> None:
         targets = [v for i in carriers(opdef) for v in _flat_variables([made[i]]) if not v.stop_gradient]
         asked = [v for v in variables[:count] if not v.stop_gradient]
         found = [v for v in gradients(targets, asked, variables[count:]) if v is not None]
-        entering = [_data(f"w{i}", array, feed, is_open=False) for i, array in enumerate(weights)]
+        entering = [_data(f"w{i}", array, feed, _KNOWN) for i, array in enumerate(weights)]
         sources = [v for v in variables if not v.stop_gradient]
         again = gradients(found, sources, entering)
     fetches = [v for v in again if v is not None]
@@ -140,14 +191,15 @@ def _compare_second(session: Session, row: str, call: Call) -> None:
             session.find(row, f"static2.d{name}", message, call, input=name)
 
 
-def _data(name: str, array: np.ndarray, feed: dict[str, np.ndarray], *, is_open: bool) -> Variable:
+def _data(name: str, array: np.ndarray, feed: dict[str, np.ndarray], opened: slice) -> Variable:
     feed[name] = array
-    shape = [None, *array.shape[1:]] if is_open and array.ndim else list(array.shape)
+    shape: list[int | None] = list(array.shape)
+    shape[opened] = [None] * len(shape[opened])
     return data(name, shape, array.dtype)
 
 
 def _gradients(
-    session: Session, run: tuple[Any, Any, Any], feed: dict[str, np.ndarray], *, is_open: bool
+    session: Session, run: tuple[Any, Any, Any], feed: dict[str, np.ndarray], opened: slice
 ) -> Sequence[Variable | None]:
     """Appends the gradients; returns one Variable, or None, per floating input, nothing where none is asked for."""
     opdef = session.opdef
@@ -161,7 +213,7 @@ def _gradients(
             if variable.stop_gradient or not is_float(seed):
                 continue
             targets.append(variable)
-            seeds.append(_data(f"seed{len(seeds)}", seed, feed, is_open=is_open))
+            seeds.append(_data(f"seed{len(seeds)}", seed, feed, opened))
     return gradients(targets, asked, seeds) if targets else []
 
 

@@ -1,8 +1,11 @@
+import math
+import operator
+
 import numpy as np
 import pytest
 
-from opsdk.core.errors import DTypeError, ShapeError
-from opsdk.core.spec import TensorSpec, as_shape, shape_text
+from opsdk.core.errors import DTypeError, ProgramError, ShapeError
+from opsdk.core.spec import OpenSize, TensorSpec, as_shape, shape_text, shown_shape
 
 
 def test_minus_one_and_none_both_mean_an_unknown_size():
@@ -58,3 +61,102 @@ def test_unknown_sizes_print_as_question_marks():
 
 def test_ndim_counts_unknown_sizes_too():
     assert TensorSpec([None, 3]).ndim == 2
+
+
+# -- open sizes --------------------------------------------------------------------------------------------------------
+
+
+class Named:
+    """What has a size: all that an open size asks for is its name."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+@pytest.fixture
+def size():
+    return shown_shape((2, None), Named("x"))[1]
+
+
+def test_a_known_size_is_shown_as_it_is():
+    assert [type(dim) for dim in shown_shape((2, None), Named("x"))] == [int, OpenSize]
+
+
+def test_an_open_size_looks_like_minus_one(size):
+    assert (repr(size), f"{size:3d}", str((2, size)), hash(size)) == ("-1", " -1", "(2, -1)", hash(-1))
+
+
+def test_an_open_size_equals_minus_one_none_and_itself(size):
+    shape = (2, size)
+    assert shape == (2, -1)
+    assert shape == (2, size)
+    assert list(shape) == [2, None]
+    assert (size in (-1,), [size].count(-1), size != -1, size == "text") == (True, 1, False, False)
+
+
+@pytest.mark.parametrize("number", [0, 1, 4, 2.5, np.int64(3), np.float32(1)])
+def test_whether_an_open_size_equals_a_number_is_not_known(size, number):
+    for compare in (operator.eq, operator.ne):
+        with pytest.raises(ProgramError, match="size 1 of 'x': expected a number to compare with"):
+            compare(size, number)
+
+
+def test_whether_two_open_sizes_are_equal_is_not_known(size):
+    other = OpenSize(Named("y"), 0)
+    with pytest.raises(ProgramError, match="size 1 of 'x': expected a number to compare with size 0 of 'y', but this"):
+        assert size == other
+
+
+USES = {
+    "n * 2": lambda n: n * 2,
+    "2 * n": lambda n: 2 * n,
+    "2.0 / n": lambda n: 2.0 / n,
+    "n // 2": lambda n: n // 2,
+    "5 % n": lambda n: 5 % n,
+    "n + 1": lambda n: n + 1,
+    "1 - n": lambda n: 1 - n,
+    "-n": lambda n: -n,
+    "n ** 0.5": lambda n: n**0.5,
+    "2 ** n": lambda n: 2**n,
+    "abs": abs,
+    "round": round,
+    "divmod": lambda n: divmod(n, 2),
+    "n > 0": lambda n: n > 0,
+    "n <= 3": lambda n: n <= 3,
+    "max": lambda n: max(n, 3),
+    "sum": lambda n: sum((2, n)),
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "range": range,
+    "index": operator.index,
+    "slice": lambda n: [1, 2, 3][:n],
+    "math.sqrt": math.sqrt,
+    "math.prod": lambda n: math.prod((2, n)),
+    "math.floor": math.floor,
+    "np.sqrt": np.sqrt,
+    "np.prod": lambda n: np.prod((2, n)),
+    "np.array": lambda n: np.array([2, n]),
+    "np.asarray": np.asarray,
+    "np.zeros": lambda n: np.zeros((2, n)),
+    "np.float32": lambda n: np.float32(2) * n,
+    "an array": lambda n: np.ones(3) / n,
+    "np.full": lambda n: np.full(2, n),
+    "np.arange": np.arange,
+    "%d": lambda n: "%d" % n,  # noqa: UP031 - the form that asks for a number
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_an_open_size_is_never_a_number(size, use):
+    with pytest.raises(ProgramError, match="size 1 of 'x': expected a number, but this size is known only when the"):
+        USES[use](size)
+
+
+def test_an_open_size_has_no_truth_value(size):
+    with pytest.raises(ProgramError, match="size 1 of 'x': expected a truth value"):
+        bool(size)
+
+
+def test_a_shape_with_open_sizes_makes_a_spec_with_them(size):
+    assert TensorSpec((2, size)) == TensorSpec((2, None))

@@ -1,3 +1,6 @@
+import math
+import operator
+
 import numpy as np
 import pytest
 
@@ -167,3 +170,112 @@ def test_making_a_variable_persistable_keeps_its_value_from_then_on(exe, x):
     total.persistable = True
     exe.run(feed=feed)
     assert np.array(static.global_scope().find_var(total.name).get_tensor()) == ROWS.sum()
+
+
+# -- open sizes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def images():
+    return static.data("images", [None, None, 4], "float32")
+
+
+def test_a_size_that_only_a_run_can_tell_is_no_number(images):
+    with pytest.raises(ProgramError, match="size 0 of 'images': expected a number, but this size is known only when"):
+        images.shape[0] * 2
+
+
+@pytest.mark.parametrize("use", [np.prod, math.prod, np.zeros, opsdk.zeros, lambda s: opsdk.full(s, 1.0), sum])
+def test_a_shape_with_open_sizes_has_no_count(images, use):
+    with pytest.raises(ProgramError, match=r"size [01] of 'images': expected a number"):
+        use(images.shape)
+
+
+@pytest.mark.parametrize("join", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow])
+def test_an_open_size_beside_a_variable_is_no_constant(images, state, main, join):
+    before = state(main)
+    for left, right in ((images, images.shape[1]), (images.shape[1], images)):
+        with pytest.raises(ProgramError, match="size 1 of 'images': expected a number"):
+            join(left, right)
+    assert state(main) == before
+
+
+@pytest.mark.parametrize("call", [lambda x: opsdk.sum(x, axis=[x.shape[1]]), lambda x: opsdk.clip(x, 0.0, x.shape[1])])
+def test_an_open_size_is_no_attribute(images, call):
+    with pytest.raises(ProgramError, match=r"size 1 of 'images': expected a number for op 'opsdk::.*', attribute"):
+        call(images)
+
+
+def test_an_open_size_is_no_bound_of_a_slice(images):
+    with pytest.raises(ProgramError, match="size 1 of 'images': expected a number"):
+        images[: images.shape[1]]
+
+
+@pytest.mark.parametrize(
+    "reshape", [lambda x, s: x.reshape(s), lambda x, s: x.reshape(*s), opsdk.reshape, np.reshape]
+)
+def test_a_reshape_keeps_an_open_size_where_it_is(exe, images, reshape):
+    made = reshape(images, [images.shape[0], -1])
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(exe.run(feed={"images": values}, fetch_list=[made])[0], values.reshape(2, 12))
+
+
+def test_a_reshape_refuses_an_open_size_elsewhere(images):
+    other = static.data("other", [None, 4], "float32")
+    for wanted in ([images.shape[1], -1], [other.shape[0], -1], [2, images.shape[0], -1]):
+        with pytest.raises(ProgramError, match="expected a number for op 'opsdk::reshape', attribute 'shape'"):
+            images.reshape(wanted)
+
+
+def test_variables_and_specs_take_a_shape_with_open_sizes(block, images):
+    assert block.create_var("like", images.shape, "float32").spec.shape == (None, None, 4)
+    assert static.InputSpec(images.shape).spec.shape == (None, None, 4)
+    assert static.InputSpec.from_tensor(images).shape == (-1, -1, 4)
+
+
+def test_an_open_size_of_an_input_spec_is_no_number():
+    with pytest.raises(ProgramError, match="size 0 of 'x': expected a number"):
+        static.InputSpec([None, 2], name="x").shape[0] + 1
+
+
+def average(x):
+    return x.sum(axis=-1) / x.shape[-1]
+
+
+@pytest.fixture
+def row_average():
+    op = opsdk.op("tests::row_average(Tensor x) -> Tensor y", composite=True)(average)
+    op.infer(lambda x: opsdk.TensorSpec(x.shape[:-1], x.dtype))
+    return op
+
+
+def test_a_composite_that_computes_with_an_open_size_is_refused(row_average, images):
+    images.stop_gradient = False
+    with pytest.raises(ProgramError, match="size 2 of 'open': expected a number"):
+        opened = static.data("open", [2, 3, None], "float32")
+        opened.stop_gradient = False
+        row_average(opened)
+    assert row_average(images).shape[:1] == (-1,)
+
+
+def test_a_composite_backward_that_computes_with_an_open_size_is_refused_where_it_is_differentiated():
+    @opsdk.op("tests::halves(Tensor x) -> Tensor y")
+    def halves(x):
+        return x / x.shape[-1]
+
+    @halves.backward(composite=True)
+    def halves_grad(x, dy):
+        return dy / x.shape[-1]
+
+    x = static.data("x", [2, None], "float32")
+    x.stop_gradient = False
+    (dx,) = static.gradients(halves(x), [x])
+    with pytest.raises(ProgramError, match="size 1 of 'x': expected a number"):
+        static.gradients(dx * x, [x])
+
+
+def test_a_composite_without_gradient_runs_on_arrays_that_have_sizes(exe, row_average):
+    made = row_average(static.data("x", [None, None], "float32"))
+    np.testing.assert_array_equal(
+        exe.run(feed={"x": np.array([[1.0, 2.0, 6.0]], np.float32)}, fetch_list=[made])[0], [3.0]
+    )
