@@ -20,8 +20,8 @@ from opsdk.core.errors import DTypeError, GraphError, ShapeError
 class Algebra(Protocol):
     """What the engine needs to compute with values, so that it serves arrays and recorded tensors alike."""
 
-    def step(self, node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """Returns the gradients of a node's inputs, one per edge."""
+    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+        """Returns the gradients of a node's inputs, one per edge; only those are wanted that go along `edges`."""
         ...
 
     def add(self, left: Any, right: Any) -> Any:

@@ -14,6 +14,7 @@ from opsdk.autograd.gradients import (
     gradient_attrs,
     gradient_inputs,
     missing_backward,
+    reached_edges,
     route,
     unchanged,
     with_passed,
@@ -38,7 +39,7 @@ from opsdk.ops.sum_to import sum_to_like
 class TensorAlgebra:
     """Gradients as tensors: each gradient op is called, and so recorded, like any other op."""
 
-    def step(self, node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
+    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
         """Calls the gradient op of a node on tensors."""
         plan = node.plan
         if plan.rule is None or plan.gradient is None:
@@ -46,6 +47,9 @@ class TensorAlgebra:
         if node.saved is None:
             raise freed(node)
         unchanged(node, node.saved)
+        edges = reached_edges(node, plan.rule, cotangents, node.edges if edges is None else edges)
+        if not any(edges):
+            return edges
         assert plan.call is not None
         inputs = gradient_inputs(node, plan.rule, saved_tensors(node), cotangents, _zeros(plan.call.place))
         gradient = plan.rule.op.opdef  # as it is now: its call is recorded now
@@ -53,12 +57,11 @@ class TensorAlgebra:
             raise opaque(node)
         handle = plan.rule.op
         assert isinstance(handle, Op)
-        attrs = gradient_attrs(node, plan.rule)
         if plan.rule.passes:
-            made = with_passed(node, plan.rule, cotangents, lambda given: handle(*inputs, **given), attrs)
+            made = with_passed(node, plan.rule, cotangents, edges, lambda attrs: handle(*inputs, **attrs))
         else:
-            made = handle(*inputs, **attrs)
-        return route(node, plan.rule, made, _sum_to)
+            made = handle(*inputs, **gradient_attrs(node, plan.rule, cotangents, edges))
+        return route(node, plan.rule, made, _sum_to, edges)
 
     def add(self, left: Any, right: Any) -> Any:
         """Adds two contributions, recorded."""

@@ -17,7 +17,7 @@ from opsdk.backends.device_plan import run_on_device
 from opsdk.backends.plan import CallPlan, blame, keep
 from opsdk.core.errors import GradientMissingError, GraphError, OpsdkError, VersionError
 from opsdk.core.place import CPU
-from opsdk.define.opdef import MASK, GradRule
+from opsdk.define.opdef import GradRule
 from opsdk.ops.sum_to import sum_to
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
@@ -37,8 +37,14 @@ def missing_backward(node: GradNode) -> OpsdkError:
     )
 
 
-def step(node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
-    """Returns the gradients of a node's inputs as arrays, one per edge."""
+def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+    """Returns the gradients of a node's inputs as arrays, one per edge.
+
+    Args:
+        node: the call.
+        cotangents: one per output; None where none arrived.
+        edges: the node's own, with None where nobody wants the gradient; the node's own unless given.
+    """
     plan = node.plan
     opdef = plan.gradient
     if opdef is None:
@@ -47,32 +53,38 @@ def step(node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
     if saved is None:
         raise freed(node)
     assert plan.rule is not None
+    if edges is None:
+        edges = node.edges
+    if plan.rule.given is not None:
+        edges = reached_edges(node, plan.rule, cotangents, edges)
+        if not any(edges):
+            return edges
     if plan.rule.passes:
-        return _handed_on(node, plan.rule, saved, cotangents)
+        return _handed_on(node, plan.rule, saved, cotangents, edges)
     lane = opdef.plans.get(plan)
     if lane is not None:
         made = lane(node, saved, cotangents[0])
     else:
-        made = _step_any(node, saved, cotangents, gradient_attrs(node, plan.rule))
-    if len(node.edges) == 1 and made.__class__ is ndarray:  # an array of the right kind needs no routing
-        target, index = node.edges[0]
+        made = _step_any(node, saved, cotangents, gradient_attrs(node, plan.rule, cotangents, edges))
+    if len(edges) == 1 and made.__class__ is ndarray:  # an array of the right kind needs no routing
+        target, index = edges[0]
         if index < 0:
             like = target._array
             if made.dtype is like.dtype and made.shape == like.shape:
                 return (made,)
         elif (made.shape, made.dtype) == target.spec(index):
             return (made,)
-    return route(node, plan.rule, made, sum_to)
+    return route(node, plan.rule, made, sum_to, edges)
 
 
-def _handed_on(node: GradNode, rule: GradRule, saved: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+def _handed_on(
+    node: GradNode, rule: GradRule, saved: Sequence[Any], cotangents: Sequence[Any], edges: Sequence[Any]
+) -> list[Any]:
     """Returns the gradients of an op for which a cotangent is a gradient as it is; only the others are computed."""
-    made = with_passed(
-        node, rule, cotangents, lambda attrs: _step_any(node, saved, cotangents, attrs), gradient_attrs(node, rule)
-    )
-    routed = route(node, rule, made, sum_to)
+    made = with_passed(node, rule, cotangents, edges, lambda attrs: _step_any(node, saved, cotangents, attrs))
+    routed = route(node, rule, made, sum_to, edges)
     passed = {id(cotangent) for cotangent in cotangents}
-    for i, (value, edge) in enumerate(zip(routed, node.edges, strict=True)):
+    for i, (value, edge) in enumerate(zip(routed, edges, strict=True)):
         # A leaf keeps what it gets, and a hook may change it: both need memory of their own.
         if value is not None and id(value) in passed and (edge[1] < 0 or edge[0].hooks is not None):
             routed[i] = _copy(value)
@@ -83,8 +95,8 @@ def with_passed(
     node: GradNode,
     rule: GradRule,
     cotangents: Sequence[Any],
+    edges: Sequence[Any],
     compute: Callable[[dict[str, Any]], Any],
-    attrs: dict[str, Any],
 ) -> Any:
     """Returns what the gradient op gives, with the cotangents themselves where they are the gradients.
 
@@ -92,16 +104,17 @@ def with_passed(
         node: the call.
         rule: its rule.
         cotangents: those of its outputs.
+        edges: where its gradients go, None for those that nobody wants.
         compute: runs the gradient op with attributes.
-        attrs: what it would be run with.
     """
     passed = [None if output is None else cotangents[output] for output in rule.passes]
-    wanted = needed(node)
+    wanted = needed(node, edges)
     missing = {i for i, value in zip(rule.wrt, passed, strict=True) if value is None and wanted[i]}
     if not missing:
         return passed if len(passed) > 1 else passed[0]
-    if rule.wants_mask:
-        attrs[MASK] = tuple(i in missing for i in range(len(wanted)))
+    attrs = gradient_attrs(node, rule, cotangents, edges)
+    if rule.mask is not None:
+        attrs[rule.mask] = tuple(i in missing for i in range(len(wanted)))
     made = compute(attrs)
     made = made if len(passed) > 1 else (made,)
     every = [m if p is None else p for m, p in zip(made, passed, strict=True)]
@@ -215,21 +228,35 @@ def gradient_inputs(
     return inputs
 
 
-def gradient_attrs(node: GradNode, rule: GradRule) -> dict[str, Any]:
-    """Returns the attributes of the gradient op."""
+def gradient_attrs(
+    node: GradNode, rule: GradRule, cotangents: Sequence[Any], edges: Sequence[Any]
+) -> dict[str, Any]:
+    """Returns the attributes of the gradient op: those of the forward, what is wanted, and what has arrived."""
     attrs = {name: node.attrs[name] for name in rule.attrs if name in node.attrs}
-    if rule.wants_mask:
-        attrs[MASK] = needed(node)
+    if rule.mask is not None:
+        attrs[rule.mask] = needed(node, edges)
+    if rule.given is not None:
+        attrs[rule.given] = tuple([cotangent is not None for cotangent in cotangents])
     return attrs
 
 
-def needed(node: GradNode) -> tuple[bool, ...]:
+def reached_edges(
+    node: GradNode, rule: GradRule, cotangents: Sequence[Any], edges: Sequence[Any]
+) -> Sequence[Any]:
+    """Returns the edges with None where no cotangent that has arrived reaches the input; leaves are given zeros."""
+    reached = rule.is_reached(node.attrs, [cotangent is not None for cotangent in cotangents])
+    return [
+        edge if edge is None or edge[1] < 0 or reached.get(i, True) else None for i, edge in enumerate(edges)
+    ]
+
+
+def needed(node: GradNode, edges: Sequence[Any]) -> tuple[bool, ...]:
     """Returns per input of the op whether anybody wants its gradient."""
     flags: list[bool] = []
     start = 0
     for count in _layout(node):
         width = 1 if count is None else count
-        flags.append(any(edge is not None for edge in node.edges[start : start + width]))
+        flags.append(any(edge is not None for edge in edges[start : start + width]))
         start += width
     return tuple(flags)
 
@@ -238,14 +265,15 @@ def _layout(node: GradNode) -> Sequence[int | None]:
     return node.layout or (None,) * len(node.edges)
 
 
-def route(node: GradNode, rule: GradRule, made: Any, sum_to: Callable[..., Any]) -> list[Any]:
-    """Returns one checked gradient per edge.
+def route(
+    node: GradNode, rule: GradRule, made: Any, sum_to: Callable[..., Any], edges: Sequence[Any]
+) -> list[Any]:
+    """Returns one checked gradient per edge, None where that is None.
 
     Raises:
         ArityError, ShapeError, DTypeError: as `conform` raises them.
     """
     gradients = made if len(rule.wrt) > 1 else (made,)
-    edges = node.edges
     by_input = dict(zip(rule.wrt, gradients, strict=True))
     routed: list[Any] = []
     for position, count in enumerate(_layout(node)):

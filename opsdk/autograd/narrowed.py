@@ -45,11 +45,8 @@ class Narrowed:
         """Takes a step, where it leads to a target."""
         if node not in self._leading:
             return [None] * len(node.edges)
-        gradients = self._step(node, cotangents)
-        return [
-            value if edge is not None and self._is_open(edge) else None
-            for edge, value in zip(node.edges, gradients, strict=True)
-        ]
+        edges = [edge if edge is not None and self._is_open(edge) else None for edge in node.edges]
+        return self._step(node, cotangents, edges)
 
     def _is_open(self, edge: tuple[Any, int]) -> bool:
         target, index = edge

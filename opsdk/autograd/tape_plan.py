@@ -19,7 +19,7 @@ class TapePlan:
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
         plain: whether there is one output, which is a tensor in memory of its own.
-        bare: whether the gradient op takes neither attributes nor a mask, and cotangents that nobody sent are zeros.
+        bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
     """
 
     __slots__ = (
@@ -56,4 +56,4 @@ class TapePlan:
         self.saves_output = self.plain and self.saves == ((False, 0),)
         self.saves_input = self.plain and self.saves == ((True, 0),)
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
-        self.bare = rule is not None and rule.materialize and not rule.attrs and not rule.wants_mask
+        self.bare = rule is not None and rule.materialize and not rule.attrs and not (rule.mask or rule.given)

@@ -9,7 +9,7 @@ import numpy as np
 from opsdk.backends.c_signature import suffix_of
 from opsdk.core.errors import DefinitionError
 from opsdk.define.op import Op
-from opsdk.define.opdef import MASK, OpDef
+from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.c_source import PRELUDE, scalar_function
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction, static_of
@@ -42,9 +42,8 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
     opdef = op.opdef
     scalar = _scalar_of(opdef)
     given = {decl.name: 0.0 if decl.is_required else decl.default for decl in opdef.schema.attrs}
-    mask = {MASK: ()} if MASK in given else {}
-    static = static_of({**given, **mask})
-    odd = [name for name, _ in static if name != MASK]
+    static = static_of({**given, **{name: () for name in given if is_mask(name)}})
+    odd = [name for name, _ in static if not is_mask(name)]
     if odd:
         raise DefinitionError(
             f"{opdef.subject}: C source expected attributes that are numbers, got {odd[0]!r}, on which the expression "
@@ -78,7 +77,7 @@ def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:
     for decl in schema.attrs:
         kinds = {"float": "double {0}", "int": "int64_t {0}", "bool[]": "const int32_t *{0}, int64_t {0}_size"}
         parameters.append(kinds[decl.type].format(decl.name))
-    numbers = [decl.name for decl in schema.attrs if decl.name != MASK]
+    numbers = [decl.name for decl in schema.attrs if not is_mask(decl.name)]
     first = outputs[0]
 
     def call(index: str) -> str:
@@ -87,7 +86,7 @@ def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:
         return f"{inner}({', '.join([*operands, *numbers, *results])});"
 
     same = " && ".join(f"opsdk_same_shape({x}, {first})" for x in inputs)
-    unused = [f"  (void){MASK}; (void){MASK}_size;"] if MASK in schema.attr_names else []
+    unused = [f"  (void){name}; (void){name}_size;" for name in schema.attr_names if is_mask(name)]
     return "\n".join(
         [
             f"int32_t {name}({', '.join(parameters)}) {{",

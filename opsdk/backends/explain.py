@@ -19,7 +19,7 @@ from opsdk.define.call import bind, complete_attrs
 from opsdk.define.infer import Specs
 from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel
 from opsdk.define.op import Op, find_op
-from opsdk.define.opdef import MASK, OpDef
+from opsdk.define.opdef import OpDef
 from opsdk.expr.formula import formulas
 from opsdk.expr.scalar import ScalarFunction, static_of
 
@@ -212,7 +212,7 @@ def _gradient(
     read = [held[source.kind][source.position] for source in rule.sources]
     gradient = rule.op.opdef
     given = {name: attrs[name] for name in rule.attrs}
-    given |= {MASK: ()} if rule.wants_mask else {}
+    given |= {name: () for name in (rule.mask, rule.given) if name is not None}
     return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
 
 

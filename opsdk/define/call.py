@@ -8,7 +8,7 @@ from typing import Any
 from opsdk.core.errors import ArityError, AttributeValueError
 from opsdk.core.suggest import alternatives
 from opsdk.define.attribute import coerce
-from opsdk.define.opdef import MASK, OpDef
+from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema import OpSchema
 
 
@@ -66,7 +66,7 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
     for decl in opdef.schema.attrs:
         if decl.name in attrs:
             value = attrs[decl.name]
-            complete[decl.name] = value if decl.name == MASK else coerce(decl, value, opdef.subject)
+            complete[decl.name] = value if is_mask(decl.name) else coerce(decl, value, opdef.subject)
         elif decl.is_required:
             raise ArityError(
                 f"{opdef.subject}: expected attribute {decl.name!r} ({decl.type}), got no value for it; "

@@ -136,7 +136,8 @@ def make_gradient(
     wrt = forward.differentiable_inputs()
     _check_backward(forward, function, parameters, cotangents, disconnected)
     sources, inputs = _sources(schema, parameters, cotangents, materialize)
-    attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names)
+    # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
+    attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK)
     gradient_schema = OpSchema(
         namespace=schema.namespace,
         name=name or f"{schema.name}_grad",
@@ -172,7 +173,7 @@ def make_gradient(
         wrt=wrt,
         reduces=forward.infer.reduces_gradients,
         materialize=materialize,
-        wants_mask=MASK in parameters,
+        mask=MASK if MASK in parameters else None,
         disconnected=tuple(i for i in wrt if schema.inputs[i].name in disconnected),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -16,6 +16,12 @@ from opsdk.define.schema import OpSchema
 from opsdk.define.value_check import ValueCheck
 
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
+GIVEN = "has_output_grad"  # the one that tells a derived backward which cotangents have arrived
+
+
+def is_mask(name: str) -> bool:
+    """Whether an attribute is one of these two; that of a gradient's gradient has a number behind it."""
+    return name.rstrip("_0123456789") in (MASK, GIVEN)
 
 
 class Handle(Protocol):
@@ -43,7 +49,9 @@ class GradRule:
         wrt: positions of the inputs that it gives gradients of, in order.
         reduces: whether gradients are summed to their inputs' shapes when these were broadcast.
         materialize: whether an output that nobody used gives a cotangent of zeros (True) or None (False).
-        wants_mask: whether the gradient op takes `needs_input_grad`.
+        mask: the attribute of the gradient op that says which gradients are wanted, one bool per input; None without.
+        given: the one that says which cotangents have arrived, one bool per output; None where all are read.
+        reaching: with `given`, from the call's attributes to the outputs that depend on each input of `wrt`.
         disconnected: positions of inputs whose gradient may be None.
         passes: per gradient the output whose cotangent it is, unchanged, or None; empty where there is none.
     """
@@ -54,9 +62,30 @@ class GradRule:
     wrt: tuple[int, ...]
     reduces: bool = False
     materialize: bool = True
-    wants_mask: bool = False
+    mask: str | None = None
+    given: str | None = None
+    reaching: Callable[[Mapping[str, Any]], tuple[frozenset[int], ...]] | None = None
     disconnected: tuple[int, ...] = ()
     passes: tuple[int | None, ...] = ()
+
+    @property
+    def wants_mask(self) -> bool:
+        """Whether the gradient op is told which gradients are wanted."""
+        return self.mask is not None
+
+    def is_reached(self, attrs: Mapping[str, Any], given: Sequence[bool]) -> dict[int, bool]:
+        """Returns per input that has a gradient whether an output depends on it whose cotangent has arrived.
+
+        Of one that does not the gradient is undefined, like the cotangents: zeros would meet infinities further down.
+
+        Args:
+            attrs: those of the forward's call (any: attribute values).
+            given: per output of the op whether its cotangent has arrived.
+        """
+        if self.reaching is None or all(given):
+            return dict.fromkeys(self.wrt, True)
+        sets = self.reaching(attrs)
+        return {i: any(given[output] for output in outputs) for i, outputs in zip(self.wrt, sets, strict=True)}
 
     def saves(self, kind: str) -> tuple[int, ...]:
         """Returns the positions of the inputs or outputs that the backward reads."""

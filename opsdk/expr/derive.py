@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from opsdk.core.errors import NameClashError
 from opsdk.define.attribute import AttrDecl
+from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import broadcast
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import MASK, GradRule, OpDef, Source, Traits
+from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.node import Node, constant
-from opsdk.expr.scalar import ScalarFunction, Static
+from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.simplify import simplify
 from opsdk.expr.trace import Expression
 
@@ -41,8 +43,8 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
         return None
     derivation = _Derivation(forward, scalar, wrt, carriers)
     sources = derivation.sources(sample)
-    has_mask = len(wrt) > 1 and MASK not in schema.attr_names
-    gradient_schema = _schema(schema, wrt, [derivation.name_of(source) for source in sources], has_mask)
+    mask, given = derivation.mask, derivation.given
+    gradient_schema = _schema(schema, wrt, [derivation.name_of(source) for source in sources], (mask, given))
     gradient = scalar.gradient(
         gradient_schema.name,
         gradient_schema.input_names,
@@ -52,7 +54,8 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
         wrt,
     )
     reduces = forward.infer.reduces_gradients and len(schema.inputs) > 1
-    sampled = (*sample, (MASK, (True,) * len(schema.inputs))) if has_mask else sample
+    masks = ((mask, len(schema.inputs)), (given, len(schema.outputs)))
+    sampled = (*sample, *((name, (True,) * count) for name, count in masks if name is not None))
     opdef = _gradient_op(forward, gradient_schema, gradient, derivation.constants(gradient, sampled), reduces)
     opdef = replace(opdef, rule=deferred(lambda: derive_gradient(opdef, gradient, sampled)))
     return GradRule(
@@ -61,7 +64,9 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
         attrs=schema.attr_names,
         wrt=wrt,
         reduces=reduces,
-        wants_mask=has_mask,
+        mask=mask,
+        given=given,
+        reaching=derivation.reaching if given is not None else None,
         passes=derivation.passes(sample),
     )
 
@@ -85,12 +90,18 @@ def _registered(opdef: OpDef) -> Op:
 
 
 class _Derivation:
-    """The gradient expressions of one op, for every combination of static attributes."""
+    """The gradient expressions of one op, for every combination of static attributes.
+
+    Attributes:
+        mask: the attribute that says which gradients are wanted; None where there is one.
+        given: the attribute that says which cotangents have arrived; None where one enters, which then has.
+    """
 
     def __init__(
         self, forward: OpDef, scalar: ScalarFunction, wrt: Sequence[int], carriers: Sequence[int]
     ) -> None:
         schema = forward.schema
+        self._forward = forward
         self._names = schema.input_names
         self._outputs = schema.output_names
         self._cotangents = cotangent_names(schema)
@@ -99,9 +110,13 @@ class _Derivation:
         self._carriers = tuple(carriers)
         # Where there are static attributes, what is saved has to serve every combination of them; of masks the one that
         # asks for everything does.
-        self._has_static = any(decl.type not in ("float", "int") and decl.name != MASK for decl in schema.attrs)
-        self._forward_static = set(schema.attr_names)
-        self._has_own_mask = MASK not in self._forward_static
+        self._has_static = any(
+            decl.type not in ("float", "int") and not is_mask(decl.name) for decl in schema.attrs
+        )
+        self._is_masked = any(map(is_mask, schema.attr_names))
+        taken = set(schema.attr_names)
+        self.mask = _fresh(MASK, taken) if len(wrt) > 1 else None
+        self.given = _fresh(GIVEN, taken) if len(carriers) > 1 else None
 
     def sources(self, sample: Static) -> tuple[Source, ...]:
         """Returns what the backward reads: saved inputs, saved outputs, cotangents."""
@@ -112,7 +127,7 @@ class _Derivation:
         grads = self._gradients(expression)
         carried = [expression.outputs[i] for i in self._carriers]
         # An output that a mask may leave out cannot be saved.
-        given = [node for node in carried if node is not None and not node.is_leaf] if self._has_own_mask else []
+        given = [] if self._is_masked else [node for node in carried if node is not None and not node.is_leaf]
         choices = [self._needs(grads, []), self._needs(substitute(grads, _complements(given)), given)]
         _, saved = min(choices, key=lambda choice: choice[0])
         kept = {node for node in saved if node.op == "input" or node in given}
@@ -130,8 +145,10 @@ class _Derivation:
         saved = [node for node in read if (node.op == "input" or node in given) and node not in entering]
         return cost(grads, given) + _READ * len(saved), saved
 
-    def _gradients(self, expression: Expression) -> list[Node]:
-        present = [(i, node) for i in self._carriers if (node := expression.outputs[i]) is not None]
+    def _gradients(self, expression: Expression, given: Sequence[bool] = ()) -> list[Node]:
+        """Returns the gradients that the cotangents which have arrived give; all have unless `given` says otherwise."""
+        arrived = [i for i in self._carriers if not given or given[i]]
+        present = [(i, node) for i in arrived if (node := expression.outputs[i]) is not None]
         cotangents = [Node("input", (), self._cotangents[i]) for i, _ in present]
         inputs = [Node("input", (), self._names[i]) for i in self._wrt]
         positions = [i for i, _ in present]
@@ -139,23 +156,35 @@ class _Derivation:
 
     def expression(self, static: Static, sources: Sequence[Source]) -> Expression:
         """Returns the gradients for a combination of static attributes, in terms of what is saved."""
-        given: Mapping[str, object] = dict(static)
-        mask = given.get(MASK) if self._has_own_mask else None
-        own = tuple((name, value) for name, value in static if name in self._forward_static)
-        expression = self._scalar.expression(own)
-        grads = self._gradients(expression)
+        flags: Mapping[str, Any] = dict(static)
+        expression = self._forward_expression(flags)
+        grads = self._gradients(expression, flags.get(self.given) or ())
         saved = {
             node: Node("input", (), self._outputs[source.position])
             for source in sources
             if source.kind == "output" and (node := expression.outputs[source.position]) is not None
         }
         grads = substitute(grads, _complements(saved))
-        asked_for = tuple(mask) if isinstance(mask, (tuple, list)) and mask else (True,) * len(self._names)
+        asked_for = flags.get(self.mask) or (True,) * len(self._names)
         wanted = [asked_for[i] for i in self._wrt]
         nodes = substitute(grads, saved)
         inputs = tuple(map(self.name_of, sources))
         outputs = tuple(node if asked else None for node, asked in zip(nodes, wanted, strict=True))
         return Expression(inputs, expression.attrs, outputs)
+
+    def reaching(self, attrs: Mapping[str, Any]) -> tuple[frozenset[int], ...]:
+        """Returns per input with a gradient the outputs that depend on it, for the attributes of a call.
+
+        What depends on nothing but constants, and what a mask leaves out, has no part in it.
+        """
+        outputs = self._forward_expression(complete_attrs(self._forward, attrs)).outputs
+        read = {i: set(leaves([node])) for i in self._carriers if (node := outputs[i]) is not None}
+        inputs = [Node("input", (), self._names[i]) for i in self._wrt]
+        return tuple(frozenset(i for i, found in read.items() if node in found) for node in inputs)
+
+    def _forward_expression(self, attrs: Mapping[str, Any]) -> Expression:
+        own = self._forward.schema.attr_names
+        return self._scalar.expression(static_of({name: attrs[name] for name in own if name in attrs}))
 
     def passes(self, sample: Static) -> tuple[int | None, ...]:
         """Returns per gradient the output whose cotangent it is, unchanged; nothing where none is."""
@@ -205,13 +234,13 @@ def _fresh(name: str, taken: set[str]) -> str:
     return found
 
 
-def _schema(schema: OpSchema, wrt: Sequence[int], names: Sequence[str], has_mask: bool) -> OpSchema:
+def _schema(schema: OpSchema, wrt: Sequence[int], names: Sequence[str], masks: Sequence[str | None]) -> OpSchema:
     taken = {*names, *schema.attr_names}
     return OpSchema(
         namespace=schema.namespace,
         name=f"{schema.name}_grad",
         inputs=tuple(map(InputDecl, names)),
-        attrs=schema.attrs + ((AttrDecl(MASK, "bool[]", ()),) if has_mask else ()),
+        attrs=schema.attrs + tuple(AttrDecl(name, "bool[]", ()) for name in masks if name is not None),
         outputs=tuple(OutputDecl(_fresh(f"d{schema.input_names[i]}", taken)) for i in wrt),
         version=schema.version,
         positional=tuple(names),

@@ -14,7 +14,7 @@ from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
 from opsdk.define.kernel import Kernel
 from opsdk.define.op import Op
-from opsdk.define.opdef import MASK, OpDef
+from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.formula import formulas
 from opsdk.expr.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction, static_of
@@ -138,10 +138,10 @@ def formula_of(opdef: OpDef, leading: Sequence[str] = ()) -> tuple[str, ...]:
     source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
     if source is None:
         return ()
-    given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in (*source.attrs, MASK)}
+    given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)}
     static = static_of(given)
     lines = formulas(tidied(source.expression(static), leading), opdef.schema.output_names)
-    shown = [f"{name}={value!r}" for name, value in static if name != MASK]
+    shown = [f"{name}={value!r}" for name, value in static if not is_mask(name)]
     return (*lines, *([f"for {', '.join(shown)}"] if shown else []))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
 from opsdk.core.traceback import trimming
-from opsdk.define.opdef import MASK, GradRule
+from opsdk.define.opdef import GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.static.block import Block
 from opsdk.static.operator import BACKWARD, Operator
@@ -245,21 +245,31 @@ class _Reverse:
             [self.sums.total(block.vars[name]) if name else None for name in names]
             for names in operator.outputs.values()
         ]
-        if not any(value is not None for values in cotangents for value in values):
+        given = tuple(any(value is not None for value in values) for values in cotangents)
+        if not any(given):
+            return
+        slots = list(operator.inputs.values())
+        wanted = self._wanted(operator, rule, given)
+        if not any(any(flags) for i, flags in enumerate(wanted) if i in rule.wrt):
             return
         inputs = [self._gradient_input(operator, rule, source, cotangents) for source in rule.sources]
-        slots = list(operator.inputs.values())
-        made = [[self._gradient_variable(name, i, rule) for name in slots[i]] for i in rule.wrt]
-        if not any(grad is not None for grads in made for grad in grads):
-            return
+        made = [
+            [
+                self.sums.fresh(block.vars[name]) if flag and i not in rule.disconnected else None
+                for name, flag in zip(slots[i], wanted[i], strict=True)
+            ]
+            for i in rule.wrt
+        ]
         gradient_schema = rule.op.opdef.schema
         outputs = [
             grads if decl.kind == "list" else grads[0] if grads else None
             for grads, decl in zip(made, gradient_schema.outputs, strict=True)
         ]
         attrs = {name: operator.attrs[name] for name in rule.attrs}
-        if rule.wants_mask:
-            attrs[MASK] = tuple(any(name in self.reached for name in names) for names in slots)
+        if rule.mask is not None:
+            attrs[rule.mask] = tuple(map(any, wanted))
+        if rule.given is not None:
+            attrs[rule.given] = given
         gradient = connect(block, rule.op.opdef, inputs, outputs, attrs, BACKWARD)
         gradient.forward = operator.opdef
         for slot, grads, position in zip(gradient_schema.output_names, made, rule.wrt, strict=True):
@@ -296,8 +306,11 @@ class _Reverse:
         connect(self.block, fill_any_like.opdef, [variable], [made], {"value": 0.0}, BACKWARD)
         return made
 
-    def _gradient_variable(self, name: str, position: int, rule: GradRule) -> Variable | None:
-        if name not in self.reached or position in rule.disconnected:
-            return None
-        variable = self.block.vars[name]
-        return self.sums.fresh(variable)
+    def _wanted(self, operator: Operator, rule: GradRule, given: Sequence[bool]) -> list[list[bool]]:
+        """Returns per input, one flag a variable, whether its gradient leads to a source, and a cotangent to it."""
+        sources = {source.name for source in self.sources}
+        arrives = rule.is_reached(operator.attrs, given)
+        return [
+            [name in self.reached and (arrives.get(i, True) or name in sources) for name in names]
+            for i, names in enumerate(operator.inputs.values())
+        ]

@@ -12,7 +12,7 @@ from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
 from opsdk.core.spec import TensorSpec, shape_text
-from opsdk.define.opdef import MASK, GradRule, OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
@@ -160,10 +160,11 @@ class Step:
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
         self.passed = {position: slots[cotangent] for position, (_, cotangent) in passed(operator).items()}
-        if self.passed and MASK in self.attrs:
-            assert operator.forward is not None and operator.forward.grad is not None
-            done = {operator.forward.grad.wrt[position] for position in self.passed}
-            self.attrs = {**self.attrs, MASK: tuple(f and i not in done for i, f in enumerate(self.attrs[MASK]))}
+        rule = operator.forward.grad if operator.forward is not None else None
+        if self.passed and rule is not None and rule.mask is not None:
+            done = {rule.wrt[position] for position in self.passed}
+            asked_for = enumerate(self.attrs[rule.mask])
+            self.attrs = {**self.attrs, rule.mask: tuple(flag and i not in done for i, flag in asked_for)}
 
     def reseed(self, seed: int) -> None:
         """Gives an op that draws random numbers another seed than the one it was appended with."""

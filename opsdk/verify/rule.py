@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.define.kernel import Kernel
-from opsdk.define.opdef import MASK, GradRule, OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.verify.calls import Call, Values, each, flat, is_float
 from opsdk.verify.launch import launch
@@ -42,8 +42,8 @@ def gradient_call(
     """Returns the call of the gradient op that belongs to a call of the op."""
     pools: dict[str, Values] = {"input": call.inputs, "output": outputs, "cotangent": cotangents}
     attrs: dict[str, Any] = {name: call.attrs[name] for name in rule.attrs if name in call.attrs}
-    if rule.wants_mask:
-        attrs[MASK] = tuple(mask or [value is not None for value in call.inputs])
+    if rule.mask is not None:
+        attrs[rule.mask] = tuple(mask or [value is not None for value in call.inputs])
     inputs = [pools[source.kind][source.position] for source in rule.sources]
     return Call(inputs, attrs, call.reason, call.declared, call.extra, call.invented)
 

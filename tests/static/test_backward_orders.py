@@ -168,3 +168,43 @@ def test_two_orders_agree_with_differences(exe, function, rows):
 
     np.testing.assert_allclose((value(first)(X) * V).sum(), slope(value(target)), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(value(second)(X), slope(value(first)), rtol=1e-6, atol=1e-6)
+
+
+# -- what nobody wants ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exponent", [4, 4.0, "data", "trained"])
+def test_derivatives_of_a_power_are_right_for_negative_bases_to_fourth_order(fetch, x, exponent):
+    n, feed = exponent, {}
+    if exponent in ("data", "trained"):
+        n, feed = static.data("n", [None, 3], "float64"), {"n": np.full_like(X, 4.0)}
+        n.stop_gradient = exponent == "data"
+    found = fetch(orders(x**n, x, 4), x=X, **feed)
+    np.testing.assert_allclose(found, [4 * X**3, 12 * X**2, 24 * X, np.full_like(X, 24.0)], rtol=1e-12)
+
+
+def test_one_of_two_first_derivatives_is_differentiated_alone(fetch, x):
+    n = static.data("n", [None, 3], "float64")
+    n.stop_gradient = False
+    first, _ = static.gradients(x**n, [x, n])
+    (second,) = static.gradients(first, x)
+    np.testing.assert_allclose(fetch(second, x=X, n=np.full_like(X, 4.0)), 12 * X**2, rtol=1e-12)
+
+
+def test_an_output_that_nobody_used_adds_nothing_to_the_gradient(fetch):
+    @opsdk.elementwise("tests::twice_and_log(Tensor x, Tensor z) -> (Tensor a, Tensor b)")
+    def twice_and_log(x, z):
+        return 2.0 * x, opsdk.vmath.log(x) * z
+
+    x, w = static.data("x", [2], "float64"), static.data("w", [2], "float64")
+    x.stop_gradient = w.stop_gradient = False
+    dx, dw = static.gradients(twice_and_log(x, opsdk.log(w))[0], [x, w])
+    assert fetch(dx, x=[0.0, 1.0], w=[0.0, 1.0]).tolist() == [2.0, 2.0]
+    assert dw is None  # nothing that was asked for depends on it
+
+
+def test_gradients_of_higher_order_that_lead_nowhere_are_not_appended(main, x):
+    orders(x**4, x, 3)
+    third = main.global_block().ops[-1]
+    assert third.type == "elementwise_pow_grad_grad_grad"
+    assert [len(third.output(slot)) for slot in third.opdef.schema.output_names if any(third.output(slot))] == [1]
