@@ -133,7 +133,7 @@ def check(
     Raises:
         UsageError: an argument is of the wrong form, no input is differentiable, an input is outside its domain, or
             forward, or surrogate, raises at the given inputs or the two differ in shape; the exception is the cause.
-            Also where forward returns what is no number, such as None.
+            Also where forward returns what is no number, such as None, or where one of the functions ends the process.
     """
     given = {name: value for name, value in locals().items() if name in _OPTIONS and value is not _OPTIONS[name]}
     values = read_inputs(inputs)
@@ -154,7 +154,13 @@ def check(
         raise UsageError(f"seed: expected an integer >= 0, got {seed!r}; pass any such number")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        report = _run(subject, values, kinds, int(seed), allowance)
+        try:
+            report = _run(subject, values, kinds, int(seed), allowance)
+        except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
+            raise UsageError(
+                f"forward and vjp: expected each to return or to raise an error, got {error!r}; nothing was "
+                "judged, take out what ends the process"
+            ) from error
     return _complete(report, values, given)
 
 

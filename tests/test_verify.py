@@ -595,3 +595,22 @@ def test_a_compiled_row_is_not_tried_on_what_the_reference_serves():
     assert report.findings == ()
     compiled = {row.row for row in report.rows if row.op == "planted::f" and row.row.endswith("numba")}
     assert {row for row in compiled if row.startswith("cpu")} == {"cpu,float64,numba", "cpu,float32,numba"}
+
+
+@pytest.mark.parametrize("where", ["forward", "backward", "infer", "samples"])
+def test_code_of_an_op_that_exits_is_a_finding_and_no_end_of_the_caller(where):
+    def leave():
+        raise SystemExit(0)
+
+    def forward(x):
+        return leave() if where == "forward" else x * 2.0
+
+    def backward(dy):
+        return leave() if where == "backward" else dy * 2.0
+
+    leaving = opsdk.register_op("leaving", forward=forward, backward=backward)
+    if where in ("infer", "samples"):
+        getattr(leaving, where)(leave)
+    report = opsdk.verify(leaving)
+    assert report.verdict == "fail"
+    assert any("to return or raise an error, got SystemExit(0); take out what" in f.message for f in report.findings)

@@ -18,6 +18,7 @@ from gradcheck.errors import UsageError
 from gradcheck.run.options import read_budget, read_jobs, read_seconds, read_seed, write_budget
 from gradcheck.run.progress import Progress
 from gradcheck.run.summary import Judged, render, report_of_end
+from gradcheck.run.supervised import doing, must_work_apart
 from gradcheck.run.targets import find_cases
 from gradcheck.run.workers import Outcome, Piece, run
 from gradcheck.show.junit import render_junit
@@ -90,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> Exit:
     _check_paths(options)
-    work = [(target, name, case) for target in options.targets for name, case in find_cases(target).items()]
+    found = {target: find_cases(target) for target in options.targets}
+    work = [(target, name, case) for target in options.targets for name, case in found[target].items()]
     if not work:
         _narrate(f"nothing to check: {', '.join(options.targets)} holds no gradcheck.Case")
         return Exit.NOTHING
@@ -114,7 +116,11 @@ def _run(options: argparse.Namespace) -> Exit:
         _narrate(f"interrupted after {len(finished)} of {len(work)} cases")
         return Exit.INTERRUPTED
     words = {one.word for one in finished}
-    return next(status for word, status in _STATUS.items() if word in words)
+    status = next(status for word, status in _STATUS.items() if word in words)
+    empty = [target for target, cases in found.items() if not cases]
+    if empty:
+        _narrate(f"nothing to check in {', '.join(empty)}: no gradcheck.Case is there")
+    return Exit.NOTHING if empty and status is Exit.PASS else status  # all that was named has to pass
 
 
 def _judge(
@@ -123,8 +129,9 @@ def _judge(
     """Judges cases here, or in workers where something may crash or hang."""
     given = {"seed": options.seed, "budget": options.budget, "vary": False if options.no_vary else None}
     changed = {name: value for name, value in given.items() if value is not None}
-    if options.jobs is None and options.timeout is None:
+    if options.jobs is None and options.timeout is None and not must_work_apart():
         for position, (_, name, case) in enumerate(work):
+            doing(name)
             yield position, _here(name, case, changed)
         return
     pieces = [Piece(name, "gradcheck.run.targets:check_named", (target, name, changed)) for target, name, _ in work]

@@ -15,6 +15,7 @@ from typing import Any
 from gradcheck.case import AnyCase, case_of, is_case
 from gradcheck.errors import UsageError
 from gradcheck.report import Report
+from gradcheck.run.supervised import LOADING, doing
 
 
 def find_cases(target: str) -> dict[str, AnyCase]:
@@ -98,9 +99,10 @@ def _load(home: str) -> ModuleType:
         )
     if is_file and not Path(home).is_file():
         raise UsageError(f"{home}: expected a file, there is none; a target is file.py, file.py:name or module:name")
+    doing(f"{LOADING}{home}")
     try:
         return _run(Path(home).resolve()) if is_file else _import(home)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and _leads_to(error.name, home) and not is_file:
             raise UsageError(
                 f"{home}: expected a module that can be imported from here, there is none; a file ends in .py"
@@ -108,6 +110,8 @@ def _load(home: str) -> ModuleType:
         raise UsageError(
             f"{home}: expected a file or module that loads, got {type(error).__name__}: {error}{_place(error)}"
         ) from error
+    finally:
+        doing("")
 
 
 def _leads_to(missing: str | None, home: str) -> bool:
@@ -139,7 +143,7 @@ def _prepend(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Says at which of the user's lines it was raised."""
     if isinstance(error, SyntaxError):
         return ""  # its text says so

@@ -280,7 +280,7 @@ class _Worker:
             where = f"; still in {place}" if place else ""
             return Outcome("late", message=f"ran longer than {timeout:g} s{where}", stack=stack, printed=self._tail())
         where = f" in {place}" if place else ""
-        return Outcome("crashed", message=f"{_reason(status)}{where}", stack=stack, printed=self._tail())
+        return Outcome("crashed", message=f"{reason_of(status)}{where}", stack=stack, printed=self._tail())
 
     def _tail(self) -> str:
         return self._printed.read_text(encoding="utf-8", errors="replace")[-_TAIL:]
@@ -298,7 +298,7 @@ def _outcome(reply: tuple[Any, ...], printed: str) -> Outcome:
     return Outcome("raised", None, travelled or RuntimeError(text), text, tuple(trace.splitlines()), printed)
 
 
-def _reason(status: int) -> str:
+def reason_of(status: int) -> str:
     """Says how a process ended."""
     if status >= 0:
         return f"its process exited with status {status}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import opsdk
+from gradcheck.run.supervised import doing, must_work_apart
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY, Op
 from opsdk.ship.check_report import ReportOptions, publish, status
@@ -58,7 +59,8 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         BrokenDefinitionError: a file or module cannot be loaded.
     """
     options.check_places()
-    work, missing = _work(targets, options)
+    selections = _selections(targets, options)
+    work, missing = _work(selections, targets, options)
     if not work:
         narrate(f"nothing to check: {missing}")
         return Exit.NOTHING
@@ -102,15 +104,22 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         raise stopped
     if left:
         narrate(f"stopped at the first failure, with {left} of {len(work)} ops left")
-    return status(run, options)
+    found = status(run, options)
+    is_empty = any(not selection.ops for selection in selections)
+    return Exit.NOTHING if is_empty and found is Exit.PASS else found  # all that was named has to pass
 
 
-def _work(targets: Sequence[str], options: CheckOptions) -> tuple[Work, str]:
+def _selections(targets: Sequence[str], options: CheckOptions) -> list[Selection]:
+    """Returns what the targets name; what failed last time where none is given."""
+    return [resolve(text) for text in targets or (failed_last().values() if options.last_failed else ())]
+
+
+def _work(selections: Sequence[Selection], targets: Sequence[str], options: CheckOptions) -> tuple[Work, str]:
     """Returns the ops to check, each with what named it, or in words why there are none."""
     fits, failed = matcher(options.keyword) if options.keyword else None, failed_last() if options.last_failed else {}
     if options.last_failed and not (failed or targets):
         return [], "nothing failed last time here; name a target"
-    named = [(selection, op) for selection in map(resolve, targets or failed.values()) for op in judged_ops(selection)]
+    named = [(selection, op) for selection in selections for op in judged_ops(selection)]
     if not named:
         return [], f"{', '.join(targets)} defines no op; an op is a function under @opsdk.op"
     again = [(selection, op) for selection, op in named if op.opdef.name in failed]
@@ -124,7 +133,7 @@ def _ends(
     work: Sequence[tuple[Selection, Op]], options: CheckOptions
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
     """Yields each op's position and result as it ends: from this process, or where it may crash from another."""
-    asked = options.jobs is not None or options.timeout is not None
+    asked = options.jobs is not None or options.timeout is not None or must_work_apart()
     apart = [k for k, (_, op) in enumerate(work) if asked or _has_c_row(op)]
     pieces = [work[k] for k in apart]
     with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout)) as ending:
@@ -135,7 +144,16 @@ def _ends(
             if position in apart:  # one worker, which ends them in their order
                 yield position, next(ending)[1]
             else:
-                yield position, check_one(selection, op, options.seed)
+                doing(op.opdef.name)
+                yield position, _ended(selection, op, options.seed)
+
+
+def _ended(selection: Selection, op: Op, seed: int) -> Checked | BaseException:
+    """Returns an op's result, or what kept it from being verified: the other ops go on."""
+    try:
+        return check_one(selection, op, seed)
+    except Exception as error:
+        return error
 
 
 def _has_c_row(op: Op) -> bool:

@@ -6,8 +6,11 @@ A command lies in a module of its own, which is imported when it is named: `--he
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import sys
+import traceback
+from collections.abc import Callable
 
 import click
 
@@ -16,6 +19,7 @@ from opsdk.core.errors import OpsdkError
 from opsdk.ops import nonlinear as _nonlinear  # noqa: F401 - registers ops that `import opsdk` leaves for later
 from opsdk.ship import exits
 from opsdk.ship.exits import Exit
+from opsdk.ship.loading import watchers
 from opsdk.ship.terminal import AUTO, COLOUR_CHOICES, choose_colour, narrate, narrate_error, write_plainly
 
 SHORT_HELP = f"""\
@@ -49,6 +53,7 @@ COMMANDS = {
     "show": "Show one op: schema, what it saves, rows, derivative.",
     "where": "Print path:line of an op's definition.",
 }
+RUNNING = ("bench", "build", "check", "doc", "show")  # commands that run the code of ops, as do all that get a file
 
 
 def _choose(ctx: click.Context, parameter: click.Parameter, choice: str | None) -> None:
@@ -113,9 +118,14 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             narrate("interrupted")
             ctx.exit(Exit.INTERRUPTED)
+        except SystemExit as error:  # of code that was looked at; click's own end is another class
+            if ctx.params.get("traceback"):
+                traceback.print_exception(error)
+            narrate(f"{ctx.invoked_subcommand}: expected code that returns or raises an error, got {error!r}")
+            ctx.exit(Exit.USAGE)
         except BrokenPipeError:
             sys.stderr.close()  # nobody reads on, as in `opsdk list | head`
-            ctx.exit(Exit.PASS)
+            ctx.exit(Exit.INTERNAL if ctx.invoked_subcommand == "check" else Exit.PASS)  # a verdict has to be read
         except Exception as error:
             if ctx.params.get("traceback"):
                 raise
@@ -147,4 +157,16 @@ def main() -> None:
     """Runs the command line; what the terminal's encoding lacks characters for is written in those that it has."""
     for stream in (sys.stdout, sys.stderr):
         write_plainly(stream)
+    named = [word for word in sys.argv[1:] if word in RUNNING]
+    if named or any(".py" in word for word in sys.argv):
+        raise SystemExit(_supervised(named[0] if named else ""))
     cli(prog_name="opsdk")
+
+
+def _supervised(command: str) -> int:
+    """Runs the command line where code that ends its process cannot end this one."""
+    from gradcheck.run.supervised import LOADING, doing, supervise
+
+    watchers.append(lambda subject: doing(f"{LOADING}{subject}" if subject else ""))
+    work: Callable[[], int] = functools.partial(cli, prog_name="opsdk")
+    return supervise(work, f"opsdk {command}".strip(), repeat=command == "check")

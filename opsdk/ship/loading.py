@@ -16,6 +16,9 @@ from opsdk.core.errors import OpsdkError, noted
 from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import REGISTRY, Op
 
+# Called with the name of what is loaded, and with nothing after it: who supervises this process says where it ended.
+watchers: list[Callable[[str], None]] = []
+
 _HEAD = re.compile(r"\s*(async\s+def|def|class)\s")
 
 
@@ -70,10 +73,15 @@ def registered_by(load: Callable[[], object], subject: str) -> list[Op]:
         BrokenDefinitionError: `load` raised.
     """
     before = {op.opdef.name: (op.opdef, tuple(op.opdef.kernels)) for op in REGISTRY}
+    for tell in watchers:
+        tell(subject)
     try:
         load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise broken(error, subject) from error
+    finally:
+        for tell in watchers:
+            tell("")
     found = []
     for op in REGISTRY:
         opdef, rows = before.get(op.opdef.name, (None, ()))
@@ -82,15 +90,16 @@ def registered_by(load: Callable[[], object], subject: str) -> list[Op]:
     return found
 
 
-def broken(error: Exception, subject: str) -> BrokenDefinitionError:
+def broken(error: Exception | SystemExit, subject: str) -> BrokenDefinitionError:
     """Returns the error of a definition that cannot be loaded: what was raised, and at which of the user's lines.
 
     What opsdk itself refuses keeps its code, so that `opsdk explain` tells about it, and its notes.
     """
     reason = error.msg if isinstance(error, SyntaxError) else str(error)
+    got = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     code = error.code if isinstance(error, OpsdkError) else None
     return BrokenDefinitionError(
-        f"{subject}: expected a file or module that loads, got {type(error).__name__}: {reason}{_remedy(error)}",
+        f"{subject}: expected a file or module that loads, got {got}{_remedy(error)}",
         code=code,
         at=noted(error, "at") or _place(error, subject),
         defined=noted(error, "defined"),
@@ -99,16 +108,18 @@ def broken(error: Exception, subject: str) -> BrokenDefinitionError:
     )
 
 
-def _remedy(error: Exception) -> str:
+def _remedy(error: BaseException) -> str:
     """Returns what to do about an error that is none of opsdk's, whose own say it."""
     if isinstance(error, OpsdkError):
         return ""
     if isinstance(error, ModuleNotFoundError):
         return "; install it, or mend its name"
+    if isinstance(error, SystemExit):
+        return '; what only a script does belongs under if __name__ == "__main__"'
     return "; mend that line" if isinstance(error, SyntaxError) else "; mend that line, or what leads there"
 
 
-def _place(error: Exception, subject: str) -> str:
+def _place(error: BaseException, subject: str) -> str:
     """Returns the user's line that an error is about, and what stands there."""
     if isinstance(error, SyntaxError):
         return _shown(error.filename or subject, error.lineno, error.text or "")
@@ -135,7 +146,7 @@ def _decorated(file: str, line: int) -> int:
     return next(below, line)
 
 
-def _user_frame(error: Exception) -> traceback.FrameSummary | None:
+def _user_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Returns the last frame outside of opsdk and of Python's import machinery."""
     frames = traceback.extract_tb(error.__traceback__)
     users = [f for f in frames if not f.filename.startswith(PACKAGE_ROOT) and not f.filename.startswith("<frozen")]

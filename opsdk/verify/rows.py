@@ -84,7 +84,7 @@ def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
 
 
 def _is_refused_by_rule(session: Session, call: Call) -> bool:
-    """Whether the infer rule says that a call is none: then a default sample was a wrong guess.
+    """Whether the infer rule refuses a call too, in its own words or by accident: a default sample was a wrong guess.
 
     A call that lacks a required attribute is not judged by any rule.
     """
@@ -93,7 +93,7 @@ def _is_refused_by_rule(session: Session, call: Call) -> bool:
         return False
     try:
         infer(opdef, call.inputs, complete_attrs(opdef, call.attrs))
-    except OpsdkError:
+    except Exception:  # such as IndexError of an axis that is not there
         return True
     return False
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError, noted
+from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
@@ -131,21 +133,15 @@ def examine(
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
         session = Session(opdef, [], seed, budget or _BUDGET, rows)
         try:
-            session.calls = calls_of(opdef, samples, seed)
-        except UnusableSamplesError as error:
-            row = session.reference_row(np.dtype("float64"))
-            session.find(row, SAMPLES, str(error), at=noted(error, "at"))
-        check_rows(session)
-        session.drop_doubtful_calls()
-        if not session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
-            check_linear(session)
-            check_layouts(session)
-            check_broadcasting(session)
-            if not is_last:
-                check_gradient(session)
-                check_tape(session)
-                check_programs(session)
-                check_second_order(session)
+            _check(session, samples, is_last=is_last)
+        except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
+            session.find(
+                session.reference_row(np.dtype("float64")),
+                "runs",
+                f"{opdef.subject}: expected its code to return or raise an error, got {error!r}; "
+                "take out what ends the process",
+                at=_innermost(error) or str(opdef.origin),
+            )
     session.tell_doubts()
     found, table = in_order(session.findings.values()), session.table()
     findings, told = unexpected(opdef, found)
@@ -165,6 +161,33 @@ def examine(
         time.perf_counter() - start,
         session.lacks_backward,
     )
+
+
+def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
+    """Runs every check, the rows first: what is wrong there would show in all others."""
+    try:
+        session.calls = calls_of(session.opdef, samples, session.seed)
+    except UnusableSamplesError as error:
+        row = session.reference_row(np.dtype("float64"))
+        session.find(row, SAMPLES, str(error), at=noted(error, "at"))
+    check_rows(session)
+    session.drop_doubtful_calls()
+    if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
+        return
+    check_linear(session)
+    check_layouts(session)
+    check_broadcasting(session)
+    if not is_last:
+        check_gradient(session)
+        check_tape(session)
+        check_programs(session)
+        check_second_order(session)
+
+
+def _innermost(error: BaseException) -> str:
+    """Returns the last line outside of opsdk that an exception passed through."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE_ROOT)]
+    return f"{shorten(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
 
 
 @contextmanager

@@ -217,3 +217,14 @@ def test_an_unknown_kind_of_variation_is_refused() -> None:
     text = "vary: expected True, False or some of values, zeros, sizes, got 'value'"
     with pytest.raises(gradcheck.UsageError, match=text):
         gradcheck.check(np.sin, lambda i, o, c: (c[0] * np.cos(i[0]),), (np.ones(2),), vary="value")
+
+
+@pytest.mark.parametrize("which", ["forward", "vjp"])
+def test_a_function_that_exits_is_no_end_of_the_caller(which):
+    def leave(*arguments):
+        raise SystemExit(0)
+
+    functions = {"forward": lambda x: x * 2.0, "vjp": lambda inputs, outputs, cotangents: (cotangents[0] * 2.0,)}
+    functions[which] = leave
+    with pytest.raises(gradcheck.UsageError, match=r"each to return or to raise an error, got SystemExit\(0\); nothing"):
+        gradcheck.check(functions["forward"], functions["vjp"], (np.ones(3),))

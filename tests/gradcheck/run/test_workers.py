@@ -135,8 +135,8 @@ def test_jobs_are_a_number_or_one_per_processor():
 
 
 def test_a_kill_from_outside_names_the_usual_reason():
-    assert workers._reason(-signal.SIGKILL).startswith("crashed: signal SIGKILL, as the system sends it when memory")
-    assert workers._reason(-200) == "crashed: signal 200"
+    assert workers.reason_of(-signal.SIGKILL).startswith("crashed: signal SIGKILL, as the system sends it when memory")
+    assert workers.reason_of(-200) == "crashed: signal 200"
 
 
 STACK = """\
