@@ -12,7 +12,7 @@ from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.tape import arrays_of, is_wanted, kind_of, launch
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.constant import as_constant
+from opsdk.backends.constant import as_constant, changes_copy
 from opsdk.backends.device import check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import make_device_plan
 from opsdk.backends.plan import attrs_key, keep
@@ -20,6 +20,7 @@ from opsdk.core.place import Place
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl
 
 
 # Any, in this file: tensors, lists of them, None or constants; arrays; attribute values.
@@ -60,16 +61,19 @@ def _on_device(opdef: OpDef, inputs: Sequence[Any]) -> tuple[list[Any], Place]:
     first = next(item for item in flat if isinstance(item, DeviceTensor))
     memory = memory_of(first._array)
 
-    def one(value: Any, name: str) -> Any:
+    def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Tensor):
             return value
-        if is_device_array(value):
+        subject = f"{opdef.subject}, input {decl.name!r}"
+        array = value if is_device_array(value) else as_constant(value, first.dtype, subject, DeviceTape.name)
+        if decl.mutated:
+            raise changes_copy(subject, value, DeviceTape.name)
+        if array is value and is_device_array(value):
             return DeviceTensor(value.copy() if is_grad_enabled() else value)
-        array = as_constant(value, first.dtype, f"{opdef.subject}, input {name!r}", DeviceTape.name)
         return DeviceTensor(memory.from_host(np.asarray(array)))
 
     values = [
-        [one(item, decl.name) for item in value] if decl.kind == "list" else one(value, decl.name)
+        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
         for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
     ]
     return values, check_places(opdef, [arrays_of(value) for value in values])

@@ -84,19 +84,17 @@ def saved_tensors(node: GradNode) -> list[Any]:
         value, box = saved[3 * i], saved[3 * i + 1]
         if value is None:
             values.append(None)
-        elif isinstance(value, list):  # a variadic output is the only one, so that its tensors count from 0
-            places = node.edges[starts[position] : starts[position + 1]] if is_input else _outputs(node, len(value))
+            continue
+        if is_input:
+            places = node.edges[starts[position] : starts[position + 1]]
+        else:
+            places = [None if node.plan.stops[position] else (node, index) for index in node.places(position)]
+        if isinstance(value, list):
             rows = zip(value, places, box.boxes, strict=True)
             values.append([_in_graph(item, edge, counter) for item, edge, counter in rows])
-        elif is_input:
-            values.append(_in_graph(value, node.edges[starts[position]], box))
         else:
-            values.append(_in_graph(value, None if node.plan.stops[position] else (node, position), box))
+            values.append(_in_graph(value, places[0], box))
     return values
-
-
-def _outputs(node: GradNode, count: int) -> list[Any]:
-    return [None if node.plan.stops[0] else (node, index) for index in range(count)]
 
 
 def _in_graph(array: np.ndarray, edge: Any, counter: list[int]) -> Tensor:

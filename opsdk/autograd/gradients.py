@@ -220,11 +220,13 @@ def gradient_inputs(
     for source in rule.sources:
         if source.kind != "cotangent":
             inputs.append(next(values))
-        elif node.plan.opdef.schema.outputs[source.position].kind == "list":  # a variadic output is the only one
-            inputs.append([zeros(*node.spec(i)) if c is None else c for i, c in enumerate(cotangents)])
-        else:
-            value = cotangents[source.position]
-            inputs.append(zeros(*node.spec(source.position)) if value is None and rule.materialize else value)
+            continue
+        is_list = node.plan.opdef.schema.outputs[source.position].kind == "list"
+        arrived = [
+            zeros(*node.spec(i)) if cotangents[i] is None and (is_list or rule.materialize) else cotangents[i]
+            for i in node.places(source.position)
+        ]
+        inputs.append(arrived if is_list else arrived[0])
     return inputs
 
 

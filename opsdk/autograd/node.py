@@ -27,12 +27,14 @@ class GradNode:
         sequence: a later call has a greater number; the backward visits the greatest first.
         hooks: gradient hooks by output.
         layout: per input None, or the number of tensors of a variadic input; () where no input is variadic.
+        spread: likewise per output, those that are lists; () where no output is a list.
         used_at: the user's line, in debug mode.
     """
 
     hooks: dict[int, Hooks] | None = None
     used_at: str | None = None
     layout: tuple[int | None, ...] = ()
+    spread: tuple[int | None, ...] = ()
     attrs: Mapping[str, Any] = MappingProxyType({})
     outputs: Sequence[tuple[tuple[int, ...], Any]] | None = None
     # Any: saved are arrays, lists of them, and counters; edges lead to tensors and nodes.
@@ -54,10 +56,19 @@ class GradNode:
         assert self.saved is not None
         return self.saved[0].shape, self.saved[0].dtype
 
+    def places(self, position: int) -> range:
+        """Returns where the tensors of an output of the schema stand among the outputs, those of lists counted each."""
+        if not self.spread:
+            return range(position, position + 1)
+        start = sum(1 if count is None else count for count in self.spread[:position])
+        count = self.spread[position]
+        return range(start, start + (1 if count is None else count))
+
     def is_alias(self, output: int) -> bool:
         """Whether an output shares its memory with an input."""
         decls = self.plan.opdef.schema.outputs
-        return output < len(decls) and decls[output].alias is not None and not decls[output].mutated
+        position = next(i for i in range(len(decls)) if output in self.places(i))
+        return decls[position].alias is not None and not decls[position].mutated
 
     @property
     def name(self) -> str:

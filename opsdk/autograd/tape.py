@@ -14,7 +14,7 @@ from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor, check_in_place
 from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import infer
-from opsdk.backends.constant import as_constant
+from opsdk.backends.constant import as_constant, changes_copy
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
 from opsdk.backends.settle import as_outputs
 from opsdk.core.dtype import is_differentiable
@@ -26,6 +26,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl
 
 
 # Any, in this file: the values of a call are tensors, lists of them, None or constants; attribute values.
@@ -163,14 +164,17 @@ def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     flat = (t for value in inputs for t in (value if isinstance(value, (list, tuple)) else (value,)))
     beside = next((t._array.dtype for t in flat if isinstance(t, Tensor)), None)
 
-    def one(value: Any, name: str) -> Any:
+    def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Tensor):
             return value
-        array = as_constant(value, beside, f"{opdef.subject}, input {name!r}", Tape.name)
+        subject = f"{opdef.subject}, input {decl.name!r}"
+        array = as_constant(value, beside, subject, Tape.name)
+        if decl.mutated:
+            raise changes_copy(subject, value, Tape.name)
         return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)
 
     return [
-        [one(item, decl.name) for item in value] if decl.kind == "list" else one(value, decl.name)
+        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
         for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
     ]
 
@@ -217,12 +221,13 @@ def launch(
         values = stopped(opdef, as_outputs(opdef, raw))
         return values[0] if len(values) == 1 else tuple(values)
     schema = opdef.schema
-    for i in schema.mutated_inputs:
-        _check_mutable(opdef, inputs[i], schema.inputs[i].name)
+    changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in _tensors(inputs[i])]
+    for tensor, name in changed:
+        _check_mutable(opdef, tensor, name)
     made = run(arrays, attrs)
     fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
-    for i in schema.mutated_inputs:
-        inputs[i]._version[0] += 1
+    for tensor, _ in changed:
+        tensor._version[0] += 1
     outputs: list[Any] = []
     for position, decl in enumerate(schema.outputs):
         if decl.mutated:
@@ -231,18 +236,23 @@ def launch(
         value = next(fresh)
         if value is None:  # a gradient that nobody wants, or that was declared disconnected
             outputs.append(None)
-        elif decl.kind == "list":
-            outputs.append([wrap(array) for array in value])
         else:
-            out = wrap(value)
-            for source in schema.aliased_sources(position):
-                out._version = inputs[source]._version  # one memory, one counter
-                if plan.record and len(out._version) == 1:
-                    out._version.append(1)  # a second entry says that a view in the graph shares it
-            outputs.append(out)
+            outs = [wrap(array) for array in (value if decl.kind == "list" else (value,))]
+            sources = [tensor for i in schema.aliased_sources(position) for tensor in _tensors(inputs[i])]
+            for source in sources:
+                if plan.record and len(source._version) == 1:
+                    source._version.append(1)  # a second entry says that a view in the graph shares it
+                for out in outs:
+                    out._version = source._version  # one memory, one counter
+            outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
         _record(plan, inputs, attrs, outputs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _tensors(value: Any) -> Sequence[Any]:
+    """Returns the tensors of an input: of a list all, of an absent one none."""
+    return value if value.__class__ is list else () if value is None else (value,)
 
 
 def _check_mutable(opdef: OpDef, tensor: Tensor, name: str) -> None:
@@ -278,6 +288,9 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
         node.used_at = str(caller())
     if any(count is not None for count in layout):
         node.layout = tuple(layout)
+    spread = tuple([len(value) if value.__class__ is list else None for value in outputs])
+    if any(count is not None for count in spread):
+        node.spread = spread
     index = 0
     for value, stop in zip(outputs, plan.stops, strict=True):
         for out in value if value.__class__ is list else (value,):

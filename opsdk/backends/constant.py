@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import as_dtype, is_differentiable
-from opsdk.core.errors import DTypeError, MixedRuntimeError
+from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 
@@ -58,6 +58,15 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, r
     raise DTypeError(
         f"{subject}: expected a tensor, array or number, got {kind.__module__}.{kind.__qualname__}{remedy}",
         details={"got": kind},
+    )
+
+
+# Any: as for `as_constant`.
+def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
+    """Returns the error of a constant that an op would change in place, where its runtime changes a copy of it."""
+    return InPlaceError(
+        f"{subject}: expected one of the {runtime}, since the op changes it in place, got {type(value).__name__}, of "
+        "which a copy would be changed; make it a tensor or Program variable first"
     )
 
 

@@ -49,7 +49,8 @@ def check_schema(schema: OpSchema) -> None:
     """Checks what the grammar cannot say: names that occur once, aliases that have a source.
 
     Raises:
-        SchemaError: a name occurs twice, an output aliases nothing, or a mutated output has no mutated input.
+        SchemaError: a name occurs twice, an output aliases nothing, or a list of which any tensor may share its memory;
+            or a mutated output has no mutated input, or one of another kind.
     """
     names = [*schema.input_names, *schema.attr_names, *schema.output_names]
     for name in names:
@@ -66,6 +67,16 @@ def check_schema(schema: OpSchema) -> None:
             raise SchemaError(
                 f"schema of {schema.qualified_name!r}: output {decl.name!r} is marked ({decl.alias}!), "
                 "but no input is mutated under that letter"
+            )
+        if decl.mutated and any(source.mutated and source.kind != decl.kind for source in sources):
+            raise SchemaError(
+                f"schema of {schema.qualified_name!r}: output {decl.name!r} hands on the input marked ({decl.alias}!), "
+                "expected both a Tensor or both a Tensor[]"
+            )
+        if not decl.mutated and any(source.kind == "list" for source in sources):
+            raise SchemaError(
+                f"schema of {schema.qualified_name!r}: output {decl.name!r} aliases ({decl.alias}), a list, expected "
+                "one tensor that it shares memory with; return copies"
             )
 
 

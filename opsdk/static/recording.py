@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opsdk.backends.constant import as_constant
+from opsdk.backends.constant import as_constant, changes_copy
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.names import unique_name
@@ -152,14 +152,17 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     flat = [v for value in inputs for v in (value if isinstance(value, (list, tuple)) else [value])]
     beside = next((v.dtype for v in flat if isinstance(v, Variable)), None)
 
-    def one(value: Any, name: str) -> Any:
+    def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Variable):
             return value
-        subject = f"{opdef.subject}, input {name!r}"
-        return block.create_constant(as_constant(value, beside, subject, "Program variables"))
+        subject = f"{opdef.subject}, input {decl.name!r}"
+        array = as_constant(value, beside, subject, "Program variables")
+        if decl.mutated:
+            raise changes_copy(subject, value, "Program variables")
+        return block.create_constant(array)
 
     return [
-        [one(item, decl.name) for item in value] if decl.kind == "list" else one(value, decl.name)
+        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
         for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
     ]
 

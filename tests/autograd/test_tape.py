@@ -12,6 +12,7 @@ from opsdk.core.errors import (
     InputValueError,
     KernelStatusError,
     MixedRuntimeError,
+    VersionError,
 )
 from opsdk.define.op import REGISTRY, Op
 
@@ -375,3 +376,94 @@ def test_threads_that_make_one_call_get_their_own_results(moved):
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+# -- lists ------------------------------------------------------------------------------------------------------------
+
+
+@opsdk.op("tests_tape::spread(Tensor x) -> (Tensor a, Tensor[] b, Tensor[] c, Tensor d)")
+def spread(x):
+    return 2 * x, [3 * x, 5 * x], [7 * x], 11 * x
+
+
+@spread.infer
+def _spread_infer(x):
+    return x, [x, x], [x], x
+
+
+@spread.backward(composite=True)
+def spread_grad(x, da, db, dc, dd):
+    return (da * 2.0 + db[0] * 3.0 + db[1] * 5.0 + dc[0] * 7.0 + dd * 11.0) * (x / x)
+
+
+@pytest.mark.parametrize("used", [(0,), (1,), (2,), (3,), (4,), (0, 4), (1, 3), (0, 1, 2, 3, 4)])
+def test_outputs_beside_lists_get_their_own_cotangents(used):
+    x = leaf([1.0, 2.0])
+    a, b, c, d = spread(x)
+    outputs, factors = [a, *b, *c, d], [2.0, 3.0, 5.0, 7.0, 11.0]
+    weights = [1.0, 10.0, 100.0, 1000.0, 10000.0]
+    loss = opsdk.concat([outputs[i] * weights[i] for i in used]).sum()
+    (dx,) = opsdk.grad(loss, x, create_graph=True)
+    assert dx.tolist() == [sum(weights[i] * factors[i] for i in used)] * 2
+    hooked = []
+    outputs[used[-1]].register_hook(lambda grad: hooked.append(grad.tolist()))
+    loss.backward()
+    assert (x.grad.tolist(), hooked) == (dx.tolist(), [[weights[used[-1]]] * 2])
+
+
+def test_a_backward_that_reads_outputs_beside_a_list_is_differentiated_through_them():
+    @opsdk.op("tests::f(Tensor x) -> (Tensor[] powers, Tensor y)", infer=lambda x: ([x, x], x))
+    def f(x):
+        return [x * x, x * x * x], x * x
+
+    @f.backward(composite=True)
+    def f_grad(x, powers, y, dpowers, dy):
+        return dpowers[0] * 2.0 * x + dpowers[1] * 3.0 * powers[0] + dy * 2.0 * y / x
+
+    x = leaf([2.0, 3.0])
+    powers, y = f(x)
+    (first,) = opsdk.grad((powers[1] + y).sum(), x, create_graph=True)
+    assert first.tolist() == [16.0, 33.0]
+    np.testing.assert_allclose(opsdk.grad(first.sum(), x)[0].numpy(), [14.0, 20.0], rtol=1e-12)  # 6x + 2
+
+
+def test_a_list_is_changed_in_place():
+    double = opsdk.op("tests::double(Tensor(a!)[] xs, Tensor(b!)? y) -> Tensor(a!)[] out")(_doubled)
+    first, second, third = (opsdk.to_tensor(np.array([v])) for v in (1.0, 2.0, 3.0))
+    out = double([first, second], third)
+    assert [t.tolist() for t in (first, second, third)] == [[2.0], [4.0], [6.0]]
+    assert [t.inplace_version for t in (first, second, third)] == [1, 1, 1]
+    assert out[0] is first and out[1] is second
+    assert [t.tolist() for t in double([first], None)] == [[4.0]]
+
+
+def _doubled(xs, y):
+    for array in (*xs, *(() if y is None else (y,))):
+        array *= 2
+
+
+def test_a_list_that_is_changed_in_place_is_held_to_the_rules_of_one_tensor():
+    double = opsdk.op("tests::double(Tensor(a!)[] xs, Tensor(b!)? y) -> ()")(_doubled)
+    x, plain = leaf([1.0]), opsdk.to_tensor(np.array([1.0]))
+    with pytest.raises(InPlaceError, match="input 'xs': expected a tensor without stop_gradient=False or recording"):
+        double([plain, x], None)
+    y = x * plain
+    double([plain], None)
+    with pytest.raises(VersionError, match="it was changed in place since, to version 1"):
+        y.backward()
+    assert (plain.tolist(), x.tolist()) == ([2.0], [1.0])
+
+
+def test_a_constant_beside_tensors_is_not_changed_in_a_copy():
+    add = opsdk.op("tests::add_(Tensor(a!)[] xs, Tensor y) -> ()")(lambda xs, y: xs[0].__iadd__(y) and None)
+    array, y = np.array([1.0]), opsdk.to_tensor(np.array([1.0]))
+    with pytest.raises(InPlaceError, match="input 'xs': expected one of the dynamic tensors, since the op changes it"):
+        add([array], y)
+
+
+def test_views_in_a_list_count_changes_with_what_they_are_views_of():
+    halves = opsdk.op("tests::halves(Tensor(a) x) -> Tensor(a)[] parts")(lambda x: [x[:1], x[1:]])
+    x = opsdk.to_tensor(np.array([1.0, 2.0]))
+    parts = halves(x)
+    opsdk.op("tests::zero(Tensor(a!) x) -> ()")(lambda x: x.fill(0))(parts[1])
+    assert (x.tolist(), x.inplace_version, parts[0].inplace_version) == ([1.0, 0.0], 1, 1)

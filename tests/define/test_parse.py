@@ -184,3 +184,17 @@ def test_a_mutated_result_without_a_mutated_input_is_refused():
     assert refused("f(Tensor(a) x) -> Tensor(a!) y") == (
         "schema of 'mine::f': output 'y' is marked (a!), but no input is mutated under that letter"
     )
+
+
+def test_a_result_that_shares_memory_with_a_list_is_refused():
+    assert refused("f(Tensor(a)[] xs) -> Tensor(a)[] ys") == (
+        "schema of 'mine::f': output 'ys' aliases (a), a list, expected one tensor that it shares memory with; "
+        "return copies"
+    )
+
+
+@pytest.mark.parametrize("text", ["f(Tensor(a!)[] xs) -> Tensor(a!) y", "f(Tensor(a!)? x) -> Tensor(a!) y"])
+def test_a_changed_input_is_handed_on_as_what_it_is(text):
+    assert refused(text) == (
+        "schema of 'mine::f': output 'y' hands on the input marked (a!), expected both a Tensor or both a Tensor[]"
+    )
