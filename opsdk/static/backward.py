@@ -287,6 +287,8 @@ class _Reverse:
         names = (operator.inputs if source.kind == "input" else operator.outputs)[decl.name]
         if source.kind == "cotangent":
             likes = operator.of.get(decl.name, names)  # what a gradient that nobody wanted would have been like
+            if not likes and not is_list and rule.materialize:  # of an absent input, like the first that is there
+                return self._zeros(block.vars[operator.input_arg_names[0]])
             values = [
                 self._zeros(block.vars[name or like]) if value is None and (rule.materialize or is_list) else value
                 for name, like, value in zip(names, likes, cotangents[source.position], strict=True)

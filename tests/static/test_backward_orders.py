@@ -3,6 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
+from opsdk.core.errors import InPlaceError
 
 Assign = opsdk.nn.initializer.Assign
 
@@ -208,3 +209,42 @@ def test_gradients_of_higher_order_that_lead_nowhere_are_not_appended(main, x):
     third = main.global_block().ops[-1]
     assert third.type == "elementwise_pow_grad_grad_grad"
     assert [len(third.output(slot)) for slot in third.opdef.schema.output_names if any(third.output(slot))] == [1]
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_a_second_backward_may_name_the_cotangent_of_an_input_that_is_absent(fetch, x, materialize):
+    seen = []
+
+    @opsdk.op("tests::affine(Tensor x, Tensor w, Tensor? b) -> Tensor y")
+    def affine(x, w, b):
+        return x * w if b is None else x * w + b
+
+    @affine.backward
+    def affine_grad(x, w, b, dy):
+        return dy * w, dy * x, None if b is None else dy
+
+    @affine_grad.backward(materialize=materialize)
+    def affine_grad_grad(x, w, b, dy, ddx, ddw, ddb):
+        seen.append(None if ddb is None else ddb.tolist())
+        ddw = np.zeros_like(w) if ddw is None else ddw
+        return dy * ddw, dy * ddx, None if b is None else 0 * dy, ddx * w + ddw * x + (0 if ddb is None else ddb)
+
+    w = static.data("w", [None, 3], "float64")
+    w.stop_gradient = False
+    (first,) = static.gradients(affine(x, w) ** 2, x)
+    (second,) = static.gradients(first, x)
+    close(fetch(second, x=X, w=X + 1.0), 2 * (X + 1.0) ** 2)
+    in_program = list(seen)
+    u, v = opsdk.to_tensor(X, stop_gradient=False), opsdk.to_tensor(X + 1.0, stop_gradient=False)
+    (first,) = opsdk.grad((affine(u, v) ** 2).sum(), u, create_graph=True)
+    close(opsdk.grad(first.sum(), u)[0].numpy(), 2 * (X + 1.0) ** 2)
+    assert in_program == seen[len(in_program) :]
+    assert in_program[0] == (np.zeros_like(X).tolist() if materialize else None)
+
+
+def test_a_constant_beside_variables_is_not_changed_in_a_copy(main, state, x):
+    add = opsdk.op("tests::add_(Tensor(a!) x, Tensor y) -> ()")(lambda x, y: x.__iadd__(y) and None)
+    before = state(main)
+    with pytest.raises(InPlaceError, match="expected one of the Program variables, since the op changes it in place"):
+        add(X, x)
+    assert state(main) == before
