@@ -54,7 +54,7 @@ class DeviceTensor(Tensor):
 
         Raises:
             ShapeError: the value has another shape.
-            InPlaceError: a view in the graph shares the memory, and recording is on.
+            InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
         """
         array = value._array if isinstance(value, Tensor) else value
         if array.__class__ is not self._array.__class__:

@@ -20,6 +20,12 @@ from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 
 
+class _PartVersion(list[int]):
+    """The version counter of what indexing made, and of all that shares its memory: a copy that looks like a part."""
+
+    __slots__ = ()
+
+
 class Tensor(ValueMethods):
     """An n-dimensional array that the tape can follow.
 
@@ -153,6 +159,12 @@ class Tensor(ValueMethods):
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
+    def __getitem__(self, index: Any) -> Any:
+        """Returns the elements at a basic index, a copy; changing that in place is refused. Differentiable."""
+        part = super().__getitem__(index)
+        part._version = _PartVersion((0,))
+        return part
+
     def __hash__(self) -> int:
         return id(self)
 
@@ -191,7 +203,7 @@ class Tensor(ValueMethods):
 
         Raises:
             ShapeError: the value has another shape.
-            InPlaceError: a view in the graph shares the memory, and recording is on.
+            InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
         """
         array = np.asarray(value)
         if array.shape != self._array.shape:
@@ -210,7 +222,7 @@ class Tensor(ValueMethods):
         """Sets every element, in place; returns the tensor.
 
         Raises:
-            InPlaceError: the tensor is a leaf that needs a gradient, and recording is on.
+            InPlaceError: the tensor is a leaf that needs a gradient, and recording is on; or indexing made it.
         """
         check_in_place(self, "fill_")
         self._overwrite(value)
@@ -311,7 +323,7 @@ def check_in_place(tensor: Tensor, subject: str) -> None:
 
     Raises:
         InPlaceError: it is a leaf that needs a gradient, or a view or the base of one in the graph, and recording is
-            on.
+            on; or indexing made it.
     """
     if is_grad_enabled() and not tensor.stop_gradient and tensor._edge is None:
         raise InPlaceError(
@@ -329,9 +341,16 @@ def check_in_place(tensor: Tensor, subject: str) -> None:
 def check_unviewed(tensor: Tensor, subject: str) -> None:
     """Checks that no view in the graph would change with a tensor, and keep a history that is then not its own.
 
+    Nor is a copy changed by somebody who means the tensor that it was taken from.
+
     Raises:
-        InPlaceError: one would, and recording is on.
+        InPlaceError: one would, and recording is on; or indexing made the tensor.
     """
+    if tensor._version.__class__ is _PartVersion:
+        raise InPlaceError(
+            f"{subject}: expected a whole tensor, got one that indexing made, a copy, so that what it was taken from "
+            "would stay as it is; change the whole one with set_value, or a clone()"
+        )
     if len(tensor._version) > 1 and tensor._edge is not None and is_grad_enabled():
         raise InPlaceError(
             f"{subject}: expected a tensor whose memory is its own, got one that shares it with a view in the graph; "

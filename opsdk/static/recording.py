@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opsdk.backends.constant import as_constant, changes_copy
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import ProgramError, VariableNotFoundError
+from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
 from opsdk.core.names import unique_name
 from opsdk.core.origin import caller
 from opsdk.core.spec import TensorSpec
@@ -16,6 +16,7 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema import InputDecl, OutputDecl
+from opsdk.ops.joining import getitem
 from opsdk.static.operator import FORWARD, OPTIMIZE, Operator
 from opsdk.static.variable import Parameter, Variable
 
@@ -31,6 +32,7 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
         ProgramError: an output's shape cannot be inferred.
     """
     complete = complete_attrs(opdef, attrs)
+    check_whole(block, opdef, inputs)
     inferred = infer(opdef, inputs, complete)
     outputs: list[Any] = []
     prefix = unique_name(opdef.schema.name.removeprefix("reduce_"))
@@ -74,6 +76,7 @@ def append_explicit(
             raise ProgramError(f"{opdef.subject}: no attribute is called {name!r}; there are {known}")
     complete = complete_attrs(opdef, attrs)
     check_inputs(opdef, values)
+    check_whole(block, opdef, values)
     inferred = infer(opdef, values, complete)
     made = _slots(block, opdef, "output", schema.output_names, outputs)
     results: list[Any] = []
@@ -132,6 +135,23 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
         for value in inputs
     ]
     return opdef.infer(opdef.schema, specs, attrs)
+
+
+def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
+    """Checks that what an op changes in place was not made by indexing, a copy that looks like a part.
+
+    Raises:
+        InPlaceError: it was.
+    """
+    changed = {name: i for i in opdef.schema.mutated_inputs for name in _names(inputs[i])}
+    for operator in block.ops if changed else ():
+        for name in operator.output_arg_names if operator.opdef is getitem.opdef else ():
+            if name in changed:
+                raise InPlaceError(
+                    f"{opdef.subject}, input {opdef.schema.inputs[changed[name]].name!r}: expected a whole variable, "
+                    f"got {name!r}, which indexing made, a copy, so that what it was taken from would stay as it is; "
+                    "change the whole one, or a clone()"
+                )
 
 
 def stops(opdef: OpDef, inputs: Sequence[Any]) -> list[bool]:

@@ -257,3 +257,36 @@ def test_the_base_of_a_view_in_the_graph_is_not_changed_in_place(change):
     view.sum().backward()
     assert x.grad.numpy().tolist() == [2.0] * 4
     assert y.numpy().tolist() == [2.0, 4.0, 6.0, 8.0]
+
+
+# -- what indexing makes ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("taken", ["x[::2]", "x[0]", "x[...]", "x[0].detach()", "x[0].data", "x[1:].reshape([3])"])
+@pytest.mark.parametrize(
+    "change",
+    [lambda t: t.fill_(9.0), lambda t: t.zero_(), lambda t: t.set_value(np.zeros(t.shape)), lambda t: add_one_(t)],
+    ids=["fill_", "zero_", "set_value", "op"],
+)
+def test_what_indexing_made_is_not_changed_in_place(taken, change):
+    x = opsdk.to_tensor(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(InPlaceError, match=r"expected a whole tensor, got one that indexing made, a copy, so that"):
+        change(eval(taken))
+    with opsdk.no_grad(), pytest.raises(InPlaceError, match=r"change the whole one with set_value, or a clone\(\)"):
+        change(eval(taken))
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_a_clone_of_what_indexing_made_is_changed_in_place():
+    x = opsdk.to_tensor(np.arange(6.0).reshape(2, 3))
+    assert x[0].clone().fill_(9.0).tolist() == [9.0] * 3
+    assert (x[0] + 1.0).zero_().tolist() == [0.0] * 3
+
+
+def test_rows_of_an_iteration_are_not_changed_in_place():
+    for row in opsdk.to_tensor(np.ones((2, 2))):
+        with pytest.raises(InPlaceError, match="got one that indexing made"):
+            row.zero_()
+
+
+add_one_ = opsdk.op("tests_tensor::add_one_(Tensor(a!) x) -> ()")(lambda x: x.__iadd__(1) is None)

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import ArityError, AttributeValueError, ProgramError
+from opsdk.core.errors import ArityError, AttributeValueError, InPlaceError, ProgramError
 
 
 @pytest.fixture
@@ -120,3 +120,14 @@ def test_an_output_that_is_declared_not_differentiable_carries_no_gradient():
     label = static.data("label", [2, 1], "int64")
     softmax, loss = opsdk.find_op("softmax_with_cross_entropy")(logits, label)
     assert (softmax.stop_gradient, loss.stop_gradient) == (True, False)
+
+
+def test_what_indexing_made_is_not_changed_in_place(main, state):
+    add_one_ = opsdk.op("tests::add_one_(Tensor(a!) x) -> ()")(lambda x: x.__iadd__(1) is None)
+    x = static.data("x", [2, 3], "float64")
+    part = x[0]
+    before = state(main)
+    with pytest.raises(InPlaceError, match=r"input 'x': expected a whole variable, got 'getitem_0.tmp_0', which index"):
+        add_one_(part)
+    assert state(main) == before
+    add_one_(part.clone())
