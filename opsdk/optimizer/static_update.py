@@ -38,21 +38,22 @@ class StaticUpdate:
         if parameters is not None:
             entries = parameters.values() if isinstance(parameters, dict) else parameters
             parameters = [loss.block.var(entry) if isinstance(entry, str) else entry for entry in entries]
-        pairs = append_backward(loss, parameters, no_grad_set)
-        return self.apply(pairs, startup), pairs
+        with loss.block.program.lock:
+            pairs = append_backward(loss, parameters, no_grad_set)
+            return self.apply(pairs, startup), pairs
 
     def apply(self, pairs: Sequence[tuple[Variable, Variable]], startup: Program | None) -> list[Operator]:
         """Appends the updates of parameters by their gradients, and returns them."""
         program = pairs[0][0].block.program
         block = program.current_block()
-        first = len(block.ops)
         start = startup or default_startup_program()
-        with program_guard(program, start):
+        with program.lock, program_guard(program, start):
+            first = len(block.ops)
             rate = self._new_rate(pairs[0][0].dtype, start)
             updates = [self._append(param, grad, rate) for param, grad in pairs]
-        for operator in block.ops[first:]:
-            operator.role = OPTIMIZE  # a rate that is scaled, a decay that is added: no part of the forward
-        program.touch()
+            for operator in block.ops[first:]:
+                operator.role = OPTIMIZE  # a rate that is scaled, a decay that is added: no part of the forward
+            program.touch()
         return updates
 
     def set_rate(self, value: float) -> None:

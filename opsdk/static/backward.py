@@ -150,13 +150,14 @@ class _Reverse:
     def run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
         """Appends the pass; the Program stays as it was if an op on the way has no derivative."""
         block = self.block
-        before = dict(block.vars), list(block.ops)
-        try:
-            return self._run(seeds)
-        except BaseException:
-            block.vars, block.ops = before
-            block.program.touch()
-            raise
+        with block.program.lock:
+            before = dict(block.vars), list(block.ops)
+            try:
+                return self._run(seeds)
+            except BaseException:
+                block.vars, block.ops = before
+                block.program.touch()
+                raise
 
     def _run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
         block = self.block

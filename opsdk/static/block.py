@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
     from opsdk.static.program import Program
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def alone(method: F) -> F:
+    """Has a method of a Block wait until no other thread builds the Program."""
+
+    # Any: whatever the method takes.
+    @wraps(method)
+    def waiting(self: Block, *args: Any, **options: Any) -> Any:
+        with self.program.lock:
+            return method(self, *args, **options)
+
+    return waiting  # type: ignore[return-value]  # of the method's own signature
+
+
 class Block:
     """One scope of variables and a sequence of operators."""
 
@@ -34,6 +50,7 @@ class Block:
 
     # -- variables ----------------------------------------------------------------------------------------------------
 
+    @alone
     def create_var(
         self,
         name: str | None = None,
@@ -85,6 +102,7 @@ class Block:
         made.is_cut = stop_gradient
         return self.add(made)
 
+    @alone
     def create_parameter(self, name: str, shape: Sequence[int | None], dtype: DTypeLike, **options: Any) -> Parameter:
         """Creates a parameter, or returns the one of that name if it agrees: that is how parameters are shared.
 
@@ -105,12 +123,14 @@ class Block:
         self.add(made)
         return made
 
+    @alone
     def create_constant(self, array: np.ndarray) -> Variable:
         """Creates a variable that holds a copy of an array: a constant beside Variables."""
         name = self.free_name(unique_name("constant"))
         value = array.copy()
         return self.add(Variable(self, name, value.shape, value.dtype, stop_gradient=True, value=value))
 
+    @alone
     def add(self, variable: Variable) -> Variable:
         """Puts a variable into the block."""
         self.vars[variable.name] = variable
@@ -147,6 +167,7 @@ class Block:
             number += 1
         return f"{name}_{number}"
 
+    @alone
     def rename(self, variable: Variable, name: str) -> None:
         """Gives a variable another name, which is free, here and in every operator."""
         old = variable.name
@@ -158,7 +179,7 @@ class Block:
 
     def all_parameters(self) -> list[Parameter]:
         """Returns the parameters in the order of their creation."""
-        return [variable for variable in self.vars.values() if isinstance(variable, Parameter)]
+        return [variable for variable in list(self.vars.values()) if isinstance(variable, Parameter)]
 
     def iter_parameters(self) -> Iterator[Parameter]:
         """Iterates over the parameters."""
@@ -166,6 +187,7 @@ class Block:
 
     # -- operators ----------------------------------------------------------------------------------------------------
 
+    @alone
     def append_op(
         self,
         type: str,
@@ -191,16 +213,18 @@ class Block:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Puts variables and operators back as they were if the `with` block raises; it may only append."""
-        variables, operators = len(self.vars), len(self.ops)
-        try:
-            yield
-        except BaseException:
-            for name in list(self.vars)[variables:]:
-                del self.vars[name]
-            del self.ops[operators:]
-            self.program.touch()
-            raise
+        with self.program.lock:
+            variables, operators = len(self.vars), len(self.ops)
+            try:
+                yield
+            except BaseException:
+                for name in list(self.vars)[variables:]:
+                    del self.vars[name]
+                del self.ops[operators:]
+                self.program.touch()
+                raise
 
+    @alone
     def insert(self, index: int, operator: Operator) -> None:
         """Puts an operator in at a position."""
         self.ops.insert(index, operator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,12 +17,18 @@ from opsdk.core.traceback import trimmed
 from opsdk.static.framework import default_main_program
 from opsdk.static.program import Program, needed_for
 from opsdk.static.scope import Scope, global_scope
-from opsdk.static.steps import Compiled, check_fits, check_ready
+from opsdk.static.steps import Compiled, check_fits
 from opsdk.static.variable import Variable
+
+_NO_TURN = nullcontext()
+_MOST = 64  # what is kept of one Program, compiled for as many sets of fetches
 
 
 class Executor:
     """Runs Programs.
+
+    A run that raises leaves the Scope as it was. Several threads may run Programs with one Executor, in one Scope too:
+    runs that write to it take turns.
 
     Args:
         place: host memory; the default, and all that is served yet.
@@ -95,27 +102,18 @@ class Executor:
         fetches = fetch_names(program, fetch_list)
         compiled = self._compile(program, fetches if use_prune and fetches else None)
         fed = checked_feed(program, compiled, feed)
-        values: list[Any] = [None] * len(compiled.slots)
-        held_values = {name: scope.lookup(name) for name in compiled.persistable}
-        check_ready(compiled, held_values)
-        for slot, constant, is_changed in compiled.constants:
-            values[slot] = constant.copy() if is_changed else constant
-        for name in compiled.changed_feeds:
-            fed[name] = fed[name].copy()
-        for name, value in (*held_values.items(), *fed.items()):
-            values[compiled.slots[name]] = value
-        for step in compiled.steps:
-            step.run(values)
-        for name in compiled.persistable:
-            value = values[compiled.slots[name]]
-            if value is not None and value is not held_values[name]:
-                scope.home(name)[name] = value
-        return [fetched(program, name, values[compiled.slots[name]], scope) for name in fetches]
+        with scope.turn if compiled.writes else _NO_TURN:
+            held = scope.snapshot([*compiled.persistable, *(name for name in fetches if name in compiled.resting)])
+            values = compiled.run(held, fed)
+            found = [fetched(name, values[compiled.slots[name]]) for name in fetches]
+            if compiled.writes:
+                scope.commit(compiled.changes(held, values))
+        return found
 
     def _compile(self, program: Program, targets: list[str] | None) -> Compiled:
         """Returns the Program, or what its targets need of it, ready to run; compiled when it is new or changed."""
-        key = (program.version, None if targets is None else tuple(targets))
-        with self._lock:
+        with self._lock, program.lock:
+            key = (program.version, None if targets is None else tuple(targets))
             plans = self._compiled.setdefault(program, {})
             compiled = plans.get(key)
             if compiled is None:
@@ -123,6 +121,8 @@ class Executor:
                 compiled = Compiled(program, operators if targets is None else needed_for(targets, operators))
                 for stale in [held for held in plans if held[0] != program.version]:
                     del plans[stale]
+                if len(plans) >= _MOST:
+                    del plans[next(iter(plans))]
                 plans[key] = compiled
         return compiled
 
@@ -157,13 +157,12 @@ def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) 
     """
     if not isinstance(feed, Mapping):
         raise FeedError(f"feed: expected a dict from names to arrays, got {type(feed).__name__}")
-    variables = program.global_block().vars
-    data = [name for name, variable in variables.items() if variable.is_data]
+    data = compiled.data
     fed: dict[str, np.ndarray] = {}
     for name, value in feed.items():
         if name not in data:
             raise FeedError(f"feed {name!r}: no data variable has that name; there are {alternatives(str(name), data)}")
-        spec = variables[name].spec
+        spec = data[name]
         array = as_fed(name, value, spec.dtype)
         problem = check_fits(name, spec, array)
         if problem is not None:
@@ -199,15 +198,12 @@ def as_fed(name: str, value: Any, dtype: np.dtype[Any]) -> np.ndarray:
     return made
 
 
-def fetched(program: Program, name: str, value: Any, scope: Scope) -> np.ndarray:
+def fetched(name: str, value: Any) -> np.ndarray:
     """Returns a fetched value in memory that nothing else holds.
 
     Raises:
         FetchError: nothing in this run gave the variable a value.
     """
-    variable = program.global_block().vars[name]
-    if value is None and variable.persistable:
-        value = scope.lookup(name)
     if value is None:
         raise FetchError(f"fetch {name!r}: expected a value, nothing that ran gives it one")
     return np.array(value)

@@ -28,6 +28,7 @@ class Operator:
         origin: the user's line.
         of: for a gradient op, by output the variables that it gives gradients of, whose shapes these must have.
         forward: for a gradient op, the definition that it is the gradient of.
+        repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
     """
 
     opdef: OpDef
@@ -38,6 +39,13 @@ class Operator:
     origin: Origin
     of: dict[str, list[str]] = field(default_factory=dict)
     forward: OpDef | None = None
+    repeats: bool = False
+
+    @property
+    def seed(self) -> int | None:
+        """The key of the random numbers that it draws, its attribute `seed`; None where it draws none."""
+        seed = self.attrs.get("seed")
+        return seed if isinstance(seed, int) else None
 
     @property
     def type(self) -> str:

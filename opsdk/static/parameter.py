@@ -78,7 +78,7 @@ def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, A
     is_new = not block.has_var(variable.name)
     twin = block.create_var(variable.name, variable.spec.shape, variable.dtype, persistable=True, stop_gradient=True)
     if is_new:
-        connect(block, op.opdef, [], [twin], complete_attrs(op.opdef, attrs), FORWARD)
+        connect(block, op.opdef, [], [twin], complete_attrs(op.opdef, attrs), FORWARD).repeats = True
 
 
 def create_global_var(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -16,10 +17,15 @@ _numbers = count()
 
 
 class Program:
-    """A computation as data: it is built once and run many times."""
+    """A computation as data: it is built once and run many times.
+
+    Several threads may build one, call by call: each call is appended whole or not at all, in the order in which they
+    come. Running it meanwhile runs what is there.
+    """
 
     def __init__(self) -> None:
         self.number = next(_numbers)
+        self.lock = threading.RLock()  # whoever builds or reads it as a whole has it
         self.version = 0
         self._random_seed = 0
         self.blocks = [Block(self, 0)]
@@ -31,7 +37,10 @@ class Program:
 
     @property
     def random_seed(self) -> int:
-        """Decides the random numbers of every run; 0 leaves them to the seeds drawn when ops were appended."""
+        """Decides the random numbers of every run, by the ops' places; 0 leaves them to the seeds that ops have.
+
+        Ops of equal seeds, such as an op and its gradient, draw equal numbers either way.
+        """
         return self._random_seed
 
     @random_seed.setter
@@ -73,9 +82,10 @@ class Program:
             for_test: drops the backward, the updates and what is computed from them, and sets attributes `is_test`.
         """
         made = Program()
-        made._random_seed = self._random_seed
-        made.blocks = [_copied(block, made, for_test) for block in self.blocks]
-        made._current = self._current
+        with self.lock:
+            made._random_seed = self._random_seed
+            made.blocks = [_copied(block, made, for_test) for block in self.blocks]
+            made._current = self._current
         return made
 
     def prune(self, targets: Variable | str | Sequence[Variable | str]) -> Program:
@@ -104,12 +114,13 @@ class Program:
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """Returns the Program as text: per block its variables, then its operators."""
         lines = []
-        for block in self.blocks:
-            lines.append(f"{{ // block_idx:{block.idx}  parent_idx:{block.parent_idx}")
-            lines += [f"    {variable.to_string()}" for variable in block.vars.values()]
-            lines.append("")
-            lines += [f"    {operator.to_string()}" for operator in block.ops]
-            lines.append("}")
+        with self.lock:
+            for block in self.blocks:
+                lines.append(f"{{ // block_idx:{block.idx}  parent_idx:{block.parent_idx}")
+                lines += [f"    {variable.to_string()}" for variable in block.vars.values()]
+                lines.append("")
+                lines += [f"    {operator.to_string()}" for operator in block.ops]
+                lines.append("}")
         return "\n".join(lines)
 
     __str__ = to_string

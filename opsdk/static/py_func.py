@@ -84,9 +84,10 @@ def py_func(
     if backward_func is not None:
         rule = _rule(opdef, backward_func, inputs, outputs, skipped)
         opdef = _with_rule(opdef, rule)
-    for variable, stop in zip(outputs, stops(opdef, inputs), strict=True):
-        variable.mark_stop(stop or variable.is_cut or not is_differentiable(variable.dtype))
-    connect(block, opdef, inputs, outputs, {}, FORWARD)
+    with block.program.lock:
+        for variable, stop in zip(outputs, stops(opdef, inputs), strict=True):
+            variable.mark_stop(stop or variable.is_cut or not is_differentiable(variable.dtype))
+        connect(block, opdef, inputs, outputs, {}, FORWARD)
     return out
 
 

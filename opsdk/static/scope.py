@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -34,10 +37,11 @@ class ScopeTensor:
         """
         value = np.array(array)
         as_dtype(value.dtype, f"scope variable {self._name!r}")
-        held = self._scope.values.get(self._name)
-        if held is not None and held.shape != value.shape:
-            raise ShapeError(f"scope variable {self._name!r}: expected shape {held.shape}, got {value.shape}")
-        self._scope.values[self._name] = value if held is None else value.astype(held.dtype)
+        with self._scope.turn:
+            held = self._scope.values.get(self._name)
+            if held is not None and held.shape != value.shape:
+                raise ShapeError(f"scope variable {self._name!r}: expected shape {held.shape}, got {value.shape}")
+            self._scope.values[self._name] = value if held is None else value.astype(held.dtype)
 
     def shape(self) -> list[int]:
         """Returns the sizes."""
@@ -62,10 +66,30 @@ class ScopeVariable:
         return ScopeTensor(self._scope, self.name)
 
 
+class _Locks:
+    """What a Scope and its children share: whose turn it is to write, and the moment in which all of it is written."""
+
+    def __init__(self) -> None:
+        self.renew()
+        _every.add(self)
+
+    def renew(self) -> None:
+        self.turn = threading.RLock()
+        self.moment = threading.Lock()
+
+
+_every: WeakSet[_Locks] = WeakSet()
+
+
 class Scope:
-    """Values by name. A child sees its parent's, and keeps its own apart."""
+    """Values by name. A child sees its parent's, and keeps its own apart.
+
+    Values are replaced, never changed in place, and all that a run writes is written in one moment. Several threads may
+    run Programs in one Scope: those that write take turns, those that only read see it before or after such a run.
+    """
 
     def __init__(self, parent: Scope | None = None) -> None:
+        self._locks: _Locks = _Locks() if parent is None else parent._locks
         self.values: dict[str, np.ndarray] = {}
         self._declared: set[str] = set()
         self._parent = parent
@@ -91,6 +115,28 @@ class Scope:
             return self.values
         return self._parent.home(name)
 
+    @property
+    def turn(self) -> threading._RLock:
+        """The turn to write, for a `with` block; a thread that has it may take it again."""
+        return self._locks.turn
+
+    def snapshot(self, names: Iterable[str]) -> dict[str, np.ndarray | None]:
+        """Returns the arrays of names, or None, as they were in one moment; nobody may change them."""
+        with self._locks.moment:
+            return {name: self.lookup(name) for name in names}
+
+    def commit(self, changes: Mapping[str, np.ndarray]) -> None:
+        """Writes values, each where its name lives already; all of them or, if an exception comes from aside, none."""
+        homes: dict[int, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]] = {}
+        for name, value in changes.items():
+            home = self.home(name)
+            homes.setdefault(id(home), (home, {}))[1][name] = value
+        old, new = [home for home, _ in homes.values()], [written for _, written in homes.values()]
+        replaced = [self.lookup(name) for name in changes]  # let go of when all is written
+        with self._locks.moment:
+            deque(map(dict.update, old, new), maxlen=0)  # one call, so that no signal gets in between
+        del replaced
+
     def var(self, name: str) -> ScopeVariable:
         """Returns the variable of a name, made here if it is new."""
         found = self.find_var(name)
@@ -101,9 +147,10 @@ class Scope:
 
     def erase(self, names: list[str]) -> None:
         """Forgets variables."""
-        for name in names:
-            self.values.pop(name, None)
-            self._declared.discard(name)
+        with self.turn:
+            for name in names:
+                self.values.pop(name, None)
+                self._declared.discard(name)
 
     def local_var_names(self) -> list[str]:
         """Returns the names held here."""
@@ -119,6 +166,14 @@ class Scope:
         """Forgets the children."""
         self._kids.clear()
 
+
+def _renew() -> None:
+    for locks in list(_every):
+        locks.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)  # a thread that had a lock is not there any more
 
 _GLOBAL = Scope()
 _local = threading.local()

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends import arrays
+from opsdk.backends.arena import empty
 from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
+from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
 from opsdk.static.variable import Variable
+
+RANDOM_COUNTER = "@RANDOM_COUNTER@"  # in the Scope: how many runs drew random numbers there
 
 
 # Any, in this file: the entries of a run, one array per slot, None where it is not there yet.
@@ -27,8 +31,10 @@ class Compiled:
         slots: by name of a variable its number.
         steps: what to do, in order.
         constants: by slot the arrays that are there before the first step.
-        persistable: names that live in the Scope.
+        persistable: names that live in the Scope and that the steps use.
+        resting: those that they do not use.
         reads: by persistable name that is read before it is written, the spec that its value must have.
+        data: by name the specs of what may be fed.
         feeds: data that the steps read.
         changed_feeds: data that the steps change in place; they get copies, since feeds belong to the user.
     """
@@ -36,19 +42,18 @@ class Compiled:
     def __init__(self, program: Program, operators: Sequence[Operator]) -> None:
         block = program.global_block()
         self.slots = {name: number for number, name in enumerate(block.vars)}
+        self.data = {name: variable.spec for name, variable in block.vars.items() if variable.is_data}
         memory = SharedMemory(operators)
         self.constants = [
             (self.slots[name], variable.value, memory.is_changed(name))
             for name, variable in block.vars.items()
             if variable.value is not None
         ]
-        self.steps = [Step(operator, self.slots, block.vars, memory) for operator in operators]
-        if program.random_seed:
-            seeds = np.random.SeedSequence(program.random_seed).generate_state(len(operators) or 1)
-            for step, seed in zip(self.steps, seeds, strict=False):
-                step.reseed(int(seed))
+        seeds = seeds_of(program)
+        self.steps = [Step(operator, self.slots, block.vars, memory, seeds) for operator in operators]
         used = {name for operator in operators for name in (*operator.needed_arg_names, *operator.output_arg_names)}
         self.persistable = [name for name, v in block.vars.items() if v.persistable and name in used]
+        self.resting = {name for name, v in block.vars.items() if v.persistable and name not in used}
         written: set[str] = set()
         self.reads: dict[str, TensorSpec] = {}
         self.feeds: list[str] = []
@@ -58,6 +63,56 @@ class Compiled:
                     self._note_read(name, block.vars[name], operator)
             written.update(operator.output_arg_names)
         self.changed_feeds = [name for name in self.feeds if memory.is_changed(name)]
+        self.draws = any(step.seed is not None for step in self.steps)
+        if self.draws:
+            self.persistable.append(RANDOM_COUNTER)
+            self.slots[RANDOM_COUNTER] = len(self.slots)
+        self._keep_private(block.vars)
+        kept = set(self.persistable)
+        self.writes = self.draws or not kept.isdisjoint(written) or any(step.private for step in self.steps)
+
+    def _keep_private(self, variables: Mapping[str, Variable]) -> None:
+        """Gives the first step that changes a value of the Scope in place a copy of it: the run may still raise."""
+        own: set[str] = set()
+        for step in self.steps:
+            operator = step.operator
+            slots = list(operator.inputs.values())
+            changed = [name for i in operator.opdef.schema.mutated_inputs for name in slots[i]]
+            step.private = [self.slots[n] for n in dict.fromkeys(changed) if variables[n].persistable and n not in own]
+            own.update(changed, operator.output_arg_names)
+
+    def run(self, held: Mapping[str, np.ndarray | None], fed: Mapping[str, np.ndarray]) -> list[Any]:
+        """Runs every step; returns the values of all slots. Neither what is held nor what is fed is changed.
+
+        Args:
+            held: what the Scope has of the persistable names.
+            fed: the feeds.
+
+        Raises:
+            NotInitializedError: a persistable value that is read has none.
+            ProgramError: one has another shape or dtype than the Program was built for.
+        """
+        check_ready(self, held)
+        values: list[Any] = [None] * len(self.slots)
+        for slot, constant, is_changed in self.constants:
+            values[slot] = constant.copy() if is_changed else constant
+        for name, value in (*held.items(), *fed.items()):
+            values[self.slots[name]] = value
+        for name in self.changed_feeds:
+            values[self.slots[name]] = fed[name].copy()
+        count = 0
+        if self.draws:
+            counter = held[RANDOM_COUNTER]
+            count = 0 if counter is None else int(counter)
+            values[self.slots[RANDOM_COUNTER]] = np.array(count + 1)
+        for step in self.steps:
+            step.run(values, count)
+        return values
+
+    def changes(self, held: Mapping[str, np.ndarray | None], values: Sequence[Any]) -> dict[str, np.ndarray]:
+        """Returns by name what a run wrote to persistable variables."""
+        made = {name: values[self.slots[name]] for name in self.persistable}
+        return {name: value for name, value in made.items() if value is not None and value is not held[name]}
 
     def _note_read(self, name: str, variable: Variable, operator: Operator) -> None:
         """Notes where a value that no step before makes comes from.
@@ -75,6 +130,21 @@ class Compiled:
                 f"variable {name!r}: {operator.type!r} reads it, expected an operator before that writes it, "
                 "there is none"
             )
+
+
+def seeds_of(program: Program) -> dict[int, int]:
+    """Returns, where the Program has a random seed, by the seed of its operators the one that takes its place.
+
+    Operators of one seed keep one: an op and its gradient, which has to draw the same numbers once more.
+    """
+    seeds: dict[int, int] = {}
+    if program.random_seed:
+        operators = program.global_block().ops
+        states = np.random.SeedSequence(program.random_seed).generate_state(len(operators) or 1)
+        for operator, state in zip(operators, states, strict=False):
+            if operator.seed is not None:
+                seeds.setdefault(operator.seed, int(state))
+    return seeds
 
 
 class SharedMemory:
@@ -128,7 +198,20 @@ class Step:
     they like each time.
     """
 
-    __slots__ = ("attrs", "copied", "inputs", "is_checked", "like", "opdef", "operator", "outputs", "passed", "plans")
+    __slots__ = (
+        "attrs",
+        "copied",
+        "inputs",
+        "is_checked",
+        "like",
+        "opdef",
+        "operator",
+        "outputs",
+        "passed",
+        "plans",
+        "private",
+        "seed",
+    )
 
     def __init__(
         self,
@@ -136,6 +219,7 @@ class Step:
         slots: dict[str, int],
         variables: Mapping[str, Variable],
         memory: SharedMemory,
+        seeds: Mapping[int, int],
     ) -> None:
         schema = operator.opdef.schema
         self.operator = operator
@@ -143,6 +227,12 @@ class Step:
         self.is_checked = schema.namespace == PY_FUNC
         self.plans: dict[Any, CallPlan] = {}  # of a py_func, kept here so that they go when the Program goes
         self.attrs = operator.attrs
+        self.private: list[int] = []  # slots of the Scope's values that it is the first to change
+        seed = operator.seed
+        if seed is not None and seed in seeds:
+            seed = seeds[seed]
+            self.attrs = {**self.attrs, "seed": seed}
+        self.seed = None if operator.repeats else seed
         self.inputs: list[Any] = [
             _slots(slots, names, decl.kind) for decl, names in zip(schema.inputs, operator.inputs.values(), strict=True)
         ]
@@ -166,19 +256,21 @@ class Step:
             asked_for = enumerate(self.attrs[rule.mask])
             self.attrs = {**self.attrs, rule.mask: tuple(flag and i not in done for i, flag in asked_for)}
 
-    def reseed(self, seed: int) -> None:
-        """Gives an op that draws random numbers another seed than the one it was appended with."""
-        if "seed" in self.attrs:
-            self.attrs = {**self.attrs, "seed": seed}
-
-    def run(self, values: list[Any]) -> None:
-        """Runs the call: reads and writes `values`."""
+    def run(self, values: list[Any], count: int = 0) -> None:
+        """Runs the call: reads and writes `values`; `count` runs before this one drew random numbers."""
+        for i in self.private:
+            held = values[i]
+            values[i] = own = empty(held.shape, held.dtype)
+            np.copyto(own, held)
+        attrs = self.attrs
+        if count and self.seed is not None:
+            attrs = {**attrs, "seed": drawn(self.seed, count)}
         inputs = [
             [values[i] for i in slot] if slot.__class__ is list else None if slot is None else values[slot]
             for slot in self.inputs
         ]
         try:
-            results = self._results(inputs, values)
+            results = self._results(inputs, attrs, values)
             if self.operator.forward is not None:
                 results = self._conformed(results, values)
         except Exception as error:
@@ -194,12 +286,12 @@ class Step:
         for i in self.copied:
             values[i] = values[i].copy()
 
-    def _results(self, inputs: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
+    def _results(self, inputs: Sequence[Any], attrs: Mapping[str, Any], values: Sequence[Any]) -> Sequence[Any]:
         """Returns what the operator gives, one entry per output; a gradient that is a cotangent is not computed."""
         if self.passed and all(slot is None or i in self.passed for i, slot in enumerate(self.outputs)):
             made: Any = [None] * len(self.outputs)
         else:
-            made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, self.attrs)
+            made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, attrs)
             made = (made,) if len(self.outputs) == 1 else made
         if not self.passed:
             return made  # type: ignore[no-any-return]  # any sequence
@@ -243,7 +335,7 @@ def _slots(slots: dict[str, int], names: Sequence[str], kind: str) -> Any:
     return numbers if kind == "list" else numbers[0] if numbers else None
 
 
-def check_ready(compiled: Compiled, scope_values: dict[str, np.ndarray | None]) -> None:
+def check_ready(compiled: Compiled, scope_values: Mapping[str, np.ndarray | None]) -> None:
     """Checks that every persistable value that is read is there, and is what the Program was built for.
 
     Raises:

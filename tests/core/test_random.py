@@ -7,6 +7,7 @@ import pytest
 
 from opsdk.core import random
 from opsdk.core.errors import AttributeValueError
+from opsdk.core.random import drawn
 
 ROOT = Path(random.__file__).parents[2]
 
@@ -42,3 +43,22 @@ def test_a_process_without_a_seed_draws_its_own():
         for _ in range(2)
     }
     assert len(drawn) == 2
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 2**31 - 2, 2**40 + 3])
+def test_draws_from_one_seed_start_with_it_and_never_repeat(seed):
+    seeds = [drawn(seed, count) for count in range(20_000)]
+    assert seeds[0] == seed
+    assert len(set(seeds)) == len(seeds)
+    assert all(found >> 31 == seed >> 31 for found in seeds)
+
+
+def test_draws_of_neighbouring_seeds_have_nothing_in_common():
+    first, second = ({drawn(seed, count) for count in range(2_000)} for seed in (5, 6))
+    assert len(first & second) <= 2
+
+
+def test_draws_depend_on_seed_and_count_alone():
+    assert [drawn(5, count) for count in (3, 1, 3)] == [drawn(5, 3), drawn(5, 1), drawn(5, 3)]
+    bits = np.array([[drawn(5, count) >> bit & 1 for bit in range(31)] for count in range(4_000)])
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 0.05
