@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -65,15 +66,12 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
         AttributeValueError: the value is not of the declared type.
         ProgramError: it is, or holds, a size that is known only when a Program runs.
     """
-    for item in value if isinstance(value, (list, tuple)) else (value,):
-        if isinstance(item, OpenSize):
-            raise item.unknown(f"a number for {subject}, attribute {decl.name!r}")
-    match = TYPE.fullmatch(decl.type)
-    assert match is not None, decl.type  # the schema was checked when it was made
-    scalar, is_list, is_optional = match.groups()
+    scalar, is_list, is_optional = _parts(decl.type)
     if value is None and is_optional:
         return None
     if is_list:
+        if scalar == "int" and value.__class__ in (list, tuple) and set(map(type, value)) <= _INTEGERS:
+            return tuple(value)
         if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
             items = [_scalar(scalar, item) for item in value]
             if not any(item is _BAD for item in items):  # `in` would ask a dtype whether it equals _BAD
@@ -84,6 +82,9 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
         item = _scalar(scalar, value)
         if item is not _BAD:
             return item
+    for item in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(item, OpenSize):
+            raise item.unknown(f"a number for {subject}, attribute {decl.name!r}")
     raise AttributeValueError(
         f"{subject}: attribute {decl.name!r} expected {decl.type}, got {value!r} ({type(value).__name__}); "
         f"write {decl.name}={f'[{_EXAMPLES[scalar]}]' if is_list else _EXAMPLES[scalar]} or the like",
@@ -91,7 +92,17 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
     )
 
 
+@cache
+def _parts(text: str) -> tuple[str, bool, bool]:
+    """Returns the scalar type of an attribute's, whether it is a list of such, and whether it may be None."""
+    match = TYPE.fullmatch(text)
+    assert match is not None, text  # the schema was checked when it was made
+    scalar, is_list, is_optional = match.groups()
+    return scalar, bool(is_list), bool(is_optional)
+
+
 _BAD = object()
+_INTEGERS = {int}
 
 
 def _scalar(kind: str, value: Any) -> Any:

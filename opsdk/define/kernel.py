@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from opsdk.core.bounded import Bounded
 from opsdk.core.origin import Origin
 
 REFERENCE = "numpy"  # the language of the row that defines what is right
@@ -87,9 +88,14 @@ class Kernel:
         return f"{self.language} {self.key}"
 
 
-class PlanCache(dict[Any, Any]):
+# Kinds of call of one op that are remembered: dtypes, texts and truth values among attributes, lengths of lists.
+MOST_PLANS = 512
+
+
+class PlanCache(Bounded[Any, Any]):
     """Call plans by kind of call, kept by the backends and runtimes (Any: keys and plans are theirs).
 
+    The oldest gives way where there are too many: what comes again is checked and planned again.
     Calls of one value find theirs by dtype alone, in `recorded` where a gradient may be asked for, else in `plain`.
     `again` serves a call of several that is like the one before; None where nothing does.
     """
@@ -97,7 +103,7 @@ class PlanCache(dict[Any, Any]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(MOST_PLANS)
         self.recorded: dict[Any, Any] = {}
         self.plain: dict[Any, Any] = {}
         self.again: Any = None

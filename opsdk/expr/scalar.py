@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.bounded import Bounded
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
 from opsdk.expr.derivative import reverse
@@ -16,6 +17,8 @@ from opsdk.expr.trace import Expression
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
 Static = tuple[tuple[str, Any], ...]
+
+MOST_COMBINATIONS = 256  # of such values whose expression, or whose code, one op keeps
 
 
 class ScalarFunction:
@@ -49,7 +52,7 @@ class ScalarFunction:
         self.attrs = tuple(attrs)
         self.keeps_integers = keeps_integers
         self._make = make
-        self._known: dict[Static, Expression] = {}
+        self._known: Bounded[Static, Expression] = Bounded(MOST_COMBINATIONS)
 
     def expression(self, static: Static) -> Expression:
         """Returns the expression for a combination of static attributes."""

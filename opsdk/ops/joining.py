@@ -62,14 +62,14 @@ def _concat_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([np.ones(2, np.float32), rng.normal(size=(2,))], reason="float32 beside float64")
 
 
-@op("opsdk::getitem(Tensor x, *, str index) -> Tensor out")
-def getitem(x: np.ndarray, *, index: str) -> np.ndarray:
+@op("opsdk::getitem(Tensor x, *, int[] index) -> Tensor out")
+def getitem(x: np.ndarray, *, index: Sequence[int]) -> np.ndarray:
     """x[index], where the index is basic: integers, slices, `...` and None; written as `encode_index` writes it."""
     return x[decode_index(index)].copy()
 
 
 @getitem.infer
-def _getitem(x: TensorSpec, index: str) -> TensorSpec:
+def _getitem(x: TensorSpec, index: Sequence[int]) -> TensorSpec:
     probe = np.broadcast_to(np.empty((), np.bool_), [1 if dim is None else dim for dim in x.shape])
     entries = decode_index(index)
     if None in x.shape:
@@ -99,7 +99,7 @@ def _open_dims(x: TensorSpec, entries: tuple[Any, ...]) -> list[int | None]:
 
 
 @getitem.backward
-def getitem_grad(x: np.ndarray, dout: np.ndarray, index: str) -> np.ndarray:
+def getitem_grad(x: np.ndarray, dout: np.ndarray, index: Sequence[int]) -> np.ndarray:
     """Zeros, with the cotangent where it was taken from."""
     dx = np.zeros_like(x)
     dx[decode_index(index)] = dout
@@ -107,7 +107,7 @@ def getitem_grad(x: np.ndarray, dout: np.ndarray, index: str) -> np.ndarray:
 
 
 @getitem_grad.backward(composite=True, disconnected=("x",))
-def getitem_grad_grad(ddx: Any, index: str) -> Any:
+def getitem_grad_grad(ddx: Any, index: Sequence[int]) -> Any:
     """The same elements of what enters."""
     return None, getitem(ddx, index=index)
 
@@ -115,55 +115,67 @@ def getitem_grad_grad(ddx: Any, index: str) -> Any:
 @getitem.samples
 def _getitem_samples(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.normal(size=(3, 4, 2))
-    yield Sample(x, index="1", reason="an integer drops its axis")
-    yield Sample(x, index="-1, ..., 0", reason="from the end, with an ellipsis")
-    yield Sample(x, index="::-2, 1:3", reason="negative step")
-    yield Sample(x, index="None, :, 2", reason="a new axis")
-    yield Sample(x, index="2:1", reason="an empty slice")
-    yield Sample(x, index="", reason="everything")
-    yield Sample(x, index="0, 1, 1", reason="one element, 0-d")
-    yield Sample(np.zeros((0, 4)), index="1:", reason="empty")
+    yield Sample(x, index=encode_index(1), reason="an integer drops its axis")
+    yield Sample(x, index=encode_index((-1, ..., 0)), reason="from the end, with an ellipsis")
+    yield Sample(x, index=encode_index((slice(None, None, -2), slice(1, 3))), reason="negative step")
+    yield Sample(x, index=encode_index((None, slice(None), 2)), reason="a new axis")
+    yield Sample(x, index=encode_index(slice(2, 1)), reason="an empty slice")
+    yield Sample(x, index=encode_index(()), reason="everything")
+    yield Sample(x, index=encode_index((0, 1, 1)), reason="one element, 0-d")
+    yield Sample(np.zeros((0, 4)), index=encode_index(slice(1, None)), reason="empty")
 
 
-def encode_index(index: Any) -> str:
-    """Returns a basic index as text, the form in which it is an attribute.
+# An index as integers, four for each entry: what it is, and start, stop and step of a slice or the position. Calls that
+# differ in nothing but the numbers of an index are calls of one kind.
+_POSITION, _ELLIPSIS, _NEW_AXIS, _SLICE = -1, -2, -3, -16  # of a slice, less one bit for each bound that is given
+
+
+def encode_index(index: Any) -> list[int]:
+    """Returns a basic index as integers, the form in which it is an attribute.
 
     Raises:
         ShapeError: the index is neither an integer, a slice, `...`, None nor a tuple of them.
         TypeError: a bound of a slice is no integer.
     """
-    entries = index if isinstance(index, tuple) else (index,)
-    parts = []
-    for entry in entries:
-        if entry is Ellipsis:
-            parts.append("...")
+    parts: list[int] = []
+    for entry in index if isinstance(index, tuple) else (index,):
+        if isinstance(entry, slice):
+            start, stop, step = entry.start, entry.stop, entry.step
+            given = (start is not None) + 2 * (stop is not None) + 4 * (step is not None)
+            parts += (_SLICE + given, *[0 if v is None else operator.index(v) for v in (start, stop, step)])
+        elif entry is Ellipsis:
+            parts += (_ELLIPSIS, 0, 0, 0)
         elif entry is None:
-            parts.append("None")
+            parts += (_NEW_AXIS, 0, 0, 0)
         elif isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
-            parts.append(str(int(entry)))
-        elif isinstance(entry, slice):
-            bounds = (entry.start, entry.stop, entry.step)
-            parts.append(":".join("" if v is None else str(operator.index(v)) for v in bounds))
+            parts += (_POSITION, int(entry), 0, 0)
         else:
             raise ShapeError(
                 f"indexing: expected integers, slices, '...' or None, got {type(entry).__name__}; "
                 "for a tensor of indices use opsdk.gather"
             )
-    return ", ".join(parts)
+    return parts
 
 
-def decode_index(text: str) -> tuple[Any, ...]:
-    """Returns the index that `encode_index` wrote."""
+def decode_index(parts: Sequence[int]) -> tuple[Any, ...]:
+    """Returns the index that `encode_index` wrote.
+
+    Raises:
+        ShapeError: it did not write this.
+    """
     entries: list[Any] = []
-    for part in filter(None, text.split(", ")):
-        if part == "...":
-            entries.append(Ellipsis)
-        elif part == "None":
-            entries.append(None)
-        elif ":" in part:
-            entries.append(slice(*(int(v) if v else None for v in part.split(":"))))
+    for at in range(0, len(parts), 4):
+        kind, *bounds = parts[at : at + 4]
+        if len(bounds) < 3 or not (_SLICE <= kind < _SLICE + 8 or _NEW_AXIS <= kind <= _POSITION):
+            raise ShapeError(
+                f"op 'opsdk::getitem': index expected four integers for each entry, as x[...] writes them, "
+                f"got {list(parts)}; write x[...]"
+            )
+        if kind < _NEW_AXIS:
+            given, (start, stop, step) = kind - _SLICE, bounds
+            entries.append(slice(start if given & 1 else None, stop if given & 2 else None, step if given & 4 else None))
         else:
-            entries.append(int(part))
+            entries.append({_POSITION: bounds[0], _ELLIPSIS: Ellipsis, _NEW_AXIS: None}[kind])
     return tuple(entries)
 
 
@@ -231,9 +243,8 @@ def _stack(x: list[TensorSpec], axis: int) -> TensorSpec:
 @stack.backward(composite=True)
 def stack_grad(x: Any, dout: Any, axis: int) -> Any:
     """The slices of the cotangent."""
-    at = axis % len(dout.shape)
-    front = ":, " * at
-    slices = [getitem(dout, index=f"{front}{i}") for i in range(len(x))]
+    front = (slice(None),) * (axis % len(dout.shape))
+    slices = [getitem(dout, index=encode_index((*front, i))) for i in range(len(x))]
     return [cast(piece, dtype=part.dtype) for piece, part in zip(slices, x, strict=True)]
 
 

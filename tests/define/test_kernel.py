@@ -3,8 +3,9 @@ import threading
 
 import numpy as np
 
+import opsdk
 from opsdk.core.origin import Origin
-from opsdk.define.kernel import Kernel, KernelKey, KernelTable, PlanCache
+from opsdk.define.kernel import MOST_PLANS, Kernel, KernelKey, KernelTable, PlanCache
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 
@@ -141,3 +142,22 @@ def test_rows_added_by_eight_threads_are_all_there():
     for thread in threads:
         thread.join()
     assert len(rows) == 200
+
+
+def test_plans_of_an_op_are_bounded_whatever_its_calls():
+    @opsdk.op("tests::named(Tensor x, *, str name) -> Tensor y")
+    def named(x, *, name):
+        return x * len(name)
+
+    x = np.ones(3)
+    for i in range(MOST_PLANS + 50):
+        np.testing.assert_array_equal(named(x, name="n" * i), x * i)
+    assert len(named.opdef.plans) == MOST_PLANS
+    np.testing.assert_array_equal(named(x, name="n"), x)
+
+
+def test_lists_of_every_length_leave_a_bounded_number_of_plans():
+    tensors = [opsdk.to_tensor([1.0])] * (MOST_PLANS + 20)
+    for count in range(1, len(tensors) + 1):
+        assert opsdk.concat(tensors[:count]).shape == [count]
+    assert len(opsdk.find_op("concat").opdef.plans) <= MOST_PLANS

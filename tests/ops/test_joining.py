@@ -81,36 +81,59 @@ INDICES = [
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
-def test_getitem_is_numpys_through_the_text_of_the_index(index):
-    text = joining.encode_index(index)
-    np.testing.assert_array_equal(joining.getitem(X, index=text), X[index])
-    np.testing.assert_array_equal(joining.getitem(X, index=joining.encode_index(joining.decode_index(text))), X[index])
+def test_getitem_is_numpys_through_the_integers_of_the_index(index):
+    parts = joining.encode_index(index)
+    np.testing.assert_array_equal(joining.getitem(X, index=parts), X[index])
+    np.testing.assert_array_equal(joining.getitem(X, index=joining.encode_index(joining.decode_index(parts))), X[index])
     expected = np.zeros_like(X)
     expected[index] = 1
-    np.testing.assert_array_equal(gradient(joining.getitem, X, index=text), expected)
+    np.testing.assert_array_equal(gradient(joining.getitem, X, index=parts), expected)
 
 
 def test_getitem_gives_memory_of_its_own():
-    assert not np.shares_memory(joining.getitem(X, index="0"), X)
+    assert not np.shares_memory(joining.getitem(X, index=joining.encode_index(0)), X)
 
 
 def test_getitem_carries_open_sizes_through_full_slices_only():
     infer, schema = joining.getitem.opdef.infer, joining.getitem.opdef.schema
     spec = opsdk.TensorSpec([None, 3, 4], "float32")
-    shapes = {":, 1": (None, 4), "1:": (None, 3, 4), "..., ::2": (None, 3, 2), "None, 0": (1, 3, 4)}
-    for text, expected in shapes.items():
-        assert infer(schema, [spec], {"index": text})[0].shape == expected
+    cases = [
+        ((slice(None), 1), (None, 4)),
+        (slice(1, None), (None, 3, 4)),
+        ((..., slice(None, None, 2)), (None, 3, 2)),
+        ((None, 0), (1, 3, 4)),
+    ]
+    for index, expected in cases:
+        assert infer(schema, [spec], {"index": joining.encode_index(index)})[0].shape == expected
 
 
 def test_an_index_out_of_range_is_refused():
     with pytest.raises(IndexError, match="index 2 is out of bounds for axis 0 with size 2"):
-        joining.getitem(X, index="2")
+        joining.getitem(X, index=joining.encode_index(2))
 
 
 @pytest.mark.parametrize("index", [1.5, "a", [0, 1], True, np.array([0])])
 def test_an_index_that_is_not_basic_is_refused(index):
     with pytest.raises(ShapeError, match=r"indexing: expected integers, slices, '\.\.\.' or None, got"):
         joining.encode_index(index)
+
+
+@pytest.mark.parametrize("parts", [[2], [0, 1, 0, 0], [-1, 0], [-17, 0, 0, 0], [-8, 0, 0, 0], [-1, 0, 0, 0, -1]])
+def test_integers_that_no_index_was_written_as_are_refused(parts):
+    with pytest.raises(ShapeError, match="op 'opsdk::getitem': index expected four integers for each entry, as x"):
+        joining.getitem(X, index=parts)
+
+
+def test_indices_are_calls_of_one_kind():
+    x = opsdk.to_tensor(np.arange(40_000.0), stop_gradient=False)
+    a = x.numpy()
+    op = joining.getitem.opdef
+    op.plans.clear()
+    for i in range(0, 20_000, 7):
+        assert x[i : i + 3].numpy()[-1] == a[i + 2] == x[i + 2].numpy() == joining.getitem(
+            a, index=joining.encode_index(i + 2)
+        )
+    assert len(op.plans) <= 2
 
 
 def test_a_fraction_bounds_no_slice():

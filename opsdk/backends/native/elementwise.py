@@ -15,10 +15,11 @@ from opsdk.backends.native.code import Code, KernelText, Numbers
 from opsdk.backends.native.elementwise_source import kernel_source
 from opsdk.backends.native.geometry import Geometry, geometry_of
 from opsdk.backends.native.runtime import PROTOTYPE, ffi, piece_of, run_shared, strided_address
+from opsdk.core.bounded import Bounded
 from opsdk.core.errors import ShapeError
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
-from opsdk.expr.scalar import ScalarFunction, Static, static_of
+from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
 
 # Work below this is done by the caller alone. A thread that is awake comes after 1 µs or two; one that sleeps, as all
 # do from 30 µs after a job on, takes another 30 to 50 and may find nothing left to do.
@@ -64,7 +65,7 @@ class Elementwise:
     def __init__(self, opdef: OpDef, scalar: ScalarFunction) -> None:
         self.opdef = opdef
         self.scalar = scalar
-        self._codes: dict[Key, ElementwiseCode] = {}
+        self._codes: Bounded[Key, ElementwiseCode] = Bounded(MOST_COMBINATIONS)
         self._geometries: dict[Key, tuple[tuple[int, ...], Geometry]] = {}
 
         kinds = {decl.name: decl.type for decl in opdef.schema.attrs}

@@ -16,13 +16,14 @@ from opsdk.backends.native.elementwise import NS_PER_COST, NS_PER_TENSOR, SHARED
 from opsdk.backends.native.row_source import NO_MEMORY, OUTSIDE, row_source
 from opsdk.backends.native.runtime import ffi, run_shared
 from opsdk.backends.row_layout import laid_out, result_shape, turned_back
+from opsdk.core.bounded import Bounded
 from opsdk.core.errors import AttributeValueError, OpsdkError
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.row import COLUMN
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
-from opsdk.expr.scalar import Static, static_of
+from opsdk.expr.scalar import MOST_COMBINATIONS, Static, static_of
 
 _LINES = 64  # of a column result: each sums some of the rows, always the same ones, and the lines are summed at the end
 
@@ -67,7 +68,7 @@ class Rowwise:
     def __init__(self, opdef: OpDef, rows: RowFunction) -> None:
         self.opdef = opdef
         self.rows = rows
-        self._codes: dict[Key, RowCode] = {}
+        self._codes: Bounded[Key, RowCode] = Bounded(MOST_COMBINATIONS)
 
     def code(self, arrays: Sequence[ndarray], static: Static) -> RowCode:
         """Returns the kernel for actual inputs."""
