@@ -10,12 +10,11 @@ Imported only when something has to be compiled, since it imports Numba.
 from __future__ import annotations
 
 import builtins
-import dis
 import hashlib
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -28,11 +27,12 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
+from opsdk.define.code_reads import chains_of, globals_of, texts_of, with_inner
+
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
 _STOCK = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numba_cuda", "numpy", "operator"})
 _OURS = ("opsdk.backends.native", "opsdk.backends.vmath", "opsdk.expr")
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
-_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 _LARGEST = 1 << 20  # bytes of an array that a kernel refers to; Numba keeps larger ones by address, for one process
 
 
@@ -169,19 +169,19 @@ class Reading:
         code, outer = function.__code__, function.__globals__
         if "__name__" not in outer:
             self._give_up(f"{function.__name__}, whose globals have no name")
-        codes = list(_with_inner(code))
-        names = frozenset(name for each in codes for name in (*each.co_names, *_texts(each)))
+        codes = list(with_inner(code))
+        names = frozenset(name for each in codes for name in (*each.co_names, *texts_of(each)))
         known = {**vars(builtins), **outer}
         parts = [self._code(each) for each in codes]
         chains: dict[str, set[tuple[str, ...]]] = {}
         for each in codes:
-            for name, chain in _chains_of(each):
+            for name, chain in chains_of(each):
                 chains.setdefault(name, set()).add(chain)
 
         def reads(name: str) -> Reads:
             return Reads(frozenset(chains.get(name, _ITSELF)), names)
 
-        globals_read = sorted({name for each in codes for name in _globals_of(each)})
+        globals_read = sorted({name for each in codes for name in globals_of(each)})
         parts += [f"{n}={self._value(known[n], reads(n))}" if n in known else f"no {n}" for n in globals_read]
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -229,37 +229,6 @@ class Reading:
                 name, taught = getattr(template, "_attr", None), getattr(template, "_overload_func", None)
                 if name in names and taught is not None and not _is_ours(taught):
                     self._give_up(f"attribute {name}, which is compiled as {taught!r}")
-
-
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _with_inner(constant)
-
-
-def _globals_of(code: CodeType) -> Iterator[str]:
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in _GLOBAL:
-            yield str(instruction.argval)
-
-
-def _chains_of(code: CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields what the code reads of values from outside: the name of the value, the attributes read from it at once."""
-    name, chain = "", []
-    for instruction in dis.get_instructions(code):
-        if name and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            chain.append(str(instruction.argval))
-        elif instruction.opname not in ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"):
-            if name:
-                yield name, tuple(chain)
-            is_read = instruction.opname in (*_GLOBAL, "LOAD_DEREF", "LOAD_CLASSDEREF")
-            name, chain = str(instruction.argval) if is_read else "", []
-
-
-def _texts(code: CodeType) -> Iterable[str]:
-    """Returns texts that may be names, as `getattr` takes them."""
-    return [text for text in code.co_consts if isinstance(text, str) and text.isidentifier()]
 
 
 def _is_lasting(code: CodeType) -> bool:

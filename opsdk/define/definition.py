@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace as replaced
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError
-from opsdk.core.origin import origin_of
+from opsdk.core.errors import BindingError, DefinitionError, NameClashError
+from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.digest import is_one
 from opsdk.define.domain import checked_domain
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, as_infer, deferred, renewed
-from opsdk.define.opdef import GradRule, OpDef, Traits
+from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits
 from opsdk.define.schema import OpSchema
 
 # Any, in this file: functions of any signature; the schema says what they take.
@@ -32,8 +33,11 @@ def define_op(
     rows: Sequence[Kernel] = (),
     derive: Callable[[OpDef], GradRule | None] | None = None,
     lazy: bool = False,
+    traced: Sequence[Any] | None = None,
 ) -> Op:
-    """Registers an op and returns its handle: a new one, or the one that held the name.
+    """Registers an op and returns its handle: a new one, or that of the same definition, made before.
+
+    Where the definition is another, the name moves to it; the handle that had it goes on as it is.
 
     Args:
         schema: the signature.
@@ -46,6 +50,7 @@ def define_op(
         rows: faster rows that come with the op.
         derive: gives the rule of the gradient, where that follows from the function.
         lazy: asks for that rule when the op is first differentiated, not now.
+        traced: of an op made of an expression, what decides what it computes beside the function.
 
     Raises:
         DefinitionError: a trait names no input or output, the domain is none, or the surrogate is no function.
@@ -73,7 +78,7 @@ def define_op(
             f"op {schema.qualified_name!r}: surrogate expected a function or True, got {traits.surrogate!r}; "
             "pass the function whose derivative the backward is"
         )
-    origin = origin_of(function)
+    check_namespace(schema, origin := origin_of(function))
     call = reference or reorder(function, schema.input_names)
     kernels = KernelTable()
     language = "composite" if composite else REFERENCE
@@ -82,30 +87,27 @@ def define_op(
         kernels.add(row)
     opdef = OpDef(
         schema=schema,
-        infer=Assumed(),
+        infer=Assumed() if infer is None else as_infer(infer, schema),
         traits=traits,
         origin=origin,
         kernels=kernels,
         body=call if composite else None,
         doc=function.__doc__,
         function=function,
+        is_traced=traced is not None,
+        more=tuple(traced or ()),
     )
-    if infer is not None:
-        opdef = renewed(opdef, infer=as_infer(infer, opdef))
     with REGISTRY.lock:
         held = REGISTRY.admit(opdef, replace=replace)
-        is_same = held is not None and not replace and opdef.digest == held.opdef.digest
-        if held is not None and is_same and not _runs_again(held.opdef, opdef):
-            return held
-        if derive is not None:
-            forward = opdef
-            opdef = renewed(opdef, rule=deferred(lambda: derive(forward)) if lazy else derive(forward))
-        if held is None:
-            held = Op(opdef)
-            REGISTRY.put(opdef.name, held)
-        else:
-            held.opdef = _restated(held.opdef, opdef) if is_same else opdef
-        return held
+        if held is not None and not replace and held.opdef.is_same(opdef):
+            if _is_again(held.opdef, opdef):
+                return held
+            opdef = _restated(held.opdef, opdef)
+        with REGISTRY.moved(opdef.name, Op(opdef)) as made:
+            if derive is not None and opdef.rule is None:
+                rule = deferred(lambda: derive(opdef)) if lazy else derive(opdef)
+                made.opdef = renewed(opdef, rule=rule)
+        return made
 
 
 def namespace_of(function: Callable[..., Any]) -> str:
@@ -146,16 +148,46 @@ def check_forward(schema: OpSchema, function: Callable[..., Any], role: str = "f
             )
 
 
-def _runs_again(old: OpDef, new: OpDef) -> bool:
-    """Whether a file was executed anew: its functions see other globals, though their own text is the same."""
-    globals_of = [getattr(opdef.function, "__globals__", None) for opdef in (old, new)]
-    return globals_of[0] is not globals_of[1] and old.origin.source == new.origin.source
+def check_namespace(schema: OpSchema, origin: Origin) -> None:
+    """Checks that a name does not lie in the namespace of the built-in ops, unless opsdk itself defines it.
+
+    Raises:
+        NameClashError: it does.
+    """
+    if schema.namespace == BUILTIN and not origin.file.startswith(PACKAGE_ROOT):
+        raise NameClashError(
+            f"op {schema.qualified_name!r}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
+            "the built-in ops; pass another namespace"
+        )
+
+
+def _is_again(old: OpDef, new: OpDef) -> bool:
+    """Whether an equal definition is the one there is, so that its handle will do.
+
+    Each run of a function that defines ops makes handles of its own, which may be given backwards of their own; so
+    does a cell that is run again after its op was used in a graph, since what a graph holds is given nothing any more.
+    """
+    if old.function is new.function or old.origin.source != new.origin.source:
+        return True
+    if old.usage.in_graph:
+        return False
+    return is_one(old.function, new.function) or (new.is_traced and not _is_local(new))
+
+
+def _is_local(opdef: OpDef) -> bool:
+    return "<locals>" in getattr(opdef.function, "__qualname__", "")
 
 
 def _restated(old: OpDef, new: OpDef) -> OpDef:
-    """Returns the new definition with what the old one, which computes the same, was given besides."""
+    """Returns the new definition with what the old one, which computes the same, was given besides.
+
+    One that stands in a function is given everything anew each time.
+    """
+    if _is_local(new):
+        return new
     kernels = KernelTable()
     own = {(row.key, row.language) for row in new.kernels}
     kernels.restore([*new.kernels, *(row for row in old.kernels if (row.key, row.language) not in own)])
-    given = {"samples": old.samples, "check": old.check, "bench": old.bench}
-    return renewed(new, rule=new.rule or old.rule, kernels=kernels, **given)
+    rule = old.rule if isinstance(old.rule, GradRule) and not callable(old.rule.op.opdef.rule) else None
+    given = {"infer": old.infer, "given": old.given, "samples": old.samples, "check": old.check, "bench": old.bench}
+    return renewed(new, rule=rule, kernels=kernels, expectations=old.expectations, **given)

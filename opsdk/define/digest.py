@@ -1,65 +1,346 @@
-"""Digest: a short hash over what decides what an op computes, by which a definition that is repeated is known."""
+"""Digest: a short hash over what decides what a definition computes, by which a definition that is repeated is known.
+
+What a function computes follows from its code and from all that the code can read: globals, variables of enclosing
+functions, defaults, the functions that it calls and what those read, what objects hold. All of it is read, and in doubt
+too much. What cannot be read is equal to nothing, itself included, so that two definitions are never taken for one by
+what was not looked at.
+"""
 
 from __future__ import annotations
 
+import builtins
 import functools
-from collections.abc import Callable
-from types import BuiltinFunctionType, CodeType, FunctionType
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.lazy import slow
+from opsdk.core.origin import PACKAGE_ROOT
+from opsdk.define.code_reads import reads_of, with_inner
+
+UNSEEN = "unseen"  # how the text of what cannot be read begins
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented)))
+_SETS = (set, frozenset)
+_FIXED = (tuple, frozenset)
+# Libraries whose functions do not change while a process runs: where a name leads to is all that there is to read.
+_LIBRARIES = {
+    "cffi", "gradcheck", "jax", "jaxlib", "llvmlite", "ml_dtypes", "numba", "numpy", "opsdk", "paddle", "scipy",
+    "torch",
+}  # fmt: skip
+# What reads or runs what no code object names.
+_OPEN_ENDED = frozenset(("__import__", "eval", "exec", "globals", "input", "locals", "open", "vars"))
+# Whose instances have nothing but attributes, and what the constructor makes again.
+_NATIVE = frozenset((object, tuple, list, set, frozenset, dict, str, bytes, int, float, complex, np.ndarray))
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_…: classes made by Python code are the first and not the second
+_OWN = 16  # bytes for the dictionary of an instance and for references to it
+_NOT_CODE = {
+    "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
+    "__weakref__", "_abc_impl",
+}  # fmt: skip
+
+_Chains = frozenset[tuple[str, ...]]
+_ITSELF: _Chains = frozenset({()})
 
 
-# Any: functions of any signature, rules, texts.
+# Any: functions of any signature, rules, texts, and in all that follows whatever those refer to.
 def digest_of(*parts: Any) -> str:
-    """Returns a short hash over texts, functions and infer rules. What cannot be read stands for itself alone."""
+    """Returns a short hash over texts, functions, infer rules and values. What cannot be read is equal to nothing."""
     text = "\n".join(part if isinstance(part, str) else text_of(part) for part in parts)
-    digest: str = slow("hashlib").sha256(text.encode()).hexdigest()
+    digest: str = slow("hashlib").sha256(text.encode(errors="surrogatepass")).hexdigest()
     return digest[:16]
 
 
-def is_closure(function: Callable[..., Any] | None) -> bool:
-    """Whether a function reads variables of the function that it was defined in."""
-    return bool(getattr(getattr(function, "py_func", function), "__closure__", None))
-
-
 def text_of(value: Any) -> str:
-    """Returns a text that is the same for two values that compute the same, as far as can be told."""
-    value = getattr(value, "py_func", value)  # a compiled Numba dispatcher keeps the Python function here
-    value = getattr(value, "__func__", value)  # bound method
-    if isinstance(value, FunctionType):
-        cells = [_cell_text(cell) for cell in value.__closure__ or ()]
-        return f"{_code_text(value.__code__)}{_plain(value.__defaults__)}{_plain(value.__kwdefaults__)}{cells}"
-    if isinstance(value, functools.partial):
-        return f"partial {text_of(value.func)}{_plain(value.args)}{_plain(value.keywords)}"
-    if isinstance(value, (BuiltinFunctionType, np.ufunc, type)):
-        return f"{type(value).__name__}:{getattr(value, '__module__', '')}.{value.__name__}"
-    if type(value).__module__.startswith("opsdk.define."):  # a stock rule, or a user's function in its frame
-        fields = [f"{name}={text_of(held)}" for name, held in vars(value).items() if not name.startswith("_")]
-        return f"{type(value).__name__}({', '.join(fields)})"
-    return _plain(value)
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape}{value.tobytes().hex()}"  # its repr leaves out the middle
-    if isinstance(value, (tuple, list)):
-        return f"{type(value).__name__}[{', '.join(_plain(item) for item in value)}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {_plain(item)}' for key, item in value.items())}}}"
-    return repr(value)
-
-
-def _cell_text(cell: Any) -> str:
+    """Returns a text that is the same for two values only if they compute the same."""
     try:
-        value = cell.cell_contents
-    except ValueError:
-        return "empty"
-    return _code_text(value.__code__) if isinstance(value, FunctionType) else f"{type(value).__name__}:{_plain(value)}"
+        return _Reader().value(value)
+    except RecursionError:
+        return unseen("what is nested too deep")
 
 
-def _code_text(code: CodeType) -> str:
-    constants = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return f"{code.co_code.hex()}{code.co_names}{constants}{code.co_varnames}"
+def reads(function: Callable[..., Any]) -> dict[str, str]:
+    """Returns, by name, hashes of what a Python function reads from outside; without what cannot be read."""
+    inner = _python_of(function)
+    if inner is None:
+        return {}
+    texts = _Reader().surroundings(inner)
+    return {name: digest_of(text) for name, text in texts.items() if UNSEEN not in text}
+
+
+def _python_of(value: Any) -> FunctionType | None:
+    """Returns the Python function inside a partial, a method or a compiled Numba dispatcher."""
+    while not isinstance(value, FunctionType):
+        inner = getattr(value, "func", None) if isinstance(value, functools.partial) else None
+        inner = inner or getattr(value, "py_func", None) or getattr(value, "__func__", None)
+        if inner is None:
+            return None
+        value = inner
+    return value
+
+
+class _Reader:
+    """One reading. A value that occurs again, or holds itself, is a reference to where it was first met."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, int] = {}
+        self._held: list[Any] = []  # what has a number lives, so that nothing else gets its id
+
+    def value(self, value: Any) -> str:
+        """Returns the text of a value."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return f"{kind.__name__}:{value!r}"
+        if kind is CodeType:
+            return self._code(value)
+        if isinstance(value, np.dtype):
+            return f"dtype:{value!r}"
+        if isinstance(value, np.generic):
+            return f"{kind.__name__}:{value.dtype.str}{_content(value)}"
+        if kind in _FIXED and _is_plain(value):
+            items = [self.value(item) for item in value]
+            return f"{kind.__name__}[{', '.join(items if kind is tuple else sorted(items))}]"
+        if id(value) in self._met:
+            return f"@{self._met[id(value)]}"
+        self._met[id(value)] = len(self._met)
+        self._held.append(value)
+        if kind in (tuple, list):
+            return f"{kind.__name__}[{', '.join(map(self.value, value))}]"
+        if kind in _SETS:  # in an order of its own in every process
+            items = map(self.value, value) if all(map(_is_plain, value)) else [unseen("order")]
+            return f"{kind.__name__}[{', '.join(sorted(items))}]"
+        if kind is dict:
+            return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
+        if kind is np.ndarray and not value.dtype.hasobject:
+            return f"array:{value.dtype.str}{value.shape}{_content(value)}"
+        return self._callable(value)
+
+    def _callable(self, value: Any) -> str:
+        name = _stock_name(value)
+        if name:
+            return name
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if isinstance(value, MethodType):
+            return f"method {self.value(value.__func__)} of {self.value(value.__self__)}"
+        if isinstance(value, (staticmethod, classmethod)):
+            return f"{type(value).__name__} {self.value(value.__func__)}"
+        if isinstance(value, property):
+            return f"property {self.value((value.fget, value.fset, value.fdel))}"
+        if isinstance(value, functools.partial):
+            return f"partial {self.value((value.func, value.args, value.keywords))}"
+        if hasattr(value, "py_func") and not isinstance(value, type):  # a compiled Numba dispatcher
+            return f"compiled {self.value(value.py_func)}{getattr(value, 'targetoptions', None)!r}"
+        if isinstance(value, (MemberDescriptorType, GetSetDescriptorType)):
+            return f"slot {value.__name__}"
+        if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type(None))):
+            return f"method {value.__name__} of {self.value(value.__self__)}"
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, ModuleType):
+            return unseen(f"module {value.__name__}")
+        return self._instance(value)
+
+    def _function(self, function: FunctionType) -> str:
+        code = function.__code__
+        parts = [self._code(code), self.value(function.__defaults__), self.value(function.__kwdefaults__)]
+        parts += [f"{name}={text}" for name, text in sorted(self.surroundings(function).items())]
+        if function.__dict__:
+            parts.append(self.value(dict(function.__dict__)))
+        return f"def({'; '.join(parts)})"
+
+    def surroundings(self, function: FunctionType) -> dict[str, str]:
+        """Returns the texts of what a function reads from outside of itself, by name."""
+        code = function.__code__
+        chains, names, modules = reads_of(code)
+        every = frozenset(name for each in with_inner(code) for name in each.co_names)
+        known = function.__globals__
+        found: dict[str, str] = {}
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                found[name] = self._chained(cell.cell_contents, chains.get(name, _ITSELF))
+            except ValueError:
+                found[name] = unseen("empty")  # what it is given later cannot be known
+        for name in names:
+            if name in known:
+                found[f"global {name}"] = self._chained(known[name], chains.get(name, _ITSELF))
+            elif name in _OPEN_ENDED:
+                found[f"global {name}"] = unseen(name)
+            else:
+                is_there = hasattr(builtins, name)
+                found[f"global {name}"] = f"builtin {name}" if is_there else unseen(f"not defined yet: {name}")
+        for name in modules:
+            found[f"import {name}"] = self._imported(name, every)
+        return found
+
+    def _imported(self, name: str, names: Iterable[str]) -> str:
+        """Returns the text of a module that is imported inside a function, which may read what it names of it."""
+        if _is_library(name):
+            return f"module {name}"
+        module = sys.modules.get(name)
+        if module is None:
+            return unseen(f"module {name}")
+        return self._chained(module, frozenset((each,) for each in names if hasattr(module, each)))
+
+    def _chained(self, value: Any, chains: _Chains) -> str:
+        """Returns the text of what attributes, each read from the one before, lead to; of other than modules, all."""
+        if not isinstance(value, ModuleType):
+            return self.value(value)
+        if () in chains and not _is_library(value.__name__):
+            return unseen(f"module {value.__name__}")
+        texts = [f"module {value.__name__}"]
+        for first in sorted({chain[0] for chain in chains if chain}):
+            if first not in vars(value) and _is_library(value.__name__):
+                texts.append(f".{first}")  # loaded when it is first used; not by being looked at
+                continue
+            held = getattr(value, first, self)
+            rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
+            texts.append(f".{first}={unseen(first) if held is self else self._chained(held, rest)}")
+        return " ".join(texts)
+
+    def _code(self, code: CodeType) -> str:
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        handlers = getattr(code, "co_exceptiontable", b"").hex()
+        constants = [_Reader().value(each) for each in code.co_consts]  # shared or not, as the compiler likes
+        return f"{code.co_code.hex()}{handlers}{counts}{names}{constants}"
+
+    def _class(self, made: type) -> str:
+        bases = [self.value(base) for base in made.__bases__]
+        held = [
+            f"{name}={self.value(value)}" for name, value in sorted(vars(made).items()) if name not in _NOT_CODE
+        ]
+        return f"class({bases}{type(made).__name__}; {'; '.join(held)})"
+
+    def _instance(self, value: Any) -> str:
+        made = type(value)
+        if _is_op(value):
+            return f"op {value.opdef.name}" if value.opdef.is_builtin else f"op {value.opdef.name} {value.opdef.digest}"
+        if made.__module__.startswith("opsdk.define."):  # a stock rule, or a user's function in its frame
+            fields = {name: vars(value)[name] for name in getattr(made, "__dataclass_fields__", vars(value))}
+            told = [f"{name}={self.value(held)}" for name, held in fields.items() if not name.startswith("_")]
+            return f"{made.__name__}({', '.join(told)})"
+        if isinstance(value, re.Pattern):
+            return f"pattern {value.pattern!r} {value.flags}"
+        native = next(base for base in made.__mro__ if not base.__flags__ & _HEAP or base.__flags__ & _IMMUTABLE)
+        parts = [self.value(made)]
+        if native is np.ndarray:
+            parts.append(self.value(np.asarray(value) if not value.dtype.hasobject else value.tolist()))
+        elif native is not object and native in _NATIVE:
+            parts.append(self.value(native(value)))
+        slots = [name for base in made.__mro__ for name in _slots(base)]
+        if made.__basicsize__ > native.__basicsize__ + 8 * len(slots) + _OWN or native not in _NATIVE:
+            return f"{parts[0]} {self._reduced(value, made)}"  # it holds something that its attributes do not say
+        held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        held |= getattr(value, "__dict__", {})
+        return f"instance {' '.join(parts)} {self.value(held)}"
+
+    def _reduced(self, value: Any, made: type) -> str:
+        """Returns the text of an object of a library's class, from what it says of itself to be copied."""
+        if not _is_library(made.__module__):
+            return unseen(made.__name__)
+        try:
+            told = value.__reduce_ex__(4)
+        except Exception:  # a lock, a file: there is nothing to say
+            return unseen(made.__name__)
+        if not isinstance(told, tuple):
+            return unseen(made.__name__)  # a name, of something that says nothing of what it holds
+        items = [None if part is None else list(part) for part in told[3:5]]
+        return self.value((*told[:3], *items))
+
+
+def unseen(what: str) -> str:
+    """Returns a text for what cannot be read, which no other text is equal to, of this process or another."""
+    return f"{UNSEEN} {what} {os.urandom(8).hex()}"
+
+
+def _content(value: Any) -> str:
+    """Returns the bytes of an array or number; those of a large one as a hash."""
+    data = value.tobytes()
+    return str(data.hex() if len(data) <= 64 else slow("hashlib").sha256(data).hexdigest())
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number, a text or the like, or made of nothing else, and cannot change."""
+    return type(value) in _PLAIN or (type(value) in _FIXED and all(map(_is_plain, value)))
+
+
+def _slots(made: type) -> list[str]:
+    declared = vars(made).get("__slots__", ())
+    names = [declared] if isinstance(declared, str) else list(declared)
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+def _is_library(module: str | None) -> bool:
+    top = str(module).partition(".")[0]
+    return top in _LIBRARIES or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def _is_op(value: Any) -> bool:
+    return type(value).__module__ == "opsdk.define.op" and hasattr(value, "opdef")
+
+
+def _stock_name(value: Any) -> str:
+    """Returns the name of a function or class that is what its library has under that name; empty for others."""
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if not isinstance(name, str) or isinstance(value, ModuleType):
+        return ""
+    if isinstance(value, np.ufunc):
+        module = next((each for each in ("numpy", "scipy.special") if _named(each, name) is value), "")
+        return f"ufunc:{module}.{name}" if module else ""
+    if isinstance(value, (MethodDescriptorType, WrapperDescriptorType)):
+        return f"slot:{value.__objclass__.__qualname__}.{name}" if _stock_name(value.__objclass__) else ""
+    module = getattr(value, "__module__", None)
+    if not isinstance(module, str) or not _is_library(module) or _named(module, name) is not value:
+        return ""
+    return f"{type(value).__name__}:{module}.{name}"
+
+
+def _named(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def is_one(old: Any, new: Any) -> bool:
+    """Whether of two functions of one digest the first will do for the second.
+
+    Not where a function defines them, each time it runs; nor where they read globals of two modules, or of two runs of
+    one, which may be given other values later.
+    """
+    inner = _python_of(new)
+    if old is new or inner is None:
+        return True
+    if "<locals>" in inner.__qualname__:
+        return False
+    return getattr(_python_of(old), "__globals__", None) is inner.__globals__ or not _sees_module(inner)
+
+
+def _sees_module(function: FunctionType) -> bool:
+    """Whether a function reads globals of its module other than libraries."""
+    _, names, _ = reads_of(function.__code__)
+    known = function.__globals__
+    found = [known[name] for name in names if name in known]
+    is_open = any(name not in known and not hasattr(builtins, name) for name in names)
+    return is_open or any(not isinstance(value, ModuleType) or not _is_library(value.__name__) for value in found)
+
+
+def is_ours(function: Any) -> bool:
+    """Whether a function stands in opsdk itself, whose definitions nobody repeats."""
+    inner = _python_of(function)
+    return inner is not None and inner.__code__.co_filename.startswith(PACKAGE_ROOT)

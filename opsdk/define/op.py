@@ -9,12 +9,13 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import BindingError, DefinitionError, OpsdkError
+from opsdk.core.errors import BindingError, DefinitionError, NameClashError, OpsdkError
 from opsdk.core.origin import origin_of
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
+from opsdk.define.digest import digest_of, is_one
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.gradient import GradientInfer, make_gradient
@@ -24,6 +25,7 @@ from opsdk.define.launch import row_options
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef, Usage
 from opsdk.define.providers import Providers
+from opsdk.define.schema import OpSchema
 from opsdk.define.text_row import READERS, add_text_row
 from opsdk.define.value_check import ValueCheck
 
@@ -141,9 +143,11 @@ class Op:
                     held = _held_gradient(old, rule)
                     if held is not None:
                         return held
-                REGISTRY.admit(opdef, replace=replace)
                 gradient = Op(opdef)
-                REGISTRY.put(opdef.name, gradient)
+                if REGISTRY.holds(old):
+                    REGISTRY.admit(opdef, replace=replace)
+                    REGISTRY.remove(opdef.name)
+                    REGISTRY.put(opdef.name, gradient)
                 self.opdef = renewed(old, rule=dataclass_replace(rule, op=gradient))
                 return gradient
 
@@ -196,7 +200,7 @@ class Op:
 
     def infer(self, function: F) -> F:
         """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule."""
-        rule = as_infer(function, self.opdef)
+        rule = as_infer(function, self.opdef.schema)
         grad = self.opdef.grad
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
@@ -204,7 +208,8 @@ class Op:
                 old = grad.op.opdef.infer
                 its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule)
-        self.opdef = renewed(self.opdef, infer=rule, rule=grad)
+        given = _given(self.opdef, "infer", rule)
+        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=given)
         return function
 
     def samples(self, function: F) -> F:
@@ -221,7 +226,8 @@ class Op:
         Raises:
             BindingError: the function names something that is no input or attribute.
         """
-        self.opdef = renewed(self.opdef, check=ValueCheck(function, self.opdef.schema))
+        check = ValueCheck(function, self.opdef.schema)
+        self.opdef = renewed(self.opdef, check=check, given=_given(self.opdef, "check", function))
         return function
 
     def bench(self, function: F) -> F:
@@ -271,8 +277,23 @@ class Op:
     def __deepcopy__(self, memo: Mapping[int, object]) -> Op:
         return self  # an op is an identity: copies of a layer call the same one
 
-    def __reduce__(self) -> tuple[Callable[[str], Op], tuple[str]]:
-        return find_op, (self.opdef.name,)
+    def __reduce__(self) -> tuple[Callable[..., Op], tuple[str, ...]]:
+        """Returns the name, and what tells whether it still means this op: a pickle never comes back as another one.
+
+        Raises:
+            NameClashError: the name belongs to another definition, or to none.
+        """
+        opdef = self.opdef
+        if opdef.is_builtin:
+            return find_op, (opdef.name,)
+        held = REGISTRY.held(opdef.name)
+        if held is not self and (held is None or held.opdef.fingerprint != opdef.fingerprint):
+            got = "nothing" if held is None else f"the op defined at {held.opdef.origin}"
+            raise NameClashError(
+                f"{opdef.subject}: expected its name, by which a pickle finds it, to be that of the op defined at "
+                f"{opdef.origin}, got {got}; give each a name of its own"
+            )
+        return _unpickled, (opdef.name, opdef.fingerprint)
 
 
 PROVIDERS = Providers()
@@ -289,6 +310,22 @@ def find_op(name: str) -> Op:
         NameClashError: two installed packages define it differently.
     """
     return REGISTRY.find(name)
+
+
+def _unpickled(name: str, fingerprint: str) -> Op:
+    """Returns the op that was pickled.
+
+    Raises:
+        UnknownOpError: no op has its name.
+        NameClashError: the op that has it computes something else, as far as can be told.
+    """
+    found = find_op(name)
+    if found.opdef.fingerprint != fingerprint:
+        raise NameClashError(
+            f"op {name!r}: expected the definition that was pickled, {fingerprint}, got {found.opdef.fingerprint}, "
+            f"defined at {found.opdef.origin}; load it beside the code, and under the Python, that it was pickled with"
+        )
+    return found
 
 
 def renewed(opdef: OpDef, **changes: Any) -> OpDef:
@@ -311,28 +348,35 @@ def deferred(make: Callable[[], GradRule | None]) -> Callable[[], GradRule | Non
     return rule
 
 
-def as_infer(rule: Callable[..., Any] | InferRule, opdef: OpDef) -> InferRule:
+def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:
     """Returns an infer rule from a stock rule, its class, or a user's function.
 
     Raises:
         BindingError: the rule names an input or attribute that the op does not have.
         DefinitionError: it is no rule.
     """
+    subject = f"op {schema.qualified_name!r}, infer"
     if not callable(rule):
         stock = f"opsdk.infer.{rule}" if rule in ("like", "broadcast", "reduce") else "opsdk.infer.broadcast"
         raise DefinitionError(
-            f"{opdef.subject}, infer: expected a rule or a function of specs, got {rule!r}; write infer={stock}"
+            f"{subject}: expected a rule or a function of specs, got {rule!r}; write infer={stock}"
         )
     if isinstance(rule, type):
         rule = rule()  # `infer=opsdk.infer.like` without the brackets
-    inputs = opdef.schema.input_names
+    inputs = schema.input_names
     if isinstance(rule, like) and rule.name is not None and rule.name not in inputs:
         raise BindingError(
-            f"{opdef.subject}, infer: like({rule.name!r}) names no input; there are {alternatives(rule.name, inputs)}"
+            f"{subject}: like({rule.name!r}) names no input; there are {alternatives(rule.name, inputs)}"
         )
     if hasattr(rule, "reduces_gradients"):
         return rule
-    return InferFunction(rule, opdef.schema)
+    return InferFunction(rule, schema)
+
+
+# Any: a rule or function of any signature.
+def _given(opdef: OpDef, name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Returns the digests of what an op was given beside its definition, with one more or another."""
+    return tuple({**dict(opdef.given), name: digest_of(value)}.items()) if opdef.defined_as else ()
 
 
 def _check_language(opdef: OpDef, place: str, language: str) -> None:
@@ -371,13 +415,21 @@ def _held_gradient(forward: OpDef, rule: GradRule) -> Op | None:
                 "it earlier or pass replace=True, graphs that exist keep the op without a backward"
             )
         return None
-    origin = held.op.opdef.origin
-    if origin.source == opdef.origin.source:
+    before = held.op.opdef
+    is_same = _conditions(held) == _conditions(rule) and before.is_same(opdef)
+    if before.origin.source == opdef.origin.source:
+        if is_same and is_one(before.function, opdef.function):
+            return held.op if isinstance(held.op, Op) else None
+        if forward.usage.in_graph and not is_same:
+            raise DefinitionError(
+                f"{forward.subject}: has a backward from {before.origin} and is used in a graph already, got another "
+                f"from {opdef.origin}; run the definition of the op again, or pass replace=True"
+            )
         return None  # a cell or file that runs again
-    if _conditions(held) == _conditions(rule) and held.op.opdef.digest == opdef.digest:
+    if is_same:
         return held.op if isinstance(held.op, Op) else None
     raise DefinitionError(
-        f"{forward.subject}: has a backward from {origin}, got another from {opdef.origin}; "
+        f"{forward.subject}: has a backward from {before.origin}, got another from {opdef.origin}; "
         "pass replace=True to replace it",
         details={"contested": forward.name},
     )

@@ -32,7 +32,7 @@ class OpRegistry(Registry[H], Generic[H]):
         self._providers = providers
 
     def admit(self, opdef: OpDef, *, replace: bool = False) -> H | None:
-        """Returns the handle that already has this name and may take the definition, or None if the name is free.
+        """Returns the handle that has this name, which may move to the definition, or None if the name is free.
 
         A notebook or a prompt counts as one origin; a definition that is replaced gets one line on standard error.
 
@@ -43,10 +43,10 @@ class OpRegistry(Registry[H], Generic[H]):
         if held is None:
             return None
         old = held.opdef
-        if replace or opdef.digest == old.digest:
+        if replace or old.is_same(opdef):
             return held
         if old.origin.source == opdef.origin.source:
-            if opdef.gradient_of is None or old.gradient_of != opdef.gradient_of:
+            if old.gradient_of != opdef.gradient_of or not callable(old.rule):  # what was derived makes way unsaid
                 sys.stderr.write(f"{opdef.name} redefined ({opdef.origin} over {old.origin})\n")
             return held
         raise NameClashError(
@@ -55,6 +55,36 @@ class OpRegistry(Registry[H], Generic[H]):
             because=f"they differ in: {difference(old, opdef)}",
             details={"contested": opdef.name, "registered": str(old.origin), "got": str(opdef.origin)},
         )
+
+    def holds(self, opdef: OpDef) -> bool:
+        """Whether an op still has its name: one that another definition took the name from registers none any more."""
+        held = self.get(opdef.name)
+        return held is not None and held.opdef.kernels is opdef.kernels
+
+    @contextmanager
+    def moved(self, name: str, handle: H) -> Iterator[H]:
+        """Gives a name to a handle, without the gradients of the op that had it; where the block raises, to none."""
+        with self.lock:
+            before = self._entries
+            self.remove(name)
+            self.put(name, handle)
+            own = handle.opdef.rule
+            while own is not None and not callable(own):
+                self.put(own.op.opdef.name, cast("H", own.op))
+                own = own.op.opdef.rule
+            try:
+                yield handle
+            except BaseException:
+                self._entries = before
+                raise
+
+    def remove(self, name: str) -> None:
+        """Takes a name away, and those of the gradients of the op that had it; whoever holds them calls them on."""
+        with self.lock:
+            gone = {name}
+            while more := {n for n, each in self._entries.items() if each.opdef.gradient_of in gone} - gone:
+                gone |= more
+            self._entries = {n: each for n, each in self._entries.items() if n not in gone}
 
     def find(self, name: str) -> H:
         """Returns the op of a full name, of a bare name among the built-ins, or of a bare name that is unique.

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin
-from opsdk.define.digest import digest_of, is_closure
+from opsdk.define.digest import digest_of, is_ours, text_of
 from opsdk.define.expectation import Expectation
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel import KernelTable, PlanCache
 from opsdk.define.schema import OpSchema
 from opsdk.define.value_check import ValueCheck
 
+BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
 GIVEN = "has_output_grad"  # the one that tells a derived backward which cotangents have arrived
 
@@ -140,6 +141,12 @@ class OpDef:
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
         function: what its author wrote: the reference, or the backward of a gradient op.
+        more: what beside schema, traits, infer rule and function the digest is of.
+        is_traced: the function was read as an expression when it was defined, and is not called any more.
+        defined_as: the digest of what it was defined with, taken when it was defined, since what a function reads may
+            change later; empty for ops of opsdk itself, whose digest is had when asked for, since hardly any is.
+        function_as: the digest of the function alone, taken then.
+        given: digests of what it was given later that decides what it computes, by name.
         plans: call plans by kind of call, kept by the backends.
     """
 
@@ -157,19 +164,44 @@ class OpDef:
     doc: str | None = None
     gradient_of: str | None = None
     function: Callable[..., Any] | None = None
+    is_traced: bool = False
+    more: tuple[Any, ...] = ()
+    defined_as: str = ""
+    function_as: str = ""
+    given: tuple[tuple[str, str], ...] = ()
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)
-        surrogate = self.traits.surrogate
-        if is_closure(self.function) or (callable(surrogate) and is_closure(surrogate)):
-            _ = self.digest  # now: what a closure holds may change later
+        if not self.defined_as and self.function is not None and not is_ours(self.function):
+            function = text_of(self.function)
+            object.__setattr__(self, "function_as", digest_of(function))
+            object.__setattr__(self, "defined_as", self._with(function))
+
+    def _with(self, function: str) -> str:
+        return digest_of(str(self.schema), self.traits, self.infer, function, *self.more)
 
     @cached_property
+    def definition(self) -> str:
+        """The digest of what the op was defined with: two definitions of one digest are the same."""
+        return self.defined_as or self._with(text_of(self.function))
+
+    def is_same(self, other: OpDef) -> bool:
+        """Whether another definition computes the same, also if what this one reads was changed since."""
+        if self.definition != other.definition:
+            return False
+        return self.is_traced or not self.defined_as or digest_of(self.function) == self.function_as
+
+    @property
     def digest(self) -> str:
-        """A short hash over everything that decides what the op computes; had when asked for, since hardly any is."""
-        return digest_of(str(self.schema), self.traits, self.infer, self.function)
+        """A short hash over everything that decides what the op computes, its gradient apart."""
+        return digest_of(self.definition, *map(repr, self.given)) if self.given else self.definition
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of the op and of its gradient, by which an op that was pickled is known again."""
+        return digest_of(self.digest, self.rule if self.rule is None else _rule_text(self.rule))
 
     @cached_property
     def grad(self) -> GradRule | None:
@@ -187,6 +219,11 @@ class OpDef:
         return f"op {self.schema.qualified_name!r}"
 
     @property
+    def is_builtin(self) -> bool:
+        """Whether the op is one of opsdk's own, whose names are reserved."""
+        return self.schema.namespace == BUILTIN
+
+    @property
     def is_composite(self) -> bool:
         """Whether the op is a function of other ops, and so differentiable through them."""
         return self.body is not None
@@ -198,3 +235,10 @@ class OpDef:
     def differentiable_inputs(self) -> tuple[int, ...]:
         """Returns the positions of the inputs that were not declared non-differentiable."""
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
+
+
+def _rule_text(rule: GradRule | Callable[[], GradRule | None]) -> str:
+    if not isinstance(rule, GradRule) or callable(rule.op.opdef.rule):
+        return "derived"  # from the definition, which says it all
+    conditions = (rule.materialize, rule.disconnected, rule.op.opdef.is_composite)
+    return f"{conditions}{rule.op.opdef.fingerprint}"

@@ -12,6 +12,7 @@ from typing import Any
 from opsdk.core.errors import NameClashError
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.call import complete_attrs
+from opsdk.define.digest import digest_of
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import broadcast
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
@@ -59,7 +60,7 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     opdef = _gradient_op(forward, gradient_schema, gradient, derivation.constants(gradient, sampled), reduces)
     opdef = replace(opdef, rule=deferred(lambda: derive_gradient(opdef, gradient, sampled)))
     return GradRule(
-        op=_registered(opdef),
+        op=_registered(forward, opdef),
         sources=sources,
         attrs=schema.attr_names,
         wrt=wrt,
@@ -71,13 +72,15 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     )
 
 
-def _registered(opdef: OpDef) -> Op:
-    """Registers a derived gradient op under its name.
+def _registered(forward: OpDef, opdef: OpDef) -> Op:
+    """Registers a derived gradient op under its name; that of an op which lost its own name gets none.
 
     Raises:
         NameClashError: an op that is no gradient of the same op has the name.
     """
     with REGISTRY.lock:
+        if not REGISTRY.holds(forward):
+            return Op(opdef)
         held = REGISTRY.get(opdef.name)
         if held is not None and held.opdef.gradient_of != opdef.gradient_of:
             raise NameClashError(
@@ -268,4 +271,6 @@ def _gradient_op(
         doc=f"The gradient of {forward.name}, derived from its expression.",
         gradient_of=forward.name,
         function=forward.function,
+        is_traced=True,
+        defined_as=digest_of(forward.defined_as, str(schema)) if forward.defined_as else "",
     )

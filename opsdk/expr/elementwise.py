@@ -11,6 +11,7 @@ from opsdk.core.origin import origin_of
 from opsdk.define.binding import reorder
 from opsdk.define.decorators import Domain
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
+from opsdk.define.digest import is_ours
 from opsdk.define.infer import InferRule, broadcast
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
@@ -21,7 +22,7 @@ from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient
 from opsdk.expr.node import Node, topological
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
-from opsdk.expr.trace import Expression, trace
+from opsdk.expr.trace import Expression, as_defined, trace
 
 # Primitives whose results are whole numbers where their operands are.
 _CLOSED = {
@@ -133,6 +134,7 @@ def elementwise(
             rows=rows,
             derive=None if surrogate else lambda opdef: derive_gradient(opdef, scalar, sample),
             lazy=lazy,
+            traced=() if is_ours(function) else (reference, "" if lazy else scalar.expression(sample).text),
             replace=replace,
         )
 
@@ -142,11 +144,12 @@ def elementwise(
 def scalar_function(schema: OpSchema, function: Callable[..., Any]) -> ScalarFunction:
     """Returns a user's function as one that gives an expression per combination of static attributes."""
     subject = f"op {schema.qualified_name!r}"
+    read = as_defined(function, subject)
 
     def make(static: Static) -> Expression:
         fixed = dict(static)
         symbols = [attr for attr in schema.attr_names if attr not in fixed]
-        bound = functools.partial(function, **fixed) if fixed else function
+        bound = functools.partial(read, **fixed) if fixed else read
         return trace(bound, schema.input_names, symbols, subject, outputs=len(schema.outputs))
 
     return ScalarFunction(schema.name, schema.input_names, schema.attr_names, make)

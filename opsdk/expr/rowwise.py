@@ -10,6 +10,7 @@ from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.core.origin import origin_of
 from opsdk.define.decorators import Domain
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
+from opsdk.define.digest import is_ours
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import Traits
@@ -23,7 +24,7 @@ from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.scalar import Static
-from opsdk.expr.trace import Expression, trace
+from opsdk.expr.trace import Expression, as_defined, trace
 
 
 @overload
@@ -125,6 +126,7 @@ def rowwise(
             ],
             derive=lambda opdef: derive_gradient(opdef, rows, sample),
             lazy=lazy,
+            traced=() if is_ours(function) else (rows.expression(sample).text,),
             replace=replace,
         )
 
@@ -163,11 +165,12 @@ def _row_function(
 ) -> RowFunction:
     subject = f"op {schema.qualified_name!r}"
     own = _seen(schema)
+    read = as_defined(function, subject)
 
     def make(static: Static) -> Expression:
         fixed = dict(static)
         symbols = [attr for attr in own.attr_names if attr not in fixed]
-        bound = functools.partial(function, **fixed) if fixed else function
+        bound = functools.partial(read, **fixed) if fixed else read
         return trace(bound, own.input_names, symbols, subject, outputs=len(own.outputs))
 
     expression = make(static_defaults(own))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opsdk.core.errors import TraceError
+from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.core.origin import shorten
-from opsdk.expr.node import BOOL, Node
+from opsdk.define.digest import is_ours, reads
+from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, as_node
 
@@ -32,6 +34,14 @@ class Expression:
     def wanted(self) -> tuple[Node, ...]:
         """The results that are wanted."""
         return tuple(node for node in self.outputs if node is not None)
+
+    @property
+    def text(self) -> str:
+        """What is computed, a line for each node: the same for two expressions only if they are the same."""
+        order = topological(self.wanted)
+        place = {node: number for number, node in enumerate(order)}
+        lines = [f"{node.op} {[place[arg] for arg in node.args]} {node.payload!r}" for node in order]
+        return "\n".join([*lines, str([None if node is None else place[node] for node in self.outputs])])
 
 
 # Any: a user's function of any signature, and whatever it returns.
@@ -68,9 +78,34 @@ def trace(
     return Expression(tuple(inputs), tuple(attrs), tuple(simplify(nodes)))
 
 
+# Any: a user's function of any signature.
+def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]:
+    """Returns a function that is the one given for as long as all that it reads from outside is what it is now.
+
+    An op is read again for attributes that it was not called with before, and is still what it was defined as.
+
+    Raises:
+        DefinitionError: when it is called, something is another value by then.
+    """
+    known = {} if is_ours(function) else reads(function)
+
+    def read(*symbols: Any, **attrs: Any) -> Any:
+        now = reads(function) if known else known
+        changed = [name.rpartition(" ")[2] for name, value in known.items() if now.get(name) != value]
+        if changed:
+            raise DefinitionError(
+                f"{subject}: expected {changed[0]!r} to be what it was when the op was defined, it was changed since; "
+                "define the op again before it is called with attributes that are new to it"
+            )
+        return function(*symbols, **attrs)
+
+    return functools.wraps(function)(read)
+
+
 def _located(error: TraceError, function: Callable[..., Any], subject: str) -> TraceError:
     """Returns the error with the user's own line in front of it."""
-    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    inner = getattr(function, "func", function)  # what fixed attributes are bound to
+    file = getattr(getattr(getattr(inner, "__wrapped__", inner), "__code__", None), "co_filename", None)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     if not frames:
         return TraceError(f"{subject}: {error}")

@@ -30,25 +30,42 @@ def test_the_same_text_from_another_file_changes_nothing(run_file, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_file_that_runs_again_keeps_what_the_op_was_given_and_takes_its_new_globals(run_file, capsys):
-    helped = "def by(x):\n    return x / 2\n@opsdk.op\ndef half(x):\n    return by(x)\n"
-    half = run_file("my_ops/half.py", helped + HALF_GRAD)["half"]
-    half.kernel("cpu", lambda x: x / 2, language="numba", dtype="float32")
-    run_file("my_ops/half.py", helped.replace("/ 2", "/ 4"))
-    assert half(np.array([8.0])).tolist() == [2.0]
-    assert half.grad is not None
+HELPED = "def by(x):\n    return x / 2\n@opsdk.op\ndef half(x):\n    return by(x)\n"
+
+
+def test_a_file_that_runs_again_keeps_what_the_op_was_given(run_file, capsys):
+    first = run_file("my_ops/half.py", HELPED + HALF_GRAD)["half"]
+    first.kernel("cpu", lambda x: x / 2, language="numba", dtype="float32")
+    scope = run_file("my_ops/half.py", HELPED)
+    half = scope["half"]
+    assert half.grad is first.grad
     assert sorted(row.language for row in half.opdef.kernels) == ["numba", "numpy"]
     assert capsys.readouterr().err == ""
+    scope["by"] = lambda x: x / 4  # what the file that ran last says later counts for its own op
+    assert [half(np.array([8.0])).item(), first(np.array([8.0])).item()] == [2.0, 4.0]
 
 
-def test_a_changed_text_from_the_same_file_replaces_with_one_line_on_standard_error(run_file, capsys):
-    half = run_file("my_ops/half.py", HALF + HALF_GRAD)["half"]
-    run_file("my_ops/half.py", "\n\n" + THIRD)
-    assert half(np.array([6.0])).tolist() == [2.0]
-    assert half.grad is None
+def test_a_file_that_runs_again_with_another_helper_makes_another_op(run_file, capsys):
+    first = run_file("my_ops/half.py", HELPED + HALF_GRAD)["half"]
+    first.kernel("cpu", lambda x: x / 2, language="numba", dtype="float64")
+    half = run_file("my_ops/half.py", HELPED.replace("/ 2", "/ 4"))["half"]
+    assert [half(np.array([8.0])).item(), first(np.array([8.0])).item()] == [2.0, 4.0]
+    assert [half.grad is None, first.grad is None] == [True, False]
+    assert [row.language for row in half.opdef.kernels] == ["numpy"]
+    assert "my_ops::half redefined" in capsys.readouterr().err
+
+
+def test_a_changed_text_from_the_same_file_takes_the_name_with_one_line_on_standard_error(run_file, capsys):
+    old = run_file("my_ops/half.py", HALF + HALF_GRAD)["half"]
+    new = run_file("my_ops/half.py", "\n\n" + THIRD)["half"]
+    assert find_op("my_ops::half") is new
+    assert new(np.array([6.0])).tolist() == [2.0]
+    assert new.grad is None
     captured = capsys.readouterr()
     assert captured.err == f"my_ops::half redefined (my_ops{os.sep}half.py:3 over my_ops{os.sep}half.py:1)\n"
     assert captured.out == ""
+    assert old(np.array([6.0])).tolist() == [3.0]
+    assert old.grad is not None
 
 
 @pytest.mark.parametrize(
@@ -93,9 +110,10 @@ def test_a_clash_says_what_the_two_definitions_differ_in(run_file, text, differe
 
 
 def test_replace_takes_the_name_from_another_file(run_file, capsys):
-    half = run_file("my_ops/half.py", HALF)["half"]
-    run_file("my_ops/other.py", THIRD.replace("op\n", "op(replace=True)\n"))
-    assert half(np.array([6.0])).tolist() == [2.0]
+    old = run_file("my_ops/half.py", HALF)["half"]
+    new = run_file("my_ops/other.py", THIRD.replace("op\n", "op(replace=True)\n"))["half"]
+    assert find_op("half") is new
+    assert [op(np.array([6.0])).item() for op in (old, new)] == [3.0, 2.0]
     assert capsys.readouterr().err == ""
 
 
@@ -113,13 +131,13 @@ def test_a_gradient_op_that_takes_the_name_of_an_op_from_another_file_is_refused
 
 
 def test_a_graph_that_exists_keeps_the_op_that_it_was_built_with(run_file, capsys):
-    half = run_file("my_ops/half.py", HALF + HALF_GRAD)["half"]
+    old = run_file("my_ops/half.py", HALF + HALF_GRAD)["half"]
     x = opsdk.to_tensor([6.0], stop_gradient=False)
-    y = half(x)
-    run_file("my_ops/half.py", THIRD + HALF_GRAD.replace("/ 2", "/ 3"))
+    y = old(x)
+    new = run_file("my_ops/half.py", THIRD + HALF_GRAD.replace("/ 2", "/ 3"))["half"]
     y.sum().backward()
     assert x.grad.numpy().tolist() == [0.5]
-    assert half(x).numpy().tolist() == [2.0]
+    assert [op(x).numpy().item() for op in (old, new)] == [3.0, 2.0]
     capsys.readouterr()
 
 
@@ -162,14 +180,15 @@ def test_another_version_is_refused_with_the_one_there_is(run_file):
     )
 
 
-def test_a_scope_brings_back_a_definition_that_was_replaced_inside_it(run_file, capsys):
+def test_a_scope_brings_back_the_definition_that_lost_its_name_inside_it(run_file, capsys):
     half = run_file("my_ops/half.py", HALF + HALF_GRAD)["half"]
-    opdef = half.opdef
     with REGISTRY.scoped():
         run_file("my_ops/half.py", THIRD)
-        assert half.opdef is not opdef
-    assert half.opdef is opdef
-    assert half(np.array([6.0])).tolist() == [3.0]
+        assert find_op("half") is not half
+        with pytest.raises(UnknownOpError, match="half_grad"):
+            find_op("half_grad")
+    assert find_op("half") is half
+    assert find_op("half_grad") is half.grad
     capsys.readouterr()
 
 

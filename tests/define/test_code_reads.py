@@ -1,0 +1,28 @@
+from opsdk.define.code_reads import reads_of, texts_of, with_inner
+
+TEXT = """
+def f(x):
+    import os.path
+    inner = [scale.k.j * v for v in x]
+    def g():
+        return helper(x) + "name"
+    return g, x.shape
+"""
+
+
+def code():
+    scope = {}
+    exec(compile(TEXT, "somewhere.py", "exec"), scope)
+    return scope["f"].__code__
+
+
+def test_globals_attributes_and_imports_of_a_function_and_of_what_is_in_it_are_found():
+    chains, names, modules = reads_of(code())
+    assert names == {"scale", "helper"}
+    assert chains["scale"] == {("k", "j")}
+    assert chains["helper"] == {()}
+    assert modules == ("os.path",)
+
+
+def test_texts_that_may_be_names_are_found():
+    assert [text for each in with_inner(code()) for text in texts_of(each) if text == "name"] == ["name"]
