@@ -80,18 +80,15 @@ class NumbaCPU:
 
 
 # A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
-# Rows of one function are equal whatever their options, so the one that changes the code is a key of its own.
-_DISPATCHERS: WeakKeyDictionary[Kernel, dict[bool, Any]] = WeakKeyDictionary()
+_DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
 
 
 # Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
 def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
-    held = _DISPATCHERS.setdefault(kernel, {})
-    parallel = bool(kernel.options.get("parallel", False))
-    if parallel not in held:
+    if kernel not in _DISPATCHERS:
         function = dispatcher_of(opdef, kernel)
-        held[parallel] = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
-    return held[parallel]
+        _DISPATCHERS[kernel] = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
+    return _DISPATCHERS[kernel]
 
 
 def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:

@@ -61,3 +61,15 @@ def caller() -> Origin:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_ROOT):
         frame = frame.f_back
     return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
+
+
+def registrar(origin: Origin) -> str:
+    """Returns who registers something defined at a place: its file, with the one that the user's line stands in.
+
+    Two are of one owner if both are the same: two files may register functions of a third, and a third file's function
+    may register for two.
+    """
+    if origin.file.startswith(PACKAGE_ROOT):
+        return origin.source
+    by = caller().source
+    return origin.source if by == origin.source else f"{origin.source} by {by}"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from opsdk.core.errors import DefinitionError
+from opsdk.core.origin import origin_of
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
+from opsdk.define.giving import gives_another, without_backward
 from opsdk.define.infer import InferRule
-from opsdk.define.op import Op
+from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import Traits
 from opsdk.define.parse import parse_schema
 from opsdk.define.signature import schema_of
@@ -139,6 +142,14 @@ def register_op(
     else:
         space, _, bare = name.rpartition("::")
         made = op(name=bare, **{"namespace": space or None, **options})(forward)
-    if backward is not None:
-        made.backward(composite=composite, replace=options.get("replace", False))(backward)
-    return made
+    if backward is None:
+        return made
+    replace = options.get("replace", False)
+    with REGISTRY.lock:
+        if replace or not gives_another(made.opdef, backward, composite):
+            made.backward(composite=composite, replace=replace)(backward)
+            return made
+        sys.stderr.write(f"{made.opdef.name} redefined ({origin_of(backward)} is another backward)\n")
+        with REGISTRY.moved(made.opdef.name, Op(without_backward(made.opdef))) as other:
+            other.backward(composite=composite)(backward)
+        return other

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyError, OpsdkError
-from opsdk.core.origin import Origin, caller, origin_of
+from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.binding import check_names, name_of, parameters_of
+from opsdk.define.giving import add_kernel
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.launch import row_options
 from opsdk.define.opdef import OpDef
@@ -23,6 +24,8 @@ def add_deferred_row(
     source: object,
     function: Callable[..., Any] | None,
     options: Mapping[str, Any],
+    *,
+    replace: bool = False,
 ) -> Callable[[Any], Any]:
     """Adds a row whose function lies in a module that is not imported yet; returns what refuses to decorate another.
 
@@ -45,9 +48,10 @@ def add_deferred_row(
     def load() -> Kernel:
         found = _imported(module, name, f"{subject} {module}:{name}", origin)
         parameters = checked_parameters(opdef, found, subject, held)
-        return Kernel(key, language, found, origin_of(found), parameters, held)
+        return Kernel(key, language, found, origin_of(found), parameters, held, owner=registrar(origin))
 
-    opdef.kernels.add(Kernel(key, language, f"{module}:{name}", origin, (), held, load))
+    row = Kernel(key, language, f"{module}:{name}", origin, (), held, load, registrar(origin))
+    add_kernel(opdef, row, replace=replace)
     return refuse
 
 

@@ -8,14 +8,15 @@ from dataclasses import replace as replaced
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
-from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
+from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of, registrar
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
 from opsdk.define.digest import is_one
 from opsdk.define.domain import checked_domain
+from opsdk.define.giving import as_infer, renewed
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
-from opsdk.define.op import REGISTRY, Op, as_infer, deferred, renewed
-from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits
+from opsdk.define.op import REGISTRY, Op, deferred
+from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived
 from opsdk.define.schema import OpSchema
 
 # Any, in this file: functions of any signature; the schema says what they take.
@@ -82,9 +83,10 @@ def define_op(
     call = reference or reorder(function, schema.input_names)
     kernels = KernelTable()
     language = "composite" if composite else REFERENCE
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names))
+    owner = registrar(origin)
+    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner))
     for row in rows:
-        kernels.add(row)
+        kernels.add(replaced(row, owner=owner))
     opdef = OpDef(
         schema=schema,
         infer=Assumed() if infer is None else as_infer(infer, schema),
@@ -96,6 +98,7 @@ def define_op(
         function=function,
         is_traced=traced is not None,
         more=tuple(traced or ()),
+        owner=owner,
     )
     with REGISTRY.lock:
         held = REGISTRY.admit(opdef, replace=replace)
@@ -167,7 +170,7 @@ def _is_again(old: OpDef, new: OpDef) -> bool:
     Each run of a function that defines ops makes handles of its own, which may be given backwards of their own; so
     does a cell that is run again after its op was used in a graph, since what a graph holds is given nothing any more.
     """
-    if old.function is new.function or old.origin.source != new.origin.source:
+    if old.function is new.function or old.owner != new.owner:
         return True
     if old.usage.in_graph:
         return False
@@ -188,6 +191,6 @@ def _restated(old: OpDef, new: OpDef) -> OpDef:
     kernels = KernelTable()
     own = {(row.key, row.language) for row in new.kernels}
     kernels.restore([*new.kernels, *(row for row in old.kernels if (row.key, row.language) not in own)])
-    rule = old.rule if isinstance(old.rule, GradRule) and not callable(old.rule.op.opdef.rule) else None
+    rule = None if old.rule is None or derived(old.rule) else old.rule
     given = {"infer": old.infer, "given": old.given, "samples": old.samples, "check": old.check, "bench": old.bench}
     return renewed(new, rule=rule, kernels=kernels, expectations=old.expectations, **given)

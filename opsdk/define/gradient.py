@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import BindingError, DefinitionError, DTypeError, ShapeError
-from opsdk.core.origin import origin_of
+from opsdk.core.origin import origin_of, registrar
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
@@ -154,17 +154,19 @@ def make_gradient(
     traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant)
     kernels = KernelTable()
     language = "composite" if composite else REFERENCE
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin_of(function), gradient_schema.input_names))
+    owner = registrar(origin := origin_of(function))
+    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, gradient_schema.input_names, owner=owner))
     opdef = OpDef(
         schema=gradient_schema,
         infer=GradientInfer.of(schema, forward.infer, [schema.inputs[i].name for i in wrt], wrt),
         traits=traits,
-        origin=origin_of(function),
+        origin=origin,
         kernels=kernels,
         body=call if composite else None,
         doc=function.__doc__,
         gradient_of=forward.name,
         function=function,
+        owner=owner,
     )
     return GradRule(
         op=handle(opdef),

@@ -62,9 +62,11 @@ def is_real(dtype: np.dtype[np.generic]) -> bool:
     return dtype.kind in "biuf" or dtype.name == "bfloat16"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """One row: a key, a language and the source in that language, not yet compiled.
+
+    Two that say the same are two: what each was compiled to follows from what its function read by then.
 
     Args:
         key: place and dtype that the row serves.
@@ -74,6 +76,7 @@ class Kernel:
         parameters: the names that the source takes, in its own order: inputs, outputs (preallocated), attributes.
         options: what only this language understands, such as a launch shape.
         load: imports the function and returns the row with it; None where the function is here.
+        owner: who registered it, as `registrar` says; empty for those that come with the op.
     """
 
     key: KernelKey
@@ -81,8 +84,9 @@ class Kernel:
     source: Callable[..., Any] | str
     origin: Origin
     parameters: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    load: Callable[[], Kernel] | None = field(default=None, compare=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    load: Callable[[], Kernel] | None = None
+    owner: str = ""
 
     def __str__(self) -> str:
         return f"{self.language} {self.key}"

@@ -9,23 +9,20 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import BindingError, DefinitionError, NameClashError, OpsdkError
-from opsdk.core.origin import origin_of
-from opsdk.core.suggest import alternatives
+from opsdk.core.errors import DefinitionError, NameClashError, OpsdkError
+from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
-from opsdk.define.digest import digest_of, is_one
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
+from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.infer import InferFunction, InferRule, like
-from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey, PlanCache
+from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey
 from opsdk.define.launch import row_options
 from opsdk.define.op_registry import OpRegistry
-from opsdk.define.opdef import GradRule, OpDef, Usage
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
-from opsdk.define.schema import OpSchema
 from opsdk.define.text_row import READERS, add_text_row
 from opsdk.define.value_check import ValueCheck
 
@@ -139,10 +136,9 @@ class Op:
                     name=name,
                 )
                 opdef = rule.op.opdef
-                if not replace:
-                    held = _held_gradient(old, rule)
-                    if held is not None:
-                        return held
+                held = None if replace else held_gradient(old, rule)
+                if held is not None and isinstance(held.op, Op):
+                    return held.op
                 gradient = Op(opdef)
                 if REGISTRY.holds(old):
                     REGISTRY.admit(opdef, replace=replace)
@@ -161,9 +157,10 @@ class Op:
         language: str,
         dtype: DTypeLike | None = None,
         source: str | PathLike[str] | None = None,
+        replace: bool = False,
         **options: Any,
     ) -> Callable[[F], F]:
-        """Registers a kernel row; used as a decorator.
+        """Registers a kernel; used as a decorator. One of the same place, dtype and language from this file gives way.
 
         Args:
             place: the kind of place, such as `cpu`.
@@ -173,34 +170,48 @@ class Op:
             source: for languages that are not Python, text or a file name; for the others, `module:function`, imported
                 when the row is first chosen, so that the op can be defined without what its kernels import (`.rows:f`
                 is a module of the same package). Then this is a plain call.
+            replace: replaces a kernel of the same place, dtype and language that another file registered.
             options: what only the language understands, such as `launch` and `scratch` of CUDA rows.
 
         Raises:
             BindingError: a parameter of the kernel or of its launch names no input, output or attribute.
             DefinitionError: there is no such language for the place, it does not read what was given, or `launch` is
                 no launch shape of this op.
+            NameClashError: another file registered another kernel of that place, dtype and language.
         """
         _check_language(self.opdef, place, language)
         key = KernelKey(place, None if dtype is None else as_dtype(dtype))
         if language in READERS:
-            return add_text_row(self.opdef, key, language, source, function, options)
+            return add_text_row(self.opdef, key, language, source, function, options, replace=replace)
         if source is not None:
-            return add_deferred_row(self.opdef, key, language, source, function, options)
+            return add_deferred_row(self.opdef, key, language, source, function, options, replace=replace)
 
         def register(function: F) -> F:
             subject = f"{self.opdef.subject}, {language} kernel"
             held = row_options(place, options, self.opdef.schema, subject)
             names = checked_parameters(self.opdef, function, subject, held)
-            self.opdef.kernels.add(Kernel(key, language, function, origin_of(function), names, held))
+            row = Kernel(key, language, function, origin := origin_of(function), names, held, owner=registrar(origin))
+            add_kernel(self.opdef, row, replace=replace)
             return function
 
         if function is not None:
             register(function)
         return register
 
-    def infer(self, function: F) -> F:
-        """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule."""
+    def infer(self, function: F, *, replace: bool = False) -> F:
+        """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule.
+
+        Args:
+            function: the rule.
+            replace: replaces a rule that graphs already use, which keep it, or that another file gave; here and in
+                `samples`, `check` and `bench`.
+
+        Raises:
+            BindingError: the rule names no input or attribute.
+            DefinitionError: another file gave another rule, or a graph holds the op.
+        """
         rule = as_infer(function, self.opdef.schema)
+        gifts = given(self.opdef, "infer", function, rule=rule, replace=replace)
         grad = self.opdef.grad
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
@@ -208,16 +219,16 @@ class Op:
                 old = grad.op.opdef.infer
                 its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule)
-        given = _given(self.opdef, "infer", rule)
-        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=given)
+        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts)
         return function
 
-    def samples(self, function: F) -> F:
+    def samples(self, function: F, *, replace: bool = False) -> F:
         """Registers a generator of sample inputs: `function(rng)` yields `opsdk.Sample`s, each with its reason."""
-        self.opdef = renewed(self.opdef, samples=function)
+        gifts = given(self.opdef, "samples", function, replace=replace)
+        self.opdef = renewed(self.opdef, samples=function, given=gifts)
         return function
 
-    def check(self, function: F) -> F:
+    def check(self, function: F, *, replace: bool = False) -> F:
         """Registers a check of values: a function of inputs and attributes, bound by name, asked before any row runs.
 
         It returns None, or a text that says what is wrong, as in "index expected in [0, 3), got 5; drop what is
@@ -227,16 +238,18 @@ class Op:
             BindingError: the function names something that is no input or attribute.
         """
         check = ValueCheck(function, self.opdef.schema)
-        self.opdef = renewed(self.opdef, check=check, given=_given(self.opdef, "check", function))
+        gifts = given(self.opdef, "check", function, replace=replace)
+        self.opdef = renewed(self.opdef, check=check, given=gifts)
         return function
 
-    def bench(self, function: F) -> F:
+    def bench(self, function: F, *, replace: bool = False) -> F:
         """Registers what `opsdk bench` times the op on: `function(rng, n)` returns a Sample of about n elements.
 
         Where there is none, a sample or a default input is enlarged, which cannot tell how several shapes belong
         together.
         """
-        self.opdef = renewed(self.opdef, bench=function)
+        gifts = given(self.opdef, "bench", function, replace=replace)
+        self.opdef = renewed(self.opdef, bench=function, given=gifts)
         return function
 
     def expect(self, finding: str, *, reason: str, row: str = "") -> None:
@@ -328,12 +341,6 @@ def _unpickled(name: str, fingerprint: str) -> Op:
     return found
 
 
-def renewed(opdef: OpDef, **changes: Any) -> OpDef:
-    """Returns a new definition that differs in `changes`; it starts without call plans and without users."""
-    fields = {**changes, "plans": PlanCache(), "usage": Usage()}
-    return dataclass_replace(opdef, **fields)
-
-
 def deferred(make: Callable[[], GradRule | None]) -> Callable[[], GradRule | None]:
     """Returns a function that makes a rule when it is first called, and gives that one from then on."""
     made: list[GradRule | None] = []
@@ -346,37 +353,6 @@ def deferred(make: Callable[[], GradRule | None]) -> Callable[[], GradRule | Non
         return made[0]
 
     return rule
-
-
-def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:
-    """Returns an infer rule from a stock rule, its class, or a user's function.
-
-    Raises:
-        BindingError: the rule names an input or attribute that the op does not have.
-        DefinitionError: it is no rule.
-    """
-    subject = f"op {schema.qualified_name!r}, infer"
-    if not callable(rule):
-        stock = f"opsdk.infer.{rule}" if rule in ("like", "broadcast", "reduce") else "opsdk.infer.broadcast"
-        raise DefinitionError(
-            f"{subject}: expected a rule or a function of specs, got {rule!r}; write infer={stock}"
-        )
-    if isinstance(rule, type):
-        rule = rule()  # `infer=opsdk.infer.like` without the brackets
-    inputs = schema.input_names
-    if isinstance(rule, like) and rule.name is not None and rule.name not in inputs:
-        raise BindingError(
-            f"{subject}: like({rule.name!r}) names no input; there are {alternatives(rule.name, inputs)}"
-        )
-    if hasattr(rule, "reduces_gradients"):
-        return rule
-    return InferFunction(rule, schema)
-
-
-# Any: a rule or function of any signature.
-def _given(opdef: OpDef, name: str, value: Any) -> tuple[tuple[str, str], ...]:
-    """Returns the digests of what an op was given beside its definition, with one more or another."""
-    return tuple({**dict(opdef.given), name: digest_of(value)}.items()) if opdef.defined_as else ()
 
 
 def _check_language(opdef: OpDef, place: str, language: str) -> None:
@@ -399,41 +375,3 @@ def _left_out(opdef: OpDef) -> dict[int, tuple[None, ...]]:
     if any(decl.kind == "list" for decl in schema.inputs):
         return {}
     return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
-
-
-def _held_gradient(forward: OpDef, rule: GradRule) -> Op | None:
-    """Returns the gradient op that stays, where the same backward is registered again from elsewhere.
-
-    Raises:
-        DefinitionError: the op has another backward from elsewhere, or is used in a graph already.
-    """
-    held, opdef = forward.grad, rule.op.opdef
-    if held is None:
-        if forward.usage.in_graph:
-            raise DefinitionError(
-                f"{forward.subject}: expected its backward before its first use in a graph, got it after; define "
-                "it earlier or pass replace=True, graphs that exist keep the op without a backward"
-            )
-        return None
-    before = held.op.opdef
-    is_same = _conditions(held) == _conditions(rule) and before.is_same(opdef)
-    if before.origin.source == opdef.origin.source:
-        if is_same and is_one(before.function, opdef.function):
-            return held.op if isinstance(held.op, Op) else None
-        if forward.usage.in_graph and not is_same:
-            raise DefinitionError(
-                f"{forward.subject}: has a backward from {before.origin} and is used in a graph already, got another "
-                f"from {opdef.origin}; run the definition of the op again, or pass replace=True"
-            )
-        return None  # a cell or file that runs again
-    if is_same:
-        return held.op if isinstance(held.op, Op) else None
-    raise DefinitionError(
-        f"{forward.subject}: has a backward from {before.origin}, got another from {opdef.origin}; "
-        "pass replace=True to replace it",
-        details={"contested": forward.name},
-    )
-
-
-def _conditions(rule: GradRule) -> tuple[object, ...]:
-    return rule.materialize, rule.disconnected, rule.op.opdef.is_composite

@@ -45,7 +45,7 @@ class OpRegistry(Registry[H], Generic[H]):
         old = held.opdef
         if replace or old.is_same(opdef):
             return held
-        if old.origin.source == opdef.origin.source:
+        if old.owner == opdef.owner:
             if old.gradient_of != opdef.gradient_of or not callable(old.rule):  # what was derived makes way unsaid
                 sys.stderr.write(f"{opdef.name} redefined ({opdef.origin} over {old.origin})\n")
             return held

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin
-from opsdk.define.digest import digest_of, is_ours, text_of
+from opsdk.define.digest import digest_of, text_of
 from opsdk.define.expectation import Expectation
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel import KernelTable, PlanCache
@@ -37,6 +37,16 @@ class Source:
 
     kind: str
     position: int
+
+
+@dataclass(frozen=True)
+class Gift:
+    """Something that an op was given after its definition: its name, whence it came and by whom, and its digest."""
+
+    name: str
+    origin: Origin
+    owner: str
+    digest: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +97,11 @@ class GradRule:
             return dict.fromkeys(self.wrt, True)
         sets = self.reaching(attrs)
         return {i: any(given[output] for output in outputs) for i, outputs in zip(self.wrt, sets, strict=True)}
+
+    @property
+    def conditions(self) -> tuple[object, ...]:
+        """What was declared beside the backward."""
+        return self.materialize, self.disconnected, self.op.opdef.is_composite
 
     def saves(self, kind: str) -> tuple[int, ...]:
         """Returns the positions of the inputs or outputs that the backward reads."""
@@ -146,7 +161,8 @@ class OpDef:
         defined_as: the digest of what it was defined with, taken when it was defined, since what a function reads may
             change later; empty for ops of opsdk itself, whose digest is had when asked for, since hardly any is.
         function_as: the digest of the function alone, taken then.
-        given: digests of what it was given later that decides what it computes, by name.
+        given: what it was given later beside kernels and backward.
+        owner: who registered it, as `registrar` says.
         plans: call plans by kind of call, kept by the backends.
     """
 
@@ -168,13 +184,14 @@ class OpDef:
     more: tuple[Any, ...] = ()
     defined_as: str = ""
     function_as: str = ""
-    given: tuple[tuple[str, str], ...] = ()
+    given: tuple[Gift, ...] = ()
+    owner: str = ""
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)
-        if not self.defined_as and self.function is not None and not is_ours(self.function):
+        if not self.defined_as and self.function is not None and not self.is_builtin:
             function = text_of(self.function)
             object.__setattr__(self, "function_as", digest_of(function))
             object.__setattr__(self, "defined_as", self._with(function))
@@ -196,12 +213,15 @@ class OpDef:
     @property
     def digest(self) -> str:
         """A short hash over everything that decides what the op computes, its gradient apart."""
-        return digest_of(self.definition, *map(repr, self.given)) if self.given else self.definition
+        told = [f"{gift.name} {gift.digest}" for gift in self.given if gift.name in ("infer", "check")]
+        return digest_of(self.definition, *told) if told else self.definition
 
     @property
     def fingerprint(self) -> str:
         """The digest of the op and of its gradient, by which an op that was pickled is known again."""
-        return digest_of(self.digest, self.rule if self.rule is None else _rule_text(self.rule))
+        if not isinstance(self.rule, GradRule) or derived(self.rule):
+            return digest_of(self.digest, "no backward" if self.rule is None else "derived")
+        return digest_of(self.digest, repr(self.rule.conditions), self.rule.op.opdef.fingerprint)
 
     @cached_property
     def grad(self) -> GradRule | None:
@@ -237,8 +257,6 @@ class OpDef:
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
 
 
-def _rule_text(rule: GradRule | Callable[[], GradRule | None]) -> str:
-    if not isinstance(rule, GradRule) or callable(rule.op.opdef.rule):
-        return "derived"  # from the definition, which says it all
-    conditions = (rule.materialize, rule.disconnected, rule.op.opdef.is_composite)
-    return f"{conditions}{rule.op.opdef.fingerprint}"
+def derived(rule: GradRule | Callable[[], GradRule | None]) -> bool:
+    """Whether a rule follows from what the op computes, and was not given."""
+    return not isinstance(rule, GradRule) or callable(rule.op.opdef.rule)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsdk.core.errors import DefinitionError
-from opsdk.core.origin import Origin, caller
+from opsdk.core.origin import Origin, caller, registrar
 from opsdk.define.binding import name_of
+from opsdk.define.giving import add_kernel
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.opdef import OpDef
 
@@ -26,6 +27,8 @@ def add_text_row(
     source: str | os.PathLike[str] | None,
     function: Callable[..., Any] | None,
     options: Mapping[str, Any],
+    *,
+    replace: bool = False,
 ) -> Callable[[Any], Any]:
     """Adds a row in a language that is not Python; returns what refuses to decorate a function.
 
@@ -46,5 +49,6 @@ def add_text_row(
     schema = opdef.schema
     filled = [schema.output_names[i] for i in schema.fresh_outputs]
     names = (*schema.input_names, *filled, *schema.attr_names)
-    opdef.kernels.add(Kernel(key, language, text, origin, names, held))
+    row = Kernel(key, language, text, origin, names, held, owner=registrar(origin))
+    add_kernel(opdef, row, replace=replace)
     return refuse

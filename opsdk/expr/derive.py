@@ -255,9 +255,10 @@ def _gradient_op(
 ) -> OpDef:
     given = (*schema.input_names, *schema.attr_names)
     kernels = KernelTable()
-    kernels.add(Kernel(KernelKey("cpu"), REFERENCE, scalar, forward.origin, schema.input_names))
+    kernels.add(Kernel(KernelKey("cpu"), REFERENCE, scalar, forward.origin, schema.input_names, owner=forward.owner))
     for place in ("cpu", "cuda"):
-        kernels.add(Kernel(KernelKey(place, floating=True), "numba", scalar, forward.origin, given))
+        key = KernelKey(place, floating=True)
+        kernels.add(Kernel(key, "numba", scalar, forward.origin, given, owner=forward.owner))
     likes = [forward.schema.inputs[i].name for i in forward.differentiable_inputs()]
     declared = (*forward.traits.nondifferentiable, *constants)
     # It is given the same shapes, so that the next one sums too.
@@ -271,6 +272,7 @@ def _gradient_op(
         doc=f"The gradient of {forward.name}, derived from its expression.",
         gradient_of=forward.name,
         function=forward.function,
+        owner=forward.owner,
         is_traced=True,
         defined_as=digest_of(forward.defined_as, str(schema)) if forward.defined_as else "",
     )

@@ -194,7 +194,7 @@ def test_a_contiguous_row_changes_a_strided_input_in_place_itself():
     assert whole.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
-def test_a_row_has_one_dispatcher_and_another_where_its_options_change_the_code(op):
+def test_a_row_has_one_dispatcher_and_its_options_change_the_code(op, capsys):
     def doubled(x, y):
         for i in range(x.size):
             y.flat[i] = 2 * x.flat[i]
@@ -202,9 +202,24 @@ def test_a_row_has_one_dispatcher_and_another_where_its_options_change_the_code(
     made = []
     for options in ({}, {"contiguous": True}, {"parallel": True}):
         op.kernel("cpu", doubled, language="numba", **options)
-        made.append(_compiled(op.opdef, list(op.opdef.kernels)[-1]))
-    assert made[0] is made[1]
+        row = list(op.opdef.kernels)[-1]
+        made.append(_compiled(op.opdef, row))
+        assert _compiled(op.opdef, row) is made[-1]
     assert made[2].__wrapped__.targetoptions["parallel"]
+    assert capsys.readouterr().err.count("kernel numba (cpu, *) redefined") == 2
+
+
+def test_a_row_that_is_registered_again_is_compiled_again_with_what_it_reads_by_then():
+    scope = {"k": 5.0, "__name__": "__main__"}
+    text = "def scaled(x, y):\n    for i in range(x.size):\n        y[i] = k * x[i]\n"
+    exec(compile(text, "<stdin-1>", "exec"), scope)
+    op = opsdk.op(lambda x: scope["k"] * x, name="scaled", namespace="t")
+    values = []
+    for k in (5.0, 6.0):
+        scope["k"] = k
+        op.kernel("cpu", scope["scaled"], language="numba")
+        values.append(op(np.ones(2)).tolist())
+    assert values == [[5.0, 5.0], [6.0, 6.0]]
 
 
 @pytest.mark.parametrize("form", ["buffer", "functional"])

@@ -131,7 +131,7 @@ def test_a_function_and_a_source_are_one_too_many(packaged):
     with pytest.raises(DefinitionError, match=told):
         thrice.kernel("cpu", f, language="numba", source=".rows:forward")
     with pytest.raises(DefinitionError, match=told):
-        thrice.kernel("cpu", language="numba", source=".rows:forward")(f)
+        thrice.kernel("cpu", language="numba", source=".rows:forward", dtype="float32")(f)
 
 
 def test_a_module_beside_one_that_has_no_package_is_refused():

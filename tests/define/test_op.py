@@ -56,6 +56,55 @@ def test_a_backward_from_the_same_file_takes_the_place_of_the_earlier_one(half):
     assert half.grad is second
 
 
+def test_another_backward_from_the_same_file_is_told_and_after_a_use_needs_replace(half, capsys):
+    first = half.backward(lambda dy: dy / 3)
+    second = half.backward(lambda dy: dy / 2)
+    assert "t::half_grad redefined" in capsys.readouterr().err
+    half(opsdk.to_tensor([1.0], stop_gradient=False))
+    with pytest.raises(DefinitionError) as caught:
+        half.backward(lambda dy: dy / 4)
+    assert str(caught.value).startswith(f"op 't::half': has a backward from {second.opdef.origin} ")
+    assert "and is used in a graph already, got another from" in str(caught.value)
+    assert str(caught.value).endswith("; run the definition of the op again, or pass replace=True")
+    assert half.grad is second
+    assert first is not second
+    third = half.backward(replace=True)(lambda dy: dy / 4)
+    assert half.grad is third
+
+
+GIVEN = {
+    "infer": "{how}(lambda x: opsdk.TensorSpec(x.shape, 'float{width}'){more})",
+    "check": "{how}(lambda x: None if x.size < {width} else 'x expected to be small'{more})",
+    "samples": "{how}(lambda rng: [opsdk.Sample(rng.normal(size={width}), reason='some')]{more})",
+    "bench": "{how}(lambda rng, n: opsdk.Sample(rng.normal(size={width} * n), reason='some'){more})",
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_one_file_gave_another_replaces_only_where_it_says_so(half, run_file, name):
+    scope = {"half": half, "opsdk": opsdk}
+    text = GIVEN[name].replace("{how}", f"half.{name}")
+    run_file("my_ops/first.py", text.format(width=32, more=""), scope=scope)
+    given = half.opdef
+    run_file("my_ops/same.py", text.format(width=32, more=""), scope=scope)
+    with pytest.raises(DefinitionError) as caught:
+        run_file("my_ops/second.py", text.format(width=64, more=""), scope=scope)
+    assert str(caught.value) == (
+        f"op 't::half', {name}: has one from my_ops{os.sep}first.py:1, got another from my_ops{os.sep}second.py:1; "
+        "pass replace=True to replace it"
+    )
+    assert getattr(half.opdef, name) is not None
+    run_file("my_ops/first.py", text.format(width=16, more=""), scope=scope)
+    run_file("my_ops/second.py", text.format(width=64, more=", replace=True"), scope=scope)
+    assert getattr(half.opdef, name) is not getattr(given, name)
+
+
+def test_a_rule_that_came_with_the_definition_is_another_files_too(run_file):
+    op = run_file("my_ops/first.py", "@opsdk.op(infer=opsdk.infer.broadcast)\ndef f(x):\n    return x\n")["f"]
+    with pytest.raises(DefinitionError, match=r"infer: has one from my_ops.first.py:1, got another from"):
+        op.infer(opsdk.infer.reduce)
+
+
 BACKWARD = "def half_grad(dy):\n    return dy / 2\ngradient = half.backward({})(half_grad)"
 
 
@@ -167,7 +216,9 @@ def test_a_graph_keeps_its_definition_when_the_op_gets_another_rule(half):
     half.backward(lambda dy: dy / 2)
     x = opsdk.to_tensor([1.0], stop_gradient=False)
     y = half(x)
-    half.infer(lambda x: opsdk.TensorSpec([9], x.dtype))
+    with pytest.raises(DefinitionError, match="expected its infer rule before its first use in a graph, got it after"):
+        half.infer(lambda x: opsdk.TensorSpec([9], x.dtype))
+    half.infer(lambda x: opsdk.TensorSpec([9], x.dtype), replace=True)
     y.sum().backward()
     assert x.grad.numpy().tolist() == [0.5]
 

@@ -195,7 +195,7 @@ def test_a_scope_brings_back_the_definition_that_lost_its_name_inside_it(run_fil
 def test_a_scope_takes_back_a_row_that_was_added_inside_it(run_file):
     half = run_file("my_ops/half.py", HALF)["half"]
     with REGISTRY.scoped():
-        half.kernel("cpu", lambda x: x / 6, language="numpy")
+        half.kernel("cpu", lambda x: x / 6, language="numpy", replace=True)
         assert half(np.array([6.0])).tolist() == [1.0]
     assert half(np.array([6.0])).tolist() == [3.0]
 

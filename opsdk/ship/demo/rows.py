@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from opsdk.core.errors import KernelNotFoundError
+from opsdk.define.giving import renewed
 from opsdk.define.kernel import KernelTable
-from opsdk.define.op import Op, renewed
+from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 
 

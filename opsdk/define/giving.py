@@ -1,0 +1,185 @@
+"""Giving: what an op is given after its definition, who may give it, and until when.
+
+A backward and an infer rule decide what graphs compute, so they belong to the definition, which a graph that holds it
+ends. Whatever was given from one file is not replaced from another without a word that it is meant.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace as dataclass_replace
+from typing import Any
+
+from opsdk.core.errors import BindingError, DefinitionError, NameClashError
+from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.core.suggest import alternatives
+from opsdk.define.digest import digest_of, is_one, text_of
+from opsdk.define.infer import Assumed, InferFunction, InferRule, like
+from opsdk.define.kernel import Kernel, KernelTable, PlanCache
+from opsdk.define.opdef import Gift, GradRule, OpDef, Usage, derived
+from opsdk.define.schema import OpSchema
+
+# Any, in this file: rules and functions of any signature.
+
+
+def renewed(opdef: OpDef, **changes: Any) -> OpDef:
+    """Returns a new definition that differs in `changes`; it starts without call plans and without users."""
+    fields = {**changes, "plans": PlanCache(), "usage": Usage()}
+    return dataclass_replace(opdef, **fields)
+
+
+def given(opdef: OpDef, name: str, value: Any, *, rule: Any = None, replace: bool) -> tuple[Gift, ...]:
+    """Returns what an op was given besides its definition, with something more or in another's place.
+
+    Args:
+        opdef: the op.
+        name: what it is given: `infer`, `check`, `samples` or `bench`.
+        value: the function.
+        rule: what was made of it, where it is kept as something else.
+        replace: takes the place of what another file gave, and of the rule of an op that graphs hold.
+
+    Raises:
+        DefinitionError: another file gave another one, or a graph holds the op and has to know its infer rule.
+    """
+    has_code = hasattr(value, "__code__")
+    origin, owner = (opdef.origin, opdef.owner) if opdef.is_builtin and not has_code else _whence(value)
+
+    def digest(value: Any) -> str:
+        return digest_of(value) if opdef.defined_as else ""  # none of opsdk's own: hardly any is asked for
+
+    new = Gift(name, origin, owner, digest(rule or value))
+    held = next((gift for gift in opdef.given if gift.name == name), None)
+    if held is None and name == "infer" and not isinstance(opdef.infer, Assumed):
+        held = Gift(name, opdef.origin, opdef.owner, digest(opdef.infer))
+    if held is not None and held.digest == new.digest and new.digest and held in opdef.given:
+        return opdef.given
+    if not replace and (held is None or held.digest != new.digest or not new.digest):
+        if held is not None and held.owner != new.owner:
+            raise DefinitionError(
+                f"{opdef.subject}, {name}: has one from {held.origin}, got another from {origin}; "
+                "pass replace=True to replace it",
+                details={"contested": opdef.name},
+            )
+        if name == "infer" and opdef.usage.in_graph:
+            raise DefinitionError(
+                f"{opdef.subject}: expected its infer rule before its first use in a graph, got it after; run the "
+                "definition of the op again, or pass replace=True, graphs that exist keep what they have"
+            )
+    return (*(gift for gift in opdef.given if gift.name != name), new)
+
+
+def _whence(value: Any) -> tuple[Origin, str]:
+    origin = origin_of(value)
+    return origin, registrar(origin)
+
+
+def held_gradient(forward: OpDef, rule: GradRule) -> GradRule | None:
+    """Returns the rule that stays, where an op has the same backward already.
+
+    Raises:
+        DefinitionError: the op has another backward from elsewhere, or is used in a graph already.
+    """
+    held, opdef = forward.grad, rule.op.opdef
+    if held is None:
+        if forward.usage.in_graph:
+            raise DefinitionError(
+                f"{forward.subject}: expected its backward before its first use in a graph, got it after; define "
+                "it earlier or pass replace=True, graphs that exist keep the op without a backward"
+            )
+        return None
+    before = held.op.opdef
+    is_same = held.conditions == rule.conditions and before.is_same(opdef)
+    if is_same and (before.owner != opdef.owner or is_one(before.function, opdef.function)):
+        return held
+    if before.owner != opdef.owner:
+        raise DefinitionError(
+            f"{forward.subject}: has a backward from {before.origin}, got another from {opdef.origin}; "
+            "pass replace=True to replace it",
+            details={"contested": forward.name},
+        )
+    if forward.usage.in_graph and not is_same:
+        raise DefinitionError(
+            f"{forward.subject}: has a backward from {before.origin} and is used in a graph already, got another "
+            f"from {opdef.origin}; run the definition of the op again, or pass replace=True"
+        )
+    return None  # a cell or file that runs again
+
+
+def gives_another(opdef: OpDef, backward: Callable[..., Any], composite: bool) -> bool:
+    """Whether an op was given a backward, by the file that gives it now, that is not this one."""
+    if not isinstance(opdef.rule, GradRule) or derived(opdef.rule):
+        return False
+    held = opdef.rule.op.opdef
+    if held.owner != registrar(origin_of(backward)):
+        return False
+    return held.is_composite != composite or held.function_as != digest_of(text_of(backward))
+
+
+def without_backward(opdef: OpDef) -> OpDef:
+    """Returns the definition of an op as it was before it was given a backward, with kernels that are its own."""
+    kernels = KernelTable()
+    kernels.restore(opdef.kernels)
+    return renewed(opdef, rule=None, kernels=kernels)
+
+
+def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
+    """Adds a kernel; one of the same place, dtype and language has an owner, who alone replaces it.
+
+    Another kernel from the same file gets one line on standard error, as a definition does.
+
+    Raises:
+        NameClashError: another file registered another kernel of that place, dtype and language.
+    """
+    held = next((row for row in opdef.kernels if (row.key, row.language) == (kernel.key, kernel.language)), None)
+    is_same = held is not None and text_of_kernel(held) == text_of_kernel(kernel)
+    if held is not None and held.owner != kernel.owner and not replace:
+        if is_same:
+            return
+        raise NameClashError(
+            f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
+            "pass replace=True to replace it",
+            details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
+        )
+    opdef.kernels.add(kernel)
+    if held is not None and not is_same and not replace:
+        sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
+
+
+def text_of_kernel(kernel: Kernel) -> str:
+    """Returns a digest of what a kernel computes, and how."""
+    source = kernel.source
+    if isinstance(source, str) and kernel.load is None:
+        source = _content(source)
+    return digest_of(source, list(kernel.parameters), {name: kernel.options[name] for name in sorted(kernel.options)})
+
+
+def _content(source: str) -> str:
+    """Returns the text of a file, or a text that is none."""
+    try:
+        with open(source, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - without pathlib
+            return file.read()
+    except (OSError, ValueError):
+        return source
+
+
+def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:
+    """Returns an infer rule from a stock rule, its class, or a user's function.
+
+    Raises:
+        BindingError: the rule names an input or attribute that the op does not have.
+        DefinitionError: it is no rule.
+    """
+    subject = f"op {schema.qualified_name!r}, infer"
+    if not callable(rule):
+        stock = f"opsdk.infer.{rule}" if rule in ("like", "broadcast", "reduce") else "opsdk.infer.broadcast"
+        raise DefinitionError(f"{subject}: expected a rule or a function of specs, got {rule!r}; write infer={stock}")
+    if isinstance(rule, type):
+        rule = rule()  # `infer=opsdk.infer.like` without the brackets
+    inputs = schema.input_names
+    if isinstance(rule, like) and rule.name is not None and rule.name not in inputs:
+        there = alternatives(rule.name, inputs)
+        raise BindingError(f"{subject}: like({rule.name!r}) names no input; there are {there}")
+    if hasattr(rule, "reduces_gradients"):
+        return rule
+    return InferFunction(rule, schema)
