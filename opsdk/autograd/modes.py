@@ -1,30 +1,50 @@
-"""Grad mode: whether calls are recorded, per thread; context managers and decorators at once."""
+"""Grad mode: whether calls are recorded, per thread; context managers, decorators and a statement."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+import threading
+from collections.abc import Callable, Generator
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-OFF: set[int] = set()  # threads in which recording is off; empty, and so quick to ask, nearly always
+OFF: set[int] = set()  # threads in which recording is off, or was when they ended; empty, and so quick to ask, mostly
+
+
+class _Mode(threading.local):
+    """The mode of a thread; one that starts records, whatever an ended thread of its number did."""
+
+    enabled = True
+
+
+_MODE = _Mode()
 
 
 def is_grad_enabled() -> bool:
     """Whether calls on tensors are recorded in this thread."""
-    return not OFF or get_ident() not in OFF
+    return not OFF or _MODE.enabled
 
 
 def _switch(mode: bool) -> None:
+    _MODE.enabled = mode
     (OFF.discard if mode else OFF.add)(get_ident())
 
 
-class set_grad_enabled:
-    """Switches recording on or off inside a `with` block, or inside the functions it decorates."""
+class GradMode:
+    """A mode for the length of a `with` block, or of the functions that it decorates.
+
+    Args:
+        mode: whether calls are recorded.
+    """
 
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
@@ -37,25 +57,116 @@ class set_grad_enabled:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _switch(self._before[get_ident()].pop())
+        before = self._before[get_ident()]
+        _switch(before.pop())
+        if not before:
+            del self._before[get_ident()]
 
     def __call__(self, function: F) -> F:
-        """Returns the function, run in this mode."""
+        """Returns the function, run in this mode; of a generator or coroutine function every step is.
 
-        @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:  # Any: the function's own signature
-            with set_grad_enabled(self._mode):
-                return function(*args, **kwargs)
+        Raises:
+            AttributeValueError: not a function, or one that makes an asynchronous generator.
+        """
+        if not callable(function) or inspect.isasyncgenfunction(function):
+            got = f"the asynchronous generator {function.__qualname__}" if callable(function) else repr(function)
+            raise AttributeValueError(
+                f"grad mode: expected a function, generator function or coroutine function to decorate, got {got}; "
+                "enter the mode in its body, between two awaits"
+            )
+        mode = self._mode
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def run(*args: Any, **kwargs: Any) -> Any:  # Any: the function's own signature
+                return (yield from _stepped(function(*args, **kwargs), mode))
+
+        elif inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def run(*args: Any, **kwargs: Any) -> Any:
+                return await _Awaited(function(*args, **kwargs), mode)
+
+        else:
+
+            @functools.wraps(function)
+            def run(*args: Any, **kwargs: Any) -> Any:
+                with GradMode(mode):
+                    return function(*args, **kwargs)
 
         return run  # type: ignore[return-value]
+
+
+# Any: whatever a generator takes, yields and returns.
+def _stepped(generator: Any, mode: bool) -> Generator[Any, Any, Any]:
+    """Runs a generator with each of its steps in a mode, and its caller's code between them in the caller's."""
+    step, given = generator.send, None
+    while True:
+        try:
+            with GradMode(mode):
+                made = step(given)
+        except StopIteration as end:
+            return end.value
+        try:
+            given = yield made
+            step = generator.send
+        except GeneratorExit:
+            with GradMode(mode):
+                generator.close()
+            raise
+        except BaseException as error:
+            step, given = generator.throw, error
+
+
+class _Awaited:
+    """A coroutine, each step of which is run in a mode."""
+
+    def __init__(self, coroutine: Any, mode: bool) -> None:
+        self._coroutine = coroutine
+        self._mode = mode
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _stepped(self._coroutine.__await__(), self._mode)
+
+
+class set_grad_enabled(GradMode):
+    """Switches recording on or off: from here on as a statement, for the length of a `with` block, or of a function.
+
+    As a statement, `set_grad_enabled(False)`, it holds in this thread until the next one.
+
+    Args:
+        mode: whether calls are recorded.
+
+    Raises:
+        AttributeValueError: the mode is not a bool.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, (bool, np.bool_)):
+            raise AttributeValueError(f"set_grad_enabled: mode expected True or False, got {mode!r}")
+        super().__init__(mode)
+        self._at_first: bool | None = is_grad_enabled()
+        _switch(mode)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        if self._at_first is not None:  # what it was before the statement
+            self._before[get_ident()][-1], self._at_first = self._at_first, None
+
+    def __call__(self, function: F) -> F:
+        """Returns the function, run in this mode; the code around it keeps the mode that it had."""
+        if self._at_first is not None:
+            _switch(self._at_first)
+            self._at_first = None
+        return super().__call__(function)
 
 
 def no_grad(function: F | None = None) -> Any:
     """Switches recording off.
 
-    Used as `with no_grad():`, `@no_grad()` or `@no_grad`.
+    Used as `with no_grad():`, `@no_grad()` or `@no_grad`, also on generator and coroutine functions.
     """
-    mode = set_grad_enabled(False)
+    mode = GradMode(False)
     return mode if function is None else mode(function)
 
 
@@ -64,5 +175,5 @@ def enable_grad(function: F | None = None) -> Any:
 
     Used as `with enable_grad():`, `@enable_grad()` or `@enable_grad`.
     """
-    mode = set_grad_enabled(True)
+    mode = GradMode(True)
     return mode if function is None else mode(function)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.creation import full
-from opsdk.autograd.modes import set_grad_enabled
+from opsdk.autograd.modes import GradMode
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
 from opsdk.core.suggest import alternatives
@@ -72,7 +72,7 @@ class Optimizer:
         self._step(self._entries(None, None))
 
     def _step(self, entries: Sequence[tuple[str, Any, Any]]) -> None:
-        with set_grad_enabled(False):
+        with GradMode(False):
             for name, param, grad in entries:
                 self.update(param, self.decayed(param, grad), self._rate(param), self._state_of(name, param))
 

@@ -1,8 +1,11 @@
+import asyncio
+import inspect
 import threading
 
 import pytest
 
 import opsdk
+from opsdk.core.errors import AttributeValueError
 
 
 def leaf():
@@ -118,3 +121,138 @@ def test_backward_works_inside_no_grad():
     with opsdk.no_grad():
         y.backward()
     assert x.grad.tolist() == [2.0, 4.0]
+
+
+# -- a statement ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recording():
+    """Recording is on again after the test."""
+    yield
+    opsdk.set_grad_enabled(True)
+
+
+def test_set_grad_enabled_takes_effect_as_a_statement(recording):
+    opsdk.set_grad_enabled(False)
+    assert not opsdk.is_grad_enabled()
+    assert (leaf() * 2.0).stop_gradient
+    opsdk.set_grad_enabled(True)
+    assert not (leaf() * 2.0).stop_gradient
+
+
+def test_as_a_block_it_leaves_the_mode_that_was_there_before(recording):
+    mode = opsdk.set_grad_enabled(False)
+    with mode:
+        assert not opsdk.is_grad_enabled()
+    assert opsdk.is_grad_enabled()
+    with mode:
+        assert not opsdk.is_grad_enabled()
+    assert opsdk.is_grad_enabled()
+
+
+def test_as_a_decorator_it_leaves_the_mode_around_the_function_alone(recording):
+    @opsdk.set_grad_enabled(False)
+    def double(x):
+        return x * 2.0
+
+    assert opsdk.is_grad_enabled()
+    assert double(leaf()).stop_gradient
+    assert opsdk.is_grad_enabled()
+
+
+@pytest.mark.parametrize("mode", ["off", None, 0])
+def test_a_mode_is_true_or_false(mode):
+    with pytest.raises(AttributeValueError, match=f"set_grad_enabled: mode expected True or False, got {mode!r}"):
+        opsdk.set_grad_enabled(mode)
+    assert opsdk.is_grad_enabled()
+
+
+def test_a_thread_starts_with_recording_on_whatever_an_ended_one_did():
+    seen = []
+
+    def switch_off():
+        opsdk.set_grad_enabled(False)
+
+    for target in [switch_off, lambda: seen.append(opsdk.is_grad_enabled())] * 4:  # numbers of ended threads come again
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join()
+    assert seen == [True] * 4
+    assert opsdk.is_grad_enabled()
+
+
+# -- functions that stop and go on ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "decorate", [opsdk.no_grad, opsdk.no_grad(), lambda function: opsdk.set_grad_enabled(False)(function)]
+)
+def test_every_step_of_a_generator_is_in_the_mode_and_nothing_between_them(decorate):
+    seen = []
+
+    @decorate
+    def steps(x):
+        got = yield x * 2.0
+        try:
+            yield got * 2.0
+        except ValueError:
+            seen.append(opsdk.is_grad_enabled())
+            yield x * 3.0
+        return opsdk.is_grad_enabled()
+
+    assert inspect.isgeneratorfunction(steps)
+    running = steps(leaf())
+    assert next(running).stop_gradient
+    assert opsdk.is_grad_enabled()
+    assert running.send(leaf()).stop_gradient
+    assert running.throw(ValueError()).stop_gradient
+    with pytest.raises(StopIteration) as end:
+        next(running)
+    assert (seen, end.value.value, opsdk.is_grad_enabled()) == ([False], False, True)
+
+
+def test_a_generator_that_is_closed_is_closed_in_the_mode():
+    seen = []
+
+    @opsdk.no_grad
+    def steps():
+        try:
+            yield 1
+        finally:
+            seen.append(opsdk.is_grad_enabled())
+
+    running = steps()
+    next(running)
+    running.close()
+    assert (seen, opsdk.is_grad_enabled()) == ([False], True)
+
+
+def test_every_step_of_a_coroutine_is_in_the_mode_and_nothing_between_them():
+    seen = []
+
+    @opsdk.no_grad()
+    async def inside():
+        seen.append(opsdk.is_grad_enabled())
+        await asyncio.sleep(0)
+        seen.append(opsdk.is_grad_enabled())
+        return (leaf() * 2.0).stop_gradient
+
+    async def outside():
+        task = asyncio.ensure_future(inside())
+        await asyncio.sleep(0)
+        seen.append(opsdk.is_grad_enabled())
+        return await task
+
+    assert asyncio.run(outside())
+    assert seen == [False, True, False]
+
+
+def test_what_cannot_be_run_in_a_mode_is_refused():
+    async def asynchronous():
+        yield 1
+
+    with pytest.raises(AttributeValueError, match="coroutine function to decorate, got the asynchronous generator"):
+        opsdk.no_grad(asynchronous)
+    with pytest.raises(AttributeValueError, match=r"grad mode: expected a function, generator function or .*, got 3; "):
+        opsdk.no_grad(3)
