@@ -78,16 +78,8 @@ class DeviceTensor(Tensor):
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
-    def accumulate(self, grad: Tensor) -> None:
-        """Adds a gradient to `grad`, in new memory."""
-        held = self.grad
-        self.grad = DeviceTensor(grad._array.copy() if held is None else held._array + grad._array)
-
-    def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Sets `grad` to zeros, or to None."""
-        self.grad = DeviceTensor(np.zeros_like(self.grad._array)) if set_to_zero and self.grad is not None else None
-
-    clear_grad = clear_gradient
+    def _beside(self, array: Any) -> Tensor:
+        return DeviceTensor(array)
 
 
 def tensor_of(array: Any, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None) -> Tensor:

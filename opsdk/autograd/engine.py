@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from opsdk.autograd.accumulate import accumulate
 from opsdk.autograd.gradients import step
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
+from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
-from opsdk.backends.arena import is_leased
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
@@ -94,9 +95,12 @@ def run(
                 break
             node, index = edge
             if index < 0:
-                _send(edge, value, pending, queue, leaves, algebra)
+                if leaves:
+                    _send(edge, value, pending, queue, leaves, algebra)
+                else:
+                    leaves[id(node)] = (node, value)
                 break
-            cotangents = _slots(node, index, value)
+            cotangents = [value] if node.outputs is None else _slots(node, index, value)
         else:
             for edge, value in zip(edges, gradients):  # noqa: B905 - `step` gives one gradient an edge
                 if edge is not None and value is not None:
@@ -151,20 +155,20 @@ def _slots(node: GradNode, index: int, value: Any) -> list[Any]:
 
 def run_backward(tensors: Sequence[Any], seeds: Sequence[Any], algebra: ArrayAlgebra, retain_graph: bool) -> None:
     """Adds the gradients of `tensors` to `grad` of all leaves; nothing is added or freed if any step fails."""
-    leaves, _, visited, kept = run(tensors, seeds, algebra)
+    if len(ACTIVE) > MANY and is_deep():
+        return elsewhere(run_backward, tensors, seeds, algebra, retain_graph)
     wrap = algebra.wrap
-    for key, (leaf, value) in leaves.items():
-        if leaf._hooks:
-            leaves[key] = leaf, run_hooks(leaf._hooks, wrap(value), kept)._array.copy()  # a hook may keep what it gives
-    for leaf, value in leaves.values():
-        held = leaf.grad
-        if held is not None:
-            total = held._array + value
-            leaf.grad = wrap(np.asarray(total) if isinstance(total, np.generic) else total)
-        elif leaf is tensors[0] or len(tensors) > 1 or (value.base is not None and not is_leased(value, ())):
-            leaf.grad = wrap(value.copy())  # a view, or the caller's own cotangent, belongs to somebody else
-        else:
-            leaf.grad = wrap(value)
+    ACTIVE.append(None)
+    try:
+        leaves, _, visited, kept = run(tensors, seeds, algebra)
+        for key, (leaf, value) in leaves.items():
+            if leaf._hooks:
+                hooked = run_hooks(leaf._hooks, wrap(value), kept)
+                leaves[key] = leaf, hooked._array.copy()  # a hook may keep what it gives
+    finally:
+        ACTIVE.pop()
+    leaf = value = None  # nothing but `leaves` refers to the gradients: their memory may be taken over
+    accumulate(leaves, wrap)
     for hook, grad in kept:
         hook.keep(grad)
     if not retain_graph:

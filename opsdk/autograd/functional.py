@@ -20,8 +20,9 @@ from opsdk.autograd.gradients import (
     with_passed,
 )
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.modes import set_grad_enabled
+from opsdk.autograd.modes import GradMode, is_grad_enabled
 from opsdk.autograd.narrowed import Narrowed
+from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import is_leased
@@ -177,6 +178,9 @@ def grad(
         >>> grad(dx, x)[0].numpy()
         array([2.], dtype=float32)
     """
+    if len(ACTIVE) > MANY and is_deep():
+        given = (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
+        return elsewhere(grad, *given)
     roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     targets = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     cotangents = _one_each(grad_outputs, len(roots), "grad: expected one grad_outputs per output")
@@ -189,8 +193,12 @@ def grad(
     seeds = [_seed(root, value, create_graph) for root, value in zip(roots, cotangents, strict=True)]
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
     narrowed = Narrowed(algebra, roots, targets, no_grad_vars or ())
-    with set_grad_enabled(create_graph):
-        leaves, captured, visited, _ = run(roots, seeds, narrowed, wanted)
+    ACTIVE.append(None)
+    try:
+        with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
+            leaves, captured, visited, _ = run(roots, seeds, narrowed, wanted)
+    finally:
+        ACTIVE.pop()
     found: list[Any] = []
     handed = [value for value in seeds if not create_graph]  # arrays that belong to somebody already
     for i, target in enumerate(targets):

@@ -52,20 +52,21 @@ def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None 
     saved = node.saved
     if saved is None:
         raise freed(node)
-    assert plan.rule is not None
     if edges is None:
         edges = node.edges
-    if plan.rule.given is not None:
-        edges = reached_edges(node, plan.rule, cotangents, edges)
-        if not any(edges):
-            return edges
-    if plan.rule.passes:
-        return _handed_on(node, plan.rule, saved, cotangents, edges)
     lane = opdef.plans.get(plan)
     if lane is not None:
         made = lane(node, saved, cotangents[0])
     else:
-        made = _step_any(node, saved, cotangents, gradient_attrs(node, plan.rule, cotangents, edges))
+        rule = plan.rule
+        assert rule is not None
+        if rule.given is not None:
+            edges = reached_edges(node, rule, cotangents, edges)
+            if not any(edges):
+                return edges
+        if rule.passes:
+            return _handed_on(node, rule, saved, cotangents, edges)
+        made = _step_any(node, saved, cotangents, gradient_attrs(node, rule, cotangents, edges))
     if len(edges) == 1 and made.__class__ is ndarray:  # an array of the right kind needs no routing
         target, index = edges[0]
         if index < 0:
@@ -74,6 +75,7 @@ def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None 
                 return (made,)
         elif (made.shape, made.dtype) == target.spec(index):
             return (made,)
+    assert plan.rule is not None
     return route(node, plan.rule, made, sum_to, edges)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from opsdk.core.errors import HookError
@@ -19,7 +20,7 @@ class Hooks:
 
     def __init__(self) -> None:
         self._entries: dict[int, Hook] = {}
-        self._next = 0
+        self._next = count().__next__  # two threads never get one number
 
     def add(self, hook: Hook) -> HookHandle:
         """Adds a hook.
@@ -29,8 +30,7 @@ class Hooks:
         """
         if not callable(hook):
             raise HookError(f"register_hook: expected a callable, got {type(hook).__name__}")
-        key = self._next
-        self._next += 1
+        key = self._next()
         self._entries[key] = hook
         return HookHandle(self, key)
 
@@ -39,7 +39,7 @@ class Hooks:
         return self._entries.pop(key, None) is not None
 
     def __iter__(self) -> Iterator[Hook]:
-        return iter(list(self._entries.values()))
+        return iter(self._entries.copy().values())  # as they are now, whatever a hook or a thread adds
 
     def __bool__(self) -> bool:
         return bool(self._entries)

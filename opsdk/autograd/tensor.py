@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import AttributeValueError, GraphError, InPlaceError, OpsdkError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed
@@ -33,7 +34,7 @@ class Tensor(ValueMethods):
     `backward` accumulated. Arithmetic, comparison, indexing and the methods of `ValueMethods` are ops.
     """
 
-    grad: Tensor | None = None
+    _grad: Any = None  # any: a tensor, None, or ZERO
     persistable = False
     _name: str | None = None
     _hooks: Hooks | None = None
@@ -182,7 +183,7 @@ class Tensor(ValueMethods):
         copied._array = self._array.copy()
         copied._version = [0]
         copied._hooks = None
-        copied.grad = None if self.grad is None else Tensor(self.grad._array.copy())
+        copied._grad = self._grad if self._grad is None or self._grad is ZERO else Tensor(self._grad._array.copy())
         return copied
 
     def __repr__(self) -> str:
@@ -245,6 +246,34 @@ class Tensor(ValueMethods):
 
     # -- gradients ----------------------------------------------------------------------------------------------------
 
+    @property
+    def grad(self) -> Tensor | None:
+        """What `backward` accumulated, of this shape and dtype; None before the first, zeros after `clear_grad`.
+
+        A later backward, `clear_grad` or assignment puts another tensor there; one that was looked at stays as it is.
+        Assigning one of another shape or dtype raises ShapeError or DTypeError.
+        """
+        if self._grad is ZERO:
+            with LOCK:
+                if self._grad is ZERO:
+                    self._grad = self._beside(np.zeros_like(self._array))
+        return self._grad  # type: ignore[no-any-return]  # any also stands for ZERO
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            array = getattr(value, "_array", None)
+            if array.__class__ is not self._array.__class__:
+                where = f" at {value.place}" if isinstance(value, Tensor) else ", make one with opsdk.to_tensor"
+                raise DTypeError(
+                    f"grad: expected a tensor at {self.place} or None, got {type(value).__name__}{where}"
+                )
+            if array.shape != self._array.shape:
+                raise ShapeError(f"grad: expected shape {self._array.shape} like the tensor, got {array.shape}")
+            if array.dtype != self._array.dtype:
+                raise DTypeError(f"grad: expected dtype {self._array.dtype} like the tensor, got {array.dtype}")
+        self._grad = value
+
     def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this tensor to `grad` of every leaf that it depends on.
 
@@ -287,32 +316,38 @@ class Tensor(ValueMethods):
         self.register_hook(Retain(self))
 
     def accumulate(self, grad: Tensor) -> None:
-        """Adds a gradient to `grad`, in new memory."""
-        held = self.grad
-        self.grad = Tensor(grad._array.copy() if held is None else np.asarray(held._array + grad._array))
+        """Adds a gradient to `grad`, in new memory.
+
+        Args:
+            grad: of this shape and dtype.
+        """
+        accumulate({0: (self, grad._array)}, self._beside)
+
+    def _beside(self, array: Any) -> Tensor:
+        """Returns an array of this tensor's place as a tensor."""
+        return Tensor(array)
 
     def _hook_list(self) -> Hooks:
-        if self._edge is None:
-            if self._hooks is None:
-                self._hooks = Hooks()
-            return self._hooks
-        node, index = self._edge
-        if node.hooks is None:
-            node.hooks = {}
-        return node.hooks.setdefault(index, Hooks())
+        with LOCK:
+            if self._edge is None:
+                if self._hooks is None:
+                    self._hooks = Hooks()
+                return self._hooks
+            node, index = self._edge
+            if node.hooks is None:
+                node.hooks = {}
+            return node.hooks.setdefault(index, Hooks())
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Sets `grad` to zeros, or to None."""
-        if set_to_zero and self.grad is not None:
-            self.grad = Tensor(np.zeros_like(self.grad._array))
-        else:
-            self.grad = None
+        self._grad = ZERO if set_to_zero and self._grad is not None else None
 
     clear_grad = clear_gradient
 
     def gradient(self) -> np.ndarray | None:
         """Returns a copy of `grad` as an array, or None."""
-        return None if self.grad is None else self.grad.numpy()
+        grad = self.grad
+        return None if grad is None else grad.numpy()
 
 
 _ARRAYS = ArrayAlgebra(Tensor)
