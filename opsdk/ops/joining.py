@@ -172,8 +172,8 @@ def decode_index(parts: Sequence[int]) -> tuple[Any, ...]:
                 f"got {list(parts)}; write x[...]"
             )
         if kind < _NEW_AXIS:
-            given, (start, stop, step) = kind - _SLICE, bounds
-            entries.append(slice(start if given & 1 else None, stop if given & 2 else None, step if given & 4 else None))
+            given = kind - _SLICE
+            entries.append(slice(*[bound if given & 1 << i else None for i, bound in enumerate(bounds)]))
         else:
             entries.append({_POSITION: bounds[0], _ELLIPSIS: Ellipsis, _NEW_AXIS: None}[kind])
     return tuple(entries)

@@ -10,7 +10,7 @@ from opsdk.core.errors import ProgramError, ReturnError
 from opsdk.define.call import complete_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
-from opsdk.static.recording import append, lift, stops
+from opsdk.static.recording import append, lift, note_parts, stops
 from opsdk.static.variable import Parameter, Variable
 
 
@@ -30,7 +30,9 @@ class Recorder:
         with block.all_or_nothing():
             values = lift(block, opdef, inputs)
             if opdef.body is not None and not all(stops(opdef, values)):
+                first = len(block.ops)
                 made = body_outputs(opdef, values, attrs)  # a composite is differentiated through what it is made of
+                note_parts(block, first, opdef, (values, made), complete_attrs(opdef, attrs))
                 return made[0] if len(made) == 1 else tuple(made)
             return append(block, opdef, values, attrs)
 

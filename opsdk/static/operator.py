@@ -29,6 +29,7 @@ class Operator:
         of: for a gradient op, by output the variables that it gives gradients of, whose shapes these must have.
         forward: for a gradient op, the definition that it is the gradient of.
         repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
+        part_of: the call of a composite that was told to train, of which this is a part.
     """
 
     opdef: OpDef
@@ -40,6 +41,7 @@ class Operator:
     of: dict[str, list[str]] = field(default_factory=dict)
     forward: OpDef | None = None
     repeats: bool = False
+    part_of: Operator | None = None
 
     @property
     def seed(self) -> int | None:
@@ -117,6 +119,8 @@ class Operator:
 
     def rename(self, old: str, new: str) -> None:
         """Puts one variable's new name wherever its old one stands."""
+        if self.part_of is not None:
+            self.part_of.rename(old, new)
         for slots in (self.inputs, self.outputs, self.of):
             for names in slots.values():
                 names[:] = [new if name == old else name for name in names]

@@ -10,6 +10,7 @@ from itertools import count
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.suggest import alternatives
 from opsdk.static.block import Block
+from opsdk.static.mode import tested
 from opsdk.static.operator import FORWARD, Operator
 from opsdk.static.variable import Parameter, Variable
 
@@ -79,7 +80,11 @@ class Program:
         """Returns a copy; parameters are shared through the Scope, by name.
 
         Args:
-            for_test: drops the backward, the updates and what is computed from them, and sets attributes `is_test`.
+            for_test: drops the backward, the updates and what is computed from them, and gives attributes that tell of
+                training (`is_test`, `training` and the like, of anybody's ops) the value of a test.
+
+        Raises:
+            ProgramError: an operator says otherwise than by a bool that it is one of training.
         """
         made = Program()
         with self.lock:
@@ -157,7 +162,7 @@ def _forward_only(block: Block) -> list[Operator]:
 
 def _copied(block: Block, program: Program, for_test: bool) -> Block:
     made = Block(program, block.idx, block.parent_idx)
-    kept = _forward_only(block) if for_test else block.ops
+    kept = tested(_forward_only(block)) if for_test else block.ops
     used = {name for operator in kept for name in (*operator.input_arg_names, *operator.output_arg_names)}
     for name, variable in block.vars.items():
         if for_test and name not in used and not variable.is_data and not isinstance(variable, Parameter):
@@ -165,13 +170,19 @@ def _copied(block: Block, program: Program, for_test: bool) -> Block:
         twin = copy.copy(variable)
         twin.block = made
         made.vars[name] = twin
+    calls: dict[int, Operator] = {}
     for operator in kept:
-        twin_op = copy.copy(operator)
-        twin_op.inputs = {slot: list(names) for slot, names in operator.inputs.items()}
-        twin_op.outputs = {slot: list(names) for slot, names in operator.outputs.items()}
-        twin_op.of = {slot: list(names) for slot, names in operator.of.items()}
-        twin_op.attrs = dict(operator.attrs)
-        if for_test and "is_test" in twin_op.attrs:
-            twin_op.attrs["is_test"] = True
+        twin_op = _twin(operator)
+        if operator.part_of is not None:
+            twin_op.part_of = calls.setdefault(id(operator.part_of), _twin(operator.part_of))
         made.ops.append(twin_op)
     return made
+
+
+def _twin(operator: Operator) -> Operator:
+    twin = copy.copy(operator)
+    twin.inputs = {slot: list(names) for slot, names in operator.inputs.items()}
+    twin.outputs = {slot: list(names) for slot, names in operator.outputs.items()}
+    twin.of = {slot: list(names) for slot, names in operator.of.items()}
+    twin.attrs = dict(operator.attrs)
+    return twin

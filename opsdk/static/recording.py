@@ -17,6 +17,7 @@ from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema import InputDecl, OutputDecl
 from opsdk.ops.joining import getitem
+from opsdk.static.mode import is_trained
 from opsdk.static.operator import FORWARD, OPTIMIZE, Operator
 from opsdk.static.variable import Parameter, Variable
 
@@ -128,6 +129,28 @@ def connect(
     return operator
 
 
+def note_parts(
+    block: Block, first: int, opdef: OpDef, values: tuple[Sequence[Any], Sequence[Any]], attrs: dict[str, Any]
+) -> None:
+    """Has the operators from `first` on remember the composite call that they are, where that was told to train.
+
+    Args:
+        block: where they are.
+        first: position of the first.
+        opdef: the composite.
+        values: its inputs and its outputs.
+        attrs: all attributes.
+    """
+    if not is_trained(attrs):
+        return
+    schema = opdef.schema
+    inputs = {name: _names(value) for name, value in zip(schema.input_names, values[0], strict=True)}
+    outputs = {name: _names(value) for name, value in zip(schema.output_names, values[1], strict=True)}
+    call = Operator(opdef, inputs, outputs, attrs, FORWARD, caller())
+    for operator in block.ops[first:]:
+        operator.part_of = call
+
+
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
     """Returns the specs of the outputs for input Variables."""
     specs = [
@@ -196,7 +219,7 @@ def _names(value: Any) -> list[str]:
     """Returns the names of a slot: none for what is absent, empty ones for outputs that nobody wants of a list."""
     if value is None:
         return []
-    return ["" if v is None else v.name for v in value] if isinstance(value, list) else [value.name]
+    return ["" if v is None else v.name for v in value] if isinstance(value, (list, tuple)) else [value.name]
 
 
 def _of_kind(opdef: OpDef, decl: InputDecl | OutputDecl, variables: list[Variable]) -> Any:

@@ -9,6 +9,7 @@ from opsdk.ops.shape import assign, cast
 from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.block import Block
 from opsdk.static.frontend import body_outputs
+from opsdk.static.mode import is_trained
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.recording import connect
 from opsdk.static.variable import Variable
@@ -91,8 +92,10 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
             if name:
                 _deliver(block, value, block.vars[name], operator)
     added = block.ops[at:]
+    whole = operator.part_of or (operator if operator.forward is None and is_trained(operator.attrs) else None)
     for new in added:
         new.role = operator.role
+        new.part_of = whole or new.part_of
     block.ops = [*block.ops, *tail]
     block.program.touch()
     return added
