@@ -114,7 +114,7 @@ def connect(
 ) -> Operator:
     """Puts the Operator between Variables that exist, at the end or at a position."""
     schema = opdef.schema
-    if any(isinstance(inputs[i], Parameter) for i in schema.mutated_inputs):
+    if any(isinstance(variable, Parameter) for i in schema.mutated_inputs for variable in _listed(inputs[i])):
         role = OPTIMIZE  # whatever changes a parameter is an update
     operator = Operator(
         opdef,
@@ -230,14 +230,20 @@ def _of_kind(opdef: OpDef, decl: InputDecl | OutputDecl, variables: list[Variabl
     return variables[0] if variables else None
 
 
-def _handed_on(opdef: OpDef, output: str, source: Variable, variables: list[Variable]) -> Variable:
-    """Returns the variable that an op changes in place; naming it among the outputs too is allowed."""
-    if variables and (len(variables) > 1 or variables[0] is not source):
+def _handed_on(opdef: OpDef, output: str, source: Any, variables: list[Variable]) -> Any:
+    """Returns what an op changes in place, a variable or several; naming them among the outputs too is allowed."""
+    if variables and [id(variable) for variable in variables] != [id(variable) for variable in _listed(source)]:
+        wanted = ", ".join(repr(variable.name) for variable in _listed(source)) or "none"
         names = ", ".join(repr(variable.name) for variable in variables)
         raise ProgramError(
-            f"{opdef.subject}: output {output!r} expected {source.name!r}, which the op changes in place, got {names}"
+            f"{opdef.subject}: output {output!r} expected {wanted}, which the op changes in place, got {names}"
         )
     return source
+
+
+def _listed(value: Any) -> list[Variable]:
+    """Returns the variables of a slot."""
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _slots(
