@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,13 +16,86 @@ def _rate(learning_rate: np.ndarray, param: np.ndarray) -> np.ndarray:
     return learning_rate.reshape(()).astype(param.dtype)
 
 
+# Each step is written once, with an array for each new value: the old one itself, or None for an array of its own. Who
+# keeps the old values, as a run of a Program does, has them for the price of nothing.
+Into = Sequence["np.ndarray | None"]
+
+
+def _scaled(value: np.ndarray, factor: float | np.generic, into: np.ndarray | None) -> np.ndarray:
+    return np.multiply(value, factor, out=np.empty_like(value) if into is None else into)
+
+
+def _less(param: np.ndarray, step: np.ndarray, into: np.ndarray | None) -> np.ndarray:
+    """Returns param - step; without a place for it in that of the step, which has served, where it fits."""
+    if into is None:
+        fits = isinstance(step, np.ndarray) and (step.shape, step.dtype) == (param.shape, param.dtype)
+        into = step if fits else np.empty_like(param)
+    return np.subtract(param, step, out=into)
+
+
+def _sgd(into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> Into:
+    return (_less(param, _rate(learning_rate, param) * grad, into[0]),)
+
+
+def _momentum(
+    into: Into,
+    param: np.ndarray,
+    grad: np.ndarray,
+    learning_rate: np.ndarray,
+    velocity: np.ndarray,
+    *,
+    mu: float,
+    use_nesterov: bool,
+) -> Into:
+    speed = _scaled(velocity, velocity.dtype.type(mu), into[1])
+    speed += grad
+    step = grad + velocity.dtype.type(mu) * speed if use_nesterov else speed
+    return _less(param, _rate(learning_rate, param) * step, into[0]), speed
+
+
+def _adam(
+    into: Into,
+    param: np.ndarray,
+    grad: np.ndarray,
+    learning_rate: np.ndarray,
+    moment1: np.ndarray,
+    moment2: np.ndarray,
+    beta1_pow: np.ndarray,
+    beta2_pow: np.ndarray,
+    *,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    decay: float,
+) -> Into:
+    power1, power2 = _scaled(beta1_pow, beta1, into[3]), _scaled(beta2_pow, beta2, into[4])
+    mean = _scaled(moment1, beta1, into[1])
+    mean += (1 - beta1) * grad
+    spread = _scaled(moment2, beta2, into[2])
+    square = np.square(grad)
+    square *= 1 - beta2
+    spread += square
+    if decay:
+        param = _scaled(param, 1 - _rate(learning_rate, param) * param.dtype.type(decay), into[0])
+    correction = np.sqrt(1 - power2.reshape(()))
+    rate = (learning_rate.reshape(()) * correction / (1 - power1.reshape(()))).astype(param.dtype)
+    floor = (epsilon * correction).astype(param.dtype)
+    step = rate * mean
+    step /= np.sqrt(spread) + floor
+    return _less(param, step, into[0]), mean, spread, power1, power2
+
+
+# By name of an op that changes its inputs in place: what gives their new values apart, one for each that it changes.
+APART: dict[str, Callable[..., Into]] = {"opsdk::sgd": _sgd, "opsdk::momentum": _momentum, "opsdk::adam": _adam}
+
+
 @op(
     "opsdk::sgd(Tensor(a!) param, Tensor grad, Tensor learning_rate) -> Tensor(a!) param_out",
     nondifferentiable=("param", "grad", "learning_rate", "param_out"),
 )
 def sgd(param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> None:
     """One step: param -= learning_rate · grad."""
-    param -= _rate(learning_rate, param) * grad
+    _sgd((param,), param, grad, learning_rate)
 
 
 @op(
@@ -40,10 +113,7 @@ def momentum(
     use_nesterov: bool,
 ) -> None:
     """One step: velocity = mu · velocity + grad; param -= learning_rate · velocity, or of grad + mu · velocity."""
-    velocity *= velocity.dtype.type(mu)
-    velocity += grad
-    step = grad + velocity.dtype.type(mu) * velocity if use_nesterov else velocity
-    param -= _rate(learning_rate, param) * step
+    _momentum((param, velocity), param, grad, learning_rate, velocity, mu=mu, use_nesterov=use_nesterov)
 
 
 @op(
@@ -73,18 +143,9 @@ def adam(
     `beta1_pow` and `beta2_pow` hold β₁ᵗ and β₂ᵗ; they start at 1 and are multiplied here before they are used.
     `decay` first draws the parameter towards 0, apart from the gradient (AdamW, Loshchilov & Hutter, 2019).
     """
-    beta1_pow *= beta1
-    beta2_pow *= beta2
-    moment1 *= beta1
-    moment1 += (1 - beta1) * grad
-    moment2 *= beta2
-    moment2 += (1 - beta2) * np.square(grad)
-    if decay:
-        param *= 1 - _rate(learning_rate, param) * param.dtype.type(decay)
-    correction = np.sqrt(1 - beta2_pow.reshape(()))
-    rate = (learning_rate.reshape(()) * correction / (1 - beta1_pow.reshape(()))).astype(param.dtype)
-    floor = (epsilon * correction).astype(param.dtype)
-    param -= rate * moment1 / (np.sqrt(moment2) + floor)
+    state = (moment1, moment2, beta1_pow, beta2_pow)
+    numbers = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "decay": decay}
+    _adam((param, *state), param, grad, learning_rate, *state, **numbers)
 
 
 @sgd.samples

@@ -12,10 +12,12 @@ from opsdk.backends.arena import empty
 from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
+from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
+from opsdk.ops.update import APART
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
 from opsdk.static.variable import Variable
@@ -199,10 +201,13 @@ class Step:
     """
 
     __slots__ = (
+        "apart",
         "attrs",
+        "changed",
         "copied",
         "inputs",
         "is_checked",
+        "is_tried",
         "like",
         "opdef",
         "operator",
@@ -228,6 +233,8 @@ class Step:
         self.plans: dict[Any, CallPlan] = {}  # of a py_func, kept here so that they go when the Program goes
         self.attrs = operator.attrs
         self.private: list[int] = []  # slots of the Scope's values that it is the first to change
+        self.apart = APART.get(operator.opdef.name)
+        self.is_tried = False  # whether it ran once with every check
         seed = operator.seed
         if seed is not None and seed in seeds:
             seed = seeds[seed]
@@ -236,6 +243,7 @@ class Step:
         self.inputs: list[Any] = [
             _slots(slots, names, decl.kind) for decl, names in zip(schema.inputs, operator.inputs.values(), strict=True)
         ]
+        self.changed = [self.inputs[i] for i in schema.mutated_inputs]
         self.outputs: list[Any] = [
             _slots(slots, names, decl.kind)
             for decl, names in zip(schema.outputs, operator.outputs.values(), strict=True)
@@ -258,6 +266,11 @@ class Step:
 
     def run(self, values: list[Any], count: int = 0) -> None:
         """Runs the call: reads and writes `values`; `count` runs before this one drew random numbers."""
+        if self.apart is not None and self.is_tried and len(self.opdef.kernels) == 1 and not FLAGS.debug:
+            made = self.apart((None,) * len(self.changed), *[values[i] for i in self.inputs], **self.attrs)
+            for i, value in zip(self.changed, made, strict=True):
+                values[i] = value
+            return
         for i in self.private:
             held = values[i]
             values[i] = own = empty(held.shape, held.dtype)
@@ -285,6 +298,7 @@ class Step:
                 values[slot] = value
         for i in self.copied:
             values[i] = values[i].copy()
+        self.is_tried = True
 
     def _results(self, inputs: Sequence[Any], attrs: Mapping[str, Any], values: Sequence[Any]) -> Sequence[Any]:
         """Returns what the operator gives, one entry per output; a gradient that is a cotangent is not computed."""

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.ops import update
+from opsdk.ops.update import APART
 
 
 def test_sgd_steps_down_the_gradient_in_place():
@@ -47,3 +49,36 @@ def test_adam_follows_the_paper_step_by_step(rng, size):
         update.adam(param, gradient, np.array([0.1]), first, second, power1, power2)
     np.testing.assert_allclose(param, adam_by_the_paper(np.ones(3), gradients, 0.1), rtol=1e-10)
     np.testing.assert_allclose([power1[0], power2[0]], [0.9**5, 0.999**5])
+
+
+def _each_step():
+    rng = np.random.default_rng(7)
+    for name in APART:
+        opdef = opsdk.find_op(name).opdef
+        for shape in ((3, 5), (), (0, 4), (1,)):
+            for dtype in ("float32", "float64"):
+                arrays = [np.array(np.abs(rng.normal(size=shape)), dtype) for _ in opdef.schema.inputs]
+                for at, declared in enumerate(opdef.schema.input_names):
+                    if declared in ("learning_rate", "beta1_pow", "beta2_pow"):
+                        arrays[at] = np.array([0.25])
+                yield pytest.param(name, arrays, {}, id=f"{name}{shape}{dtype}")
+    arrays = [rng.normal(size=(2, 3)), rng.normal(size=(2, 3)), np.array([0.1]), rng.normal(size=(2, 3))]
+    yield pytest.param("opsdk::momentum", arrays, {"mu": 0.5, "use_nesterov": True}, id="nesterov")
+    state = [rng.random((2, 3)) for _ in range(2)]
+    arrays = [rng.random((2, 3)), rng.random((2, 3)), np.array([0.1]), *state, np.array([0.9]), np.array([0.99])]
+    yield pytest.param("opsdk::adam", arrays, {"decay": 0.1}, id="decay")
+
+
+@pytest.mark.parametrize(("name", "arrays", "attrs"), list(_each_step()))
+def test_new_values_apart_are_those_in_place_and_leave_the_old(name, arrays, attrs):
+    op = opsdk.find_op(name)
+    complete = {decl.name: decl.default for decl in op.opdef.schema.attrs} | attrs
+    changed = op.opdef.schema.mutated_inputs
+    before = [array.copy() for array in arrays]
+    made = APART[name]((None,) * len(changed), *arrays, **complete)
+    for array, old in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    op(*arrays, **attrs)
+    for at, value in zip(changed, made, strict=True):
+        assert (type(value), value.dtype, value.shape) == (np.ndarray, arrays[at].dtype, arrays[at].shape)
+        np.testing.assert_array_equal(value, arrays[at])
