@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import re
@@ -36,6 +37,11 @@ _ERROR = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text
 _EXPANSION = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? note: in expansion of macro"
 _LINK_ERROR = r"undefined reference to .*|Undefined symbols.*|cannot find .*|library not found.*"
 _NAME_LIBRARY = "define it in the source, or name the library that has it: libraries=, library_dirs="
+# What compilers and linkers say of a full disk, a quota or a limit of file sizes; the last ends them with a signal.
+_NO_ROOM = (
+    r"^.*(?:no space left|disk quota exceeded|file too large|file size limit|read-only file system"
+    r"|terminated with signal (?:7|25)\b).*$"
+)
 _SHOWN = 20  # lines of the compiler's text in a note
 
 
@@ -89,18 +95,39 @@ def find_compiler(subject: str) -> Compiler:
     )
 
 
-def run(compiler: Compiler, arguments: Sequence[str], text: str) -> tuple[str, Complaint | None]:
-    """Runs the compiler over a text; returns its output, and its first error where it failed."""
+def run(
+    compiler: Compiler, arguments: Sequence[str], text: str, scratch: Path | None = None
+) -> tuple[str, Complaint | None]:
+    """Runs the compiler over a text; returns its output, and its first error where it failed.
+
+    Args:
+        compiler: which.
+        arguments: behind those of its command.
+        text: its standard input.
+        scratch: the folder for what it writes on its way; the system's unless given.
+    """
     subprocess = slow("subprocess")
     done = subprocess.run(
         [*compiler.command, "-x", "c", *arguments],
         input=text.encode("utf-8", errors="surrogateescape"),
         capture_output=True,
-        env={**os.environ, "LC_ALL": "C"},  # its words are read
+        env={**os.environ, "LC_ALL": "C", **({"TMPDIR": str(scratch)} if scratch else {})},  # its words are read
         check=False,
     )
     out, said = (stream.decode("utf-8", errors="replace") for stream in (done.stdout, done.stderr))
     return out, _complaint(said or f"exit status {done.returncode}") if done.returncode else None
+
+
+def expect_room(complaint: Complaint, path: Path) -> None:
+    """Tells a disk at which a compiler or linker failed from a source that it refuses.
+
+    Raises:
+        OSError: it was the disk that it writes `path` to, or the one that it uses on its way.
+    """
+    found = re.search(_NO_ROOM, complaint.whole, re.IGNORECASE | re.MULTILINE)
+    if found is not None:
+        said = f"the C compiler found no room: {found[0].strip()}"
+        raise OSError(errno.ENOSPC, said, str(path))
 
 
 def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from opsdk.backends.c_compiler import (
     STRICT,
     Compiler,
     Complaint,
+    expect_room,
     failure,
     find_compiler,
     machine,
@@ -26,6 +28,7 @@ from opsdk.backends.c_compiler import (
 from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
 from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read
+from opsdk.backends.cache_places import is_private
 from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.origin import shorten
@@ -146,10 +149,15 @@ class Job:
         ffi = cffi.FFI()
         ffi.cdef(TYPES + "".join(f"{line};\n" for line in lines))
         ffi.set_source("opsdk_c_row", None, compiler_verbose=0)
-        with slow("tempfile").TemporaryDirectory(prefix="opsdk-") as folder:
-            path = Path(folder, "interface.py")
-            ffi.emit_python_code(str(path))
-            return path.read_bytes()
+        text = io.StringIO()
+        try:
+            ffi.emit_python_code(text)
+        except TypeError:  # a cffi before 1.17, which writes files only
+            with slow("tempfile").TemporaryDirectory(prefix="opsdk-") as folder:
+                path = Path(folder, "interface.py")
+                ffi.emit_python_code(str(path))
+                return path.read_bytes()
+        return text.getvalue().encode()
 
     def build(self, path: Path) -> None:
         """Compiles the library to a path.
@@ -157,9 +165,12 @@ class Job:
         Raises:
             CompileError: the source does not compile.
             BindingError: a function does not have the type that the schema says.
+            OSError: there is no room for the library, or for what the compiler writes on its way.
         """
-        _, complaint = run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit)
+        scratch = path.parent if is_private(path.parent) else None
+        _, complaint = run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit, scratch)
         if complaint is not None:
+            expect_room(complaint, path)
             raise self._refusal(complaint)
 
     def _refusal(self, complaint: Complaint) -> OpsdkError:

@@ -11,11 +11,13 @@ import os
 import platform
 import sys
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from opsdk.backends.c_compiler import LIBRARY_SUFFIX
 from opsdk.backends.c_job import Job
 from opsdk.backends.c_source import headers_of, opsdk_header
+from opsdk.backends.cache_trust import danger_beside
 from opsdk.core.errors import CompileError
 from opsdk.core.origin import Origin
 
@@ -37,12 +39,25 @@ class Prebuilt:
 
 
 def prebuilt(job: Job) -> Prebuilt | None:
-    """Returns the library that was built from a row as it is now; None where there is none."""
+    """Returns the library that was built from a row as it is now; None where there is none that can be trusted."""
     folder = _folder(job.kernel.origin)
     if folder is None or not folder.is_dir():
         return None
     found = _named(job, folder)
-    return found if found.library.is_file() and found.interface.is_file() else None
+    if not (found.library.is_file() and found.interface.is_file()):
+        return None
+    for path in (found.library, found.interface):
+        danger = danger_beside(path, Path(job.kernel.origin.file))
+        if danger is not None:
+            _tell(f"opsdk: {found.library} is not used, {danger.reason}; {danger.remedy}\n")
+            return None
+    return found
+
+
+@cache
+def _tell(text: str) -> None:
+    """Says something once."""
+    sys.stderr.write(text)
 
 
 def outdated(job: Job) -> str:

@@ -6,29 +6,33 @@ lock saves work and nothing rests on it: two builders of one key make the same f
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from opsdk.backends.cache_lock import locked
-from opsdk.core.errors import CompileError
+from opsdk.backends.cache_places import (
+    NowhereError,
+    cache_folder,
+    cannot_write,
+    filled,
+    is_tagged,
+    nowhere,
+    places,
+)
+from opsdk.backends.cache_trust import danger, danger_of_file
 from opsdk.core.lazy import slow
 
 FORMAT = 1  # a change of what files mean; every key holds it, so that files of another format are not found
 STALE = 24 * 3600.0  # seconds; what a killed builder left behind is swept when older
 _FINISHED = r"[0-9a-f]{32}\..*"  # patterns are compiled where they are used: most runs use none
 _UNFINISHED = r"\.([0-9a-f]{32}\.)?.*[0-9a-f]{12}\.tmp.*|\.[0-9a-f]{32}\..*lock"
-_TAG = "CACHEDIR.TAG"  # the name and first line that backup programs know
-_TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# Files that opsdk built and can build again.\n"
 _MAGIC = b"opsdk-seal-1"
 _SEAL = 8 + 32 + len(_MAGIC)  # length, SHA-256, magic: the last bytes of a sealed file
-_fallbacks: dict[int, Path] = {}  # by process id: a forked child has a folder of its own
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> P
         build: writes the content to the path that it is given; what it raises is raised.
 
     Raises:
-        CompileError: neither the cache folder nor a temporary one can be written.
+        NowhereError: neither the cache folder nor a temporary one can be written.
     """
     return _cached(kind, key, suffix, build, Path.exists)
 
@@ -91,31 +95,21 @@ def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) ->
     made: list[bytes] = []
 
     def build(path: Path) -> None:
-        made[:] = [make()]
+        made[:] = made or [make()]  # where one place is full it is written to the next
         path.write_bytes(made[0])
 
-    path = cached_file(kind, key, suffix, build)
+    try:
+        path = cached_file(kind, key, suffix, build)
+    except NowhereError:  # these bytes need no file
+        return made[0] if made else make()
     held = made[0] if made else _unsealed(path)
     return held if held is not None else make()  # None: somebody damaged the file after it was looked at
 
 
 def held_bytes(kind: str, key: str, suffix: str) -> bytes | None:
     """Returns the bytes that `cached_bytes` keeps under a key; None where there are none, or none that are whole."""
-    return _unsealed(cache_folder() / kind / _name(key, suffix))
-
-
-def cache_folder() -> Path:
-    """Returns the folder that the cache is meant to be in: `OPSDK_CACHE_DIR`, or `opsdk` in the user's cache folder."""
-    told = os.environ.get("OPSDK_CACHE_DIR")
-    if told:
-        return Path(told).expanduser().absolute()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.path.expanduser(base)) / "opsdk"  # noqa: PTH111 - pathlib raises where there is no home
+    paths = [folder / _name(key, suffix) for folder in filled(kind)]
+    return next((data for path in paths if _holds(path, Path.exists) and (data := _unsealed(path)) is not None), None)
 
 
 def cache_info() -> CacheInfo:
@@ -128,9 +122,12 @@ def cache_info() -> CacheInfo:
 def cache_clear() -> CacheInfo:
     """Removes every finished file and returns what was removed; what is being built is left alone.
 
-    Safe beside running processes: what they have opened stays theirs, and what they miss they build again.
+    Safe beside running processes: what they have opened stays theirs, and what they miss they build again. Of a folder
+    that others may write to nothing is removed: a link in it may lead anywhere.
     """
     folder = cache_folder()
+    if danger(folder, above=0) is not None:
+        return CacheInfo(folder, {})
     removed: dict[str, tuple[int, ...]] = {}
     for kind in _folders(folder):
         for path, size in _finished(kind):
@@ -146,19 +143,22 @@ def cache_clear() -> CacheInfo:
 def _cached(kind: str, key: str, suffix: str, build: Callable[[Path], None], is_good: Callable[[Path], bool]) -> Path:
     assert kind.isidentifier(), kind
     name = _name(key, suffix)
-    folder = cache_folder() / kind
-    held = folder / name
-    if _holds(held, is_good):
-        return held
-    if not _is_writable(folder):
-        folder = _fallback() / kind
-        _tag(folder)
-    final = folder / name
-    with locked(folder / f".{name}.lock"):
-        if not _holds(final, is_good):  # who waited for the lock finds it built
-            _sweep_once(folder)
-            _build(final, suffix, build)
-    return final
+    for folder in filled(kind):
+        if _holds(folder / name, is_good):
+            return folder / name
+    problems: list[OSError] = []
+    for folder in places(kind, problems):
+        try:
+            final = folder / name
+            with locked(folder / f".{name}.lock"):
+                if not _holds(final, is_good):  # who waited for the lock finds it built
+                    _sweep_once(folder)
+                    _build(final, suffix, build)
+            return final
+        except OSError as error:  # a full disk, a quota: what matters is that the next place has room
+            problems.append(error)
+            cannot_write(folder, error)
+    raise nowhere(problems) from problems[-1]
 
 
 def _name(key: str, suffix: str) -> str:
@@ -167,8 +167,9 @@ def _name(key: str, suffix: str) -> str:
 
 
 def _holds(path: Path, is_good: Callable[[Path], bool]) -> bool:
+    """Whether a file is there that nobody else may have written, and is good."""
     try:
-        return is_good(path)
+        return danger_of_file(path) is None and is_good(path)
     except OSError:
         return False
 
@@ -177,6 +178,7 @@ def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
     temporary = final.with_name(f".{final.stem}.{os.getpid()}-{os.urandom(6).hex()}.tmp{suffix}")
     try:
         build(temporary)
+        temporary.chmod(temporary.stat().st_mode & 0o755)  # whatever the umask: what lies here is executed
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())  # a name must not reach the disk before what it names
         try:
@@ -197,57 +199,6 @@ def _unsealed(path: Path) -> bytes | None:
     content, seal = data[:-_SEAL], data[-_SEAL:]
     fits = len(seal) == _SEAL and seal.endswith(_MAGIC) and int.from_bytes(seal[:8], "little") == len(content)
     return content if fits and slow("hashlib").sha256(content).digest() == seal[8:40] else None
-
-
-def _is_writable(folder: Path) -> bool:
-    """Whether files can be made in a folder, which is made where it is missing."""
-    probe = folder / f".{os.getpid()}-{os.urandom(6).hex()}.tmp"
-    try:
-        _tag(folder)
-        probe.touch(exist_ok=False)
-        probe.unlink()
-    except OSError:
-        return False
-    return True
-
-
-def _tag(folder: Path) -> None:
-    """Makes a folder that says whose it is, so that nothing is ever removed from a folder that is somebody else's."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tag = folder / _TAG
-    if not tag.exists():
-        tag.write_text(_TAG_TEXT, encoding="ascii")
-
-
-def _fallback() -> Path:
-    """Returns a folder of this process alone, removed when it ends.
-
-    Raises:
-        CompileError: no temporary folder can be made either.
-    """
-    process = os.getpid()
-    if process not in _fallbacks:
-        try:
-            folder = Path(slow("tempfile").mkdtemp(prefix="opsdk-"))
-        except OSError as error:
-            raise CompileError(
-                f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
-                "set OPSDK_CACHE_DIR to one",
-                because=str(error),
-                code="OP403",
-            ) from error
-        if _fallbacks.setdefault(process, folder) == folder:
-            atexit.register(_remove, process, folder)
-            told = f"opsdk: {cache_folder()} cannot be written, so what is compiled is kept until the process ends; "
-            sys.stderr.write(f"{told}set OPSDK_CACHE_DIR to a folder that can be\n")
-        else:  # another thread was faster
-            folder.rmdir()
-    return _fallbacks[process]
-
-
-def _remove(process: int, folder: Path) -> None:
-    if os.getpid() == process:  # a forked child ends before its parent, and must not take its parent's files along
-        slow("shutil").rmtree(folder, ignore_errors=True)
 
 
 @functools.cache
@@ -278,13 +229,6 @@ def _finished(kind: Path) -> Iterator[tuple[Path, int]]:
 
 def _folders(folder: Path) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if _is_ours(path / _TAG)]
+        return [path for path in folder.iterdir() if is_tagged(path)]
     except OSError:
         return []
-
-
-def _is_ours(tag: Path) -> bool:
-    try:
-        return tag.read_text(encoding="ascii") == _TAG_TEXT
-    except (OSError, ValueError):
-        return False

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from opsdk.backends.cache import CacheInfo, cache_clear, cache_info
+from opsdk.backends.cache_trust import danger
 from opsdk.core.errors import TargetError
 from opsdk.ship.table import Column, render
 from opsdk.ship.terminal import is_terminal, narrate, width
@@ -31,6 +32,9 @@ def as_dict(info: CacheInfo) -> dict[str, object]:
 def rendered(info: CacheInfo) -> str:
     """Returns the page of `opsdk cache info`."""
     head = f"{info.folder}  {state_of(info.folder)}"
+    found = danger(info.folder, above=0)
+    if found is not None:
+        head = f"{head}, {found.reason}; {found.remedy}"
     if not info.files:
         return f"{head}\nempty"
     rows = [(kind, str(len(sizes)), size_of(sum(sizes))) for kind, sizes in info.kinds.items()]
@@ -38,7 +42,12 @@ def rendered(info: CacheInfo) -> str:
 
 
 def state_of(folder: Path) -> str:
-    """Returns whether files can be kept in a folder: `writable`, `read-only`, or `not there yet`; nothing is made."""
+    """Returns whether files can be kept in a folder: `writable`, `read-only`, `not used`, or `not there yet`.
+
+    Nothing is made. One that is not used is one that others may write to.
+    """
+    if danger(folder, above=0) is not None:
+        return "not used"
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         return "read-only"
@@ -56,6 +65,9 @@ def clear(*, sure: bool) -> None:
     """
     held = cache_info()
     what = f"{_files(held.files)}, {size_of(held.bytes)}, from {held.folder}"
+    found = danger(held.folder, above=0)
+    if found is not None:
+        raise TargetError(f"cache clear: expected a folder of your own, got {found.reason}; {found.remedy}")
     if held.files and state_of(held.folder) == "read-only":
         raise TargetError(f"cache clear: expected a folder that can be written, got {held.folder}; change who may")
     if held.files and not sure:

@@ -31,9 +31,10 @@ TEXTS = {
         """,
     "OP403": """
         What is compiled is kept in $OPSDK_CACHE_DIR, or in opsdk's folder in your cache folder, ~/.cache on Linux;
-        where that cannot be written, in a temporary folder until the process ends. Here neither can.
+        where that cannot be written, or others may write to it, in a temporary folder until the process ends. Here
+        neither can: the disk is full, a quota or a limit of file sizes is reached, or both are read-only.
 
-          right   export OPSDK_CACHE_DIR=/some/folder/of/yours
+          right   make room, or export OPSDK_CACHE_DIR=/some/folder/of/yours
         """,
     "OP411": """
         Numba compiles a typed subset of Python. The first line of the message is Numba's own reason; its whole text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -10,7 +11,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from opsdk.backends.cache import cache_folder
+from opsdk.backends.cache_places import cache_folder, trusted_folder
+from opsdk.backends.cache_trust import make_private
 from opsdk.ship.check_result import Checked
 
 
@@ -38,12 +40,24 @@ def remember(checked: Iterable[Checked]) -> None:
 
 
 def _file() -> Path:
-    key = hashlib.sha256(os.fsencode(Path.cwd())).hexdigest()[:16]
-    return cache_folder() / "last_failed" / f"{key}.json"
+    """Returns the file of the current folder.
+
+    Raises:
+        OSError: others may write to it: what it names would be loaded.
+    """
+    folder = trusted_folder("last_failed")
+    if folder is None:
+        raise PermissionError(errno.EPERM, "others may write to it", str(cache_folder()))
+    return folder / f"{hashlib.sha256(os.fsencode(Path.cwd())).hexdigest()[:16]}.json"
 
 
 def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            Path(file.name).unlink()
+            raise
     Path(file.name).replace(path)

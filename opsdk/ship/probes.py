@@ -11,6 +11,7 @@ from typing import Any
 
 from opsdk.backends.c_compiler import find_compiler
 from opsdk.backends.cache import cache_folder, cache_info
+from opsdk.backends.cache_trust import danger, make_private
 from opsdk.backends.cuda_runtime import SIMULATOR, is_simulated, missing_device
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import slow
@@ -83,8 +84,11 @@ def layer() -> Fact:
 def cache() -> Fact:
     """Writes to the cache folder."""
     folder = cache_folder()
+    found = danger(folder, above=0)
+    if found is not None:
+        return Fact("cache", f"{home_hidden(str(folder))}: not used, {home_hidden(found.reason)}", BROKEN, found.remedy)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,33 @@ def load(package, module="packed.ops.twice"):
     scope = {"__name__": module}
     exec(compile(file.read_text(), str(file), "exec"), scope)
     return scope["twice"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes as on POSIX here")
+@pytest.mark.parametrize("which", ["folder", "library", "interface"])
+def test_what_more_people_may_write_than_the_python_file_is_not_used(package, capsys, which):
+    op = load(package)
+    made = built(op)
+    assert prebuilt(job(op)) == made
+    path = made.library.parent if which == "folder" else getattr(made, which)
+    path.chmod(path.stat().st_mode | 0o002)
+    assert prebuilt(job(op)) is None
+    assert prebuilt(job(op)) is None
+    said = capsys.readouterr().err
+    assert said.startswith(f"opsdk: {made.library} is not used, others may write to {path} (mode ")
+    assert said.count("\n") == 1
+    (package / "ops").chmod(0o777)  # then they may write the Python file too
+    assert prebuilt(job(op)) == made
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root gives files to others")
+def test_a_library_of_another_user_than_the_python_files_is_not_used(package):
+    op = load(package)
+    made = built(op)
+    os.chown(made.library, 12345, -1)
+    assert prebuilt(job(op)) is None
+    os.chown(package / "ops" / "twice.py", 12345, -1)
+    assert prebuilt(job(op)) == made
 
 
 def job(op):

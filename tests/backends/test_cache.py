@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from opsdk.backends import cache
+from opsdk.backends import cache, cache_places
 from opsdk.backends.cache import cache_clear, cache_folder, cache_info, cached, cached_bytes, cached_file
 from opsdk.core.errors import CompileError
 from tests.contracts.tree import REPOSITORY
@@ -18,6 +18,7 @@ from tests.contracts.tree import REPOSITORY
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache_places, "_private", {})
     return tmp_path / "cache"
 
 
@@ -225,8 +226,8 @@ print(path)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OPSDK_CACHE_DIR": str(file / "below")}
     done = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == (  # once, and not in the child
-        f"opsdk: {file / 'below'} cannot be written, so what is compiled is kept until the process ends; set "
-        "OPSDK_CACHE_DIR to a folder that can be\n"
+        f"opsdk: what is compiled is kept until the process ends: {file / 'below'} cannot be written, Not a directory; "
+        "make room or set OPSDK_CACHE_DIR to a folder that can be\n"
     )
     path = done.stdout.strip()
     assert path
@@ -237,15 +238,15 @@ def test_without_any_folder_the_error_names_the_variable(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_text("")
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(file / "below"))
-    monkeypatch.setattr(cache, "_fallbacks", {})
 
-    def refuse(prefix):
+    def refuse(prefix, dir):
         raise PermissionError("planted")
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     with pytest.raises(CompileError, match=r"cache: expected a folder that can be written, got neither .*below") as e:
         cached("thing", "key", ".txt", writes(b"1"))
-    assert "set OPSDK_CACHE_DIR to one" in str(e.value)
+    assert "make room, or set OPSDK_CACHE_DIR to one" in str(e.value)
+    assert e.value.code == "OP403"
     assert any("planted" in note for note in e.value.__notes__)
 
 
@@ -289,5 +290,5 @@ def test_the_folder_is_the_platforms_own(monkeypatch, platform, variables, expec
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(cache.sys, "platform", platform)
+    monkeypatch.setattr(cache_places.sys, "platform", platform)
     assert cache_folder().as_posix() == expected

@@ -226,5 +226,5 @@ def test_a_function_that_exits_is_no_end_of_the_caller(which):
 
     functions = {"forward": lambda x: x * 2.0, "vjp": lambda inputs, outputs, cotangents: (cotangents[0] * 2.0,)}
     functions[which] = leave
-    with pytest.raises(gradcheck.UsageError, match=r"each to return or to raise an error, got SystemExit\(0\); nothing"):
+    with pytest.raises(gradcheck.UsageError, match=r"to return or to raise an error, got SystemExit\(0\); nothing"):
         gradcheck.check(functions["forward"], functions["vjp"], (np.ones(3),))

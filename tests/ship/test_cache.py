@@ -107,6 +107,17 @@ def test_a_file_in_the_place_of_the_folder_is_read_only(folder):
     assert state_of(folder / "below") == "read-only"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no modes as on POSIX here")
+def test_a_folder_that_others_may_write_to_is_shown_as_not_used_and_left_alone(run, held, folder):
+    folder.chmod(0o777)
+    told = f"others may write to {folder} (mode 0777); chmod go-w {folder}"
+    assert run("cache", "info").stdout.startswith(f"{folder}  not used, {told}\n")
+    result = run("cache", "clear", "--yes")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"cache clear: expected a folder of your own, got {told}\n")
+    assert len(list(folder.rglob("*.o"))) == 3
+
+
 def test_files_that_stay_are_told(run, held, folder, monkeypatch):
     unlink = type(folder).unlink
 

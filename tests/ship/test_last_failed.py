@@ -1,5 +1,6 @@
 import pytest
 
+from opsdk.ship import last_failed
 from opsdk.ship.check_result import Checked
 from opsdk.ship.last_failed import failed_last, remember
 from opsdk.verify.report import VerifyReport
@@ -66,3 +67,32 @@ def test_where_others_failed_all_are_checked_and_that_is_said(run, right, wrong)
     result = run("check", "--last-failed", "good.py")
     assert result.exit_code == 0
     assert "none of these failed last time: all are checked" in result.stderr
+
+
+def test_what_others_may_write_to_is_not_read(cache):
+    remember([checked("a", "fail")])
+    cache.chmod(0o777)
+    assert failed_last() == {}
+    remember([checked("b", "fail")])
+    cache.chmod(0o700)
+    assert failed_last() == {"a": "file.py:a"}
+
+
+def test_a_full_disk_leaves_nothing_half_written(cache, monkeypatch):
+    class Full:
+        def __init__(self, file):
+            self._file, self.name = file, file.name
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *how):
+            self._file.close()
+
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    whole = last_failed.tempfile.NamedTemporaryFile
+    monkeypatch.setattr(last_failed.tempfile, "NamedTemporaryFile", lambda *a, **k: Full(whole(*a, **k)))
+    remember([checked("a", "fail")])
+    assert list((cache / "last_failed").iterdir()) == []

@@ -1,4 +1,5 @@
 import importlib
+import os
 import sys
 import types
 
@@ -82,6 +83,15 @@ def test_the_cache_is_written_to(monkeypatch, here):
     (here / "file").touch()
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(here / "file" / "cache"))
     assert "broken – set OPSDK_CACHE_DIR to another folder" in str(probes.cache())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes as on POSIX here")
+def test_a_cache_that_others_may_write_to_is_broken(monkeypatch, here):
+    (here / "cache").mkdir()
+    (here / "cache").chmod(0o777)
+    monkeypatch.setenv("OPSDK_CACHE_DIR", str(here / "cache"))
+    told = f"{here}/cache: not used, others may write to {here}/cache (mode 0777) broken – chmod go-w {here}/cache"
+    assert str(probes.cache()) == told
 
 
 def test_a_machine_without_a_device_is_told_that_nothing_has_to_be_done(monkeypatch):
