@@ -8,6 +8,7 @@ from opsdk.core.errors import TraceError
 from opsdk.core.suggest import alternatives
 from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.refused import refuse, refuse_attribute, refuse_numpy, refusing
 
 # The operators of Python, as NumPy's functions.
 _OPERATORS = {
@@ -16,6 +17,7 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+@refusing
 class Symbol:
     """A scalar that has no value yet. It can be computed with, and be neither tested nor indexed nor converted."""
 
@@ -50,14 +52,13 @@ class Symbol:
     def __rtruediv__(self, other: Any) -> Symbol:
         return apply("div", other, self)
 
-    def __pow__(self, other: Any) -> Symbol:
+    def __pow__(self, other: Any, modulo: Any = None) -> Symbol:
+        if modulo is not None:
+            refuse("pow() with a modulus", "write vmath.fmod(x ** y, z)")
         return apply("pow", self, other)
 
     def __rpow__(self, other: Any) -> Symbol:
         return apply("pow", other, self)
-
-    def __mod__(self, other: Any) -> Symbol:
-        raise TraceError("expression: '%' rounds differently in Python and C; write vmath.fmod(x, y)")
 
     def __neg__(self) -> Symbol:
         return apply("neg", self)
@@ -92,6 +93,8 @@ class Symbol:
     def __or__(self, other: Any) -> Symbol:
         return apply("or", self, other)
 
+    __rand__, __ror__ = __and__, __or__
+
     def __invert__(self) -> Symbol:
         return apply("not", self)
 
@@ -103,10 +106,7 @@ class Symbol:
         """Takes `scalar * symbol` of a NumPy scalar; a NumPy function is refused, by the name that it has here."""
         name = _OPERATORS.get(ufunc.__name__)
         if name is None or method != "__call__" or options:
-            raise TraceError(
-                f"expression: expected operators and vmath functions, got NumPy's {ufunc.__name__}; "
-                f"np.{ufunc.__name__}(x) is vmath.{ufunc.__name__}(x), where vmath has it"
-            )
+            refuse_numpy("sum" if ufunc.__name__ == "add" and method == "reduce" else ufunc.__name__)
         return apply(name, *inputs)
 
     def __bool__(self) -> bool:
@@ -116,23 +116,19 @@ class Symbol:
             "while the expression is read; write vmath.where(condition, a, b)"
         )
 
-    def __float__(self) -> float:
-        raise TraceError(
-            "expression: expected operators and vmath functions, got a conversion to a Python number; "
-            "math.exp(x) is vmath.exp(x)"
-        )
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Refuses a NumPy function that is no ufunc, such as `np.where`."""
+        refuse_numpy(function.__name__)
 
-    __int__ = __float__
-    __index__ = __float__
-
-    def __iter__(self) -> Any:
-        raise TraceError("expression: expected a scalar, got iteration or unpacking; an expression is one element")
+    def __getattr__(self, name: str) -> Any:
+        """Refuses what only arrays have."""
+        refuse_attribute(name)
 
     def __getitem__(self, index: object) -> Any:
         raise TraceError(f"expression: expected a scalar, got the index {index!r}; an expression is one element")
 
-    def __len__(self) -> int:
-        raise TraceError("expression: expected a scalar, got len(); an expression is one element")
+    def __setitem__(self, index: object, value: object) -> None:
+        self[index]
 
     def __repr__(self) -> str:
         return f"<symbol {self.node!r}>"
@@ -152,7 +148,9 @@ def as_node(value: Any, subject: str = "expression") -> Node:
         return constant(value if isinstance(value, bool) else float(value))
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar
         return as_node(value.item(), subject)
-    raise TraceError(f"{subject}: expected a symbol or a number, got {type(value).__name__}")
+    is_array = type(value).__name__ == "ndarray"
+    remedy = "; an expression is one element, pass arrays as inputs when it is called" if is_array else ""
+    raise TraceError(f"{subject}: expected a symbol or a number, got {type(value).__name__}{remedy}")
 
 
 def apply(name: str, *values: Any) -> Symbol:
@@ -170,5 +168,7 @@ def apply(name: str, *values: Any) -> Symbol:
     for position, (node, kind) in enumerate(zip(nodes, known.takes, strict=True)):
         if node.kind != kind:
             wanted = "a condition" if kind == BOOL else "a number"
-            raise TraceError(f"vmath.{name}: operand {position} expected {wanted}, got {node!r}, a {node.kind}")
+            remedy = "compare it with a number" if kind == BOOL else "write vmath.where(it, 1.0, 0.0)"
+            got = f"{node!r}, a {node.kind}"
+            raise TraceError(f"vmath.{name}: operand {position} expected {wanted}, got {got}; {remedy}")
     return Symbol(Node(name, nodes, None, known.gives))
