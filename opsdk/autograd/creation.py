@@ -25,7 +25,8 @@ def to_tensor(
     """Returns a tensor that holds a copy of `data`, contiguous; where it is not small, aligned for vector loads.
 
     Args:
-        data: array, number, or nested lists of numbers; Python floats become float32, NumPy arrays keep their dtype.
+        data: array, number, or nested lists of numbers; Python floats become float32, NumPy arrays keep their dtype,
+            and get this machine's byte order.
         dtype: converts to this dtype.
         place: where the copy lives: `CPUPlace()`, or `CUDAPlace(0)`; where `data` lives unless given.
         stop_gradient: False asks for gradients; the dtype must then be a float.
@@ -46,7 +47,7 @@ def to_tensor(
         array = np.stack([item.numpy() if isinstance(item, Tensor) else np.asarray(item) for item in data])
     else:
         array = as_constant(data, None, "to_tensor")
-    held = empty(array.shape, array.dtype if dtype is None else as_dtype(dtype))
+    held = empty(array.shape, as_dtype(array.dtype if dtype is None else dtype))  # in this machine's byte order
     held[...] = array
     made = Tensor(held, stop_gradient)
     if not stop_gradient:

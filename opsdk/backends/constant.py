@@ -9,13 +9,16 @@ import numpy as np
 from opsdk.core.dtype import as_dtype, is_differentiable
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
 from opsdk.core.spec import OpenSize
+from opsdk.core.dtype import as_dtype, as_native, is_differentiable
+from opsdk.core.errors import DTypeError, MixedRuntimeError
 from opsdk.define.frontend import owner_of
 
 DEFAULT = np.dtype("float32")
+ARRAYS = "arrays"  # the runtime whose values keep the byte order that they have
 
 
 # Any: a user may pass anything; what is not a constant is refused.
-def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, runtime: str = "arrays") -> np.ndarray:
+def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, runtime: str = ARRAYS) -> np.ndarray:
     """Returns a constant as an array.
 
     Args:
@@ -32,7 +35,7 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, r
     """
     if isinstance(value, np.ndarray):
         as_dtype(value.dtype, subject)
-        return value
+        return value if runtime == ARRAYS else as_native(value)
     if isinstance(value, np.generic):
         return np.asarray(value)
     if isinstance(value, (bool, int, float, complex)):

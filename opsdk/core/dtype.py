@@ -71,6 +71,11 @@ def as_dtype(value: DTypeLike, subject: str = "dtype") -> np.dtype[np.generic]:
     raise DTypeError(f"{subject}: expected one of {', '.join(NAMES)}, got {value!r}", details={"got": value})
 
 
+def as_native(array: np.ndarray) -> np.ndarray:
+    """Returns an array in the byte order of this machine, the only one that tensors and Variables have."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def is_differentiable(dtype: np.dtype[np.generic]) -> bool:
     """Whether values of this dtype can carry a gradient (floating or complex)."""
     return dtype.kind in "fc" or dtype.name == "bfloat16"

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from opsdk.core.dtype import as_native
 from opsdk.core.errors import FeedError, FetchError, OpsdkError, ProgramError
 from opsdk.core.place import CPU, Place
 from opsdk.core.suggest import alternatives
@@ -182,7 +183,7 @@ def as_fed(name: str, value: Any, dtype: np.dtype[Any]) -> np.ndarray:
         FeedError: it is no array of numbers, or the variable's dtype cannot hold its numbers.
     """
     if isinstance(value, (np.ndarray, np.generic)):
-        return np.asarray(value)
+        return as_native(np.asarray(value))
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from opsdk.core.dtype import as_dtype
+from opsdk.core.dtype import as_dtype, as_native
 from opsdk.core.errors import ProgramError, ShapeError
 from opsdk.core.place import Place
 
@@ -35,7 +35,7 @@ class ScopeTensor:
             ShapeError: the variable has a value of another shape.
             DTypeError: the elements are not numbers.
         """
-        value = np.array(array)
+        value = as_native(np.array(array))
         as_dtype(value.dtype, f"scope variable {self._name!r}")
         with self._scope.turn:
             held = self._scope.values.get(self._name)

@@ -114,3 +114,40 @@ def test_a_tensor_of_data_that_is_not_small_is_aligned_for_vector_loads(rng):
         assert held.flags.c_contiguous
         np.testing.assert_array_equal(held, data)
     assert opsdk.to_tensor(wide, dtype="int64").numpy().tolist() == wide.astype("int64").tolist()
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "c8", "c16", "i4", "u8"])
+def test_whatever_the_byte_order_of_an_array_tensors_have_that_of_the_machine(kind):
+    swapped = np.arange(4).astype(np.dtype(kind).newbyteorder("S" if np.dtype(kind).isnative else "="))
+    tensor = opsdk.to_tensor(swapped)
+    assert tensor.numpy().dtype.isnative
+    assert tensor.dtype == np.dtype(kind)
+    np.testing.assert_array_equal(tensor.numpy(), np.arange(4).astype(kind))
+
+
+def test_an_array_of_the_other_byte_order_makes_a_tensor_that_is_differentiated():
+    swapped = np.array([-1.0, 2.0]).astype(np.dtype("f8").newbyteorder("S"))
+    x = opsdk.to_tensor(swapped, stop_gradient=False)
+    opsdk.nn.functional.relu(x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [0.0, 1.0])
+
+
+def test_a_constant_of_the_other_byte_order_beside_a_tensor_is_one_of_this_machine():
+    seen = []
+
+    @opsdk.op
+    def first_times(c, x):
+        seen.append(c.dtype.isnative)
+        return c * x
+
+    @first_times.backward
+    def first_times_grad(c, x, dy):
+        return dy * x, dy * c
+
+    swapped = np.array([3.0, 4.0]).astype(np.dtype("f8").newbyteorder("S"))
+    x = opsdk.to_tensor(np.ones(2), stop_gradient=False)
+    first_times(swapped, x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 4.0])
+    (swapped * x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [6.0, 8.0])
+    assert all(seen)

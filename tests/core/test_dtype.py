@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from opsdk.core.dtype import NAMES, as_dtype, bfloat16, is_differentiable
+from opsdk.core.dtype import NAMES, as_dtype, as_native, bfloat16, is_differentiable
 from opsdk.core.errors import DTypeError
 
 
@@ -49,3 +49,11 @@ def test_floating_and_complex_dtypes_carry_gradients(name):
 @pytest.mark.parametrize("name", ["bool", "int8", "int64", "uint8", "uint64"])
 def test_integers_and_booleans_carry_no_gradient(name):
     assert not is_differentiable(as_dtype(name))
+
+
+def test_an_array_of_this_machines_byte_order_is_itself_and_another_is_copied():
+    here = np.array([1.0, 2.0])
+    assert as_native(here) is here
+    swapped = here.astype(here.dtype.newbyteorder())
+    assert as_native(swapped).dtype.isnative
+    assert as_native(swapped).tolist() == [1.0, 2.0]

@@ -38,7 +38,7 @@ TRIED = {
     "complex": (lambda x: complex(x), "a conversion to a Python number; an expression is real"),
     "format": (lambda x: f"{x:.2f}", "a text of it; it has no value yet"),
     ".sum": (lambda x: x.sum(), "the attribute 'sum'; an expression is one element, and @opsdk.rowwise is one row: v"),
-    ".mean": (lambda x: x.mean(), "the attribute 'mean'; an expression is one element, and @opsdk.rowwise is one row: "),
+    ".mean": (lambda x: x.mean(), "the attribute 'mean'; an expression is one element, and @opsdk.rowwise is one row"),
     ".clip": (lambda x: x.clip(0, 1), "the attribute 'clip'; write vmath.clip(x, low, high)"),
     ".exp": (lambda x: x.exp(), "the attribute 'exp'; write vmath.exp(x)"),
     ".shape": (lambda x: x.shape, "the attribute 'shape'; an expression is one element"),

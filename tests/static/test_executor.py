@@ -337,3 +337,17 @@ def test_threads_with_scopes_of_their_own_get_their_own_results(exe, main, start
     for thread in threads:
         thread.join()
     assert found == expected
+
+
+def test_feeds_constants_and_scope_values_of_the_other_byte_order_are_of_this_machine():
+    swapped = np.array([3.0, 4.0]).astype(np.dtype("f8").newbyteorder("S"))
+    v = static.data("v", [2], "float64")
+    out = v * swapped
+    exe = static.Executor(opsdk.CPUPlace())
+    (value,) = exe.run(feed={"v": swapped}, fetch_list=[out])
+    np.testing.assert_array_equal(value, [9.0, 16.0])
+    scope = static.Scope()
+    scope.var("w").get_tensor().set(swapped)
+    held = np.asarray(scope.find_var("w").get_tensor())
+    assert held.dtype == np.dtype("float64")
+    np.testing.assert_array_equal(held, [3.0, 4.0])
