@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.backends import arena
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.opdef import OpDef
+from opsdk.define.value_check import ValueCheck
 
 
 # Any: an array, a list of arrays, or None.
@@ -26,8 +27,29 @@ def specs_of(inputs: Sequence[Any]) -> Specs:
 
 
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
-    """Returns the specs of the outputs for actual inputs."""
-    return opdef.infer(opdef.schema, specs_of(inputs), attrs)
+    """Returns the specs of the outputs for actual inputs.
+
+    Raises:
+        InputValueError: the rule raised, and the op's value check says what is wrong with the call.
+    """
+    try:
+        return opdef.infer(opdef.schema, specs_of(inputs), attrs)
+    except Exception as error:
+        wrong = None if opdef.check is None else _said(opdef.check, inputs, attrs)
+        if wrong is not None:
+            raise wrong from error
+        raise
+
+
+def _said(check: ValueCheck, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:
+    """Returns what a value check says of a call that the infer rule does not take; a check may fail there too."""
+    try:
+        check(inputs, attrs)
+    except InputValueError as wrong:
+        return wrong
+    except Exception:  # written for calls of which the rule takes the shapes
+        return None
+    return None
 
 
 def allocate(

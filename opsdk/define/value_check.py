@@ -1,4 +1,7 @@
-"""ValueCheck: what only the values of a call can say, asked before any row of the op runs."""
+"""ValueCheck: what only the values of a call can say, asked before any row of the op runs.
+
+Where an infer rule raises, the check is asked too: what it says of a value comes before what the rule met in it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,19 @@ class ValueCheck:
         self._subject = f"op {schema.qualified_name!r}"
         self._call = called_by_name(function)
         known = (*schema.input_names, *schema.attr_names)
-        check_names(function, parameters_of(function), known, f"{self._subject}, check")
+        names = parameters_of(function)
+        check_names(function, names, known, f"{self._subject}, check")
+        self.reads_attributes_only = set(names) <= set(schema.attr_names)
+
+    # Any: attribute values.
+    def ask_early(self, attrs: Mapping[str, Any]) -> None:
+        """Asks the function before there are values, as where a Program is built, if it reads attributes alone.
+
+        Raises:
+            InputValueError, ReturnError: as for a call.
+        """
+        if self.reads_attributes_only:
+            self([None] * len(self._inputs), attrs)
 
     # Any: one entry per input, an array, a list of arrays or None; attribute values.
     def __call__(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:

@@ -152,7 +152,9 @@ def note_parts(
 
 
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
-    """Returns the specs of the outputs for input Variables."""
+    """Returns the specs of the outputs for input Variables, of a call whose attributes the op's check takes."""
+    if opdef.check is not None:
+        opdef.check.ask_early(attrs)
     specs = [
         [variable.spec for variable in value] if isinstance(value, list) else None if value is None else value.spec
         for value in inputs

@@ -65,3 +65,49 @@ def test_a_file_that_runs_again_keeps_its_check(run_file):
     assert again is first
     with pytest.raises(InputValueError):
         again(np.ones(1))
+
+
+@pytest.fixture
+def divided():
+    """An op whose infer rule divides by an attribute that its check refuses to be zero."""
+
+    @opsdk.op
+    def divided(x, *, n: int):
+        return x[: x.shape[0] // n].copy()
+
+    @divided.infer
+    def _(x, n):
+        return opsdk.TensorSpec((None if x.shape[0] is None else x.shape[0] // n,), x.dtype)
+
+    return divided
+
+
+@pytest.mark.parametrize("make", [np.ones, lambda n: opsdk.to_tensor(np.ones(n))], ids=["array", "tensor"])
+@pytest.mark.parametrize("names", ["attributes", "inputs"])
+def test_the_checks_words_come_before_what_the_infer_rule_meets(divided, make, names):
+    if names == "attributes":
+        divided.check(lambda n: None if n else f"n expected above 0, got {n}")
+    else:
+        divided.check(lambda x, n: None if n else f"n expected above 0, got {n} for {x.size} elements")
+    for _ in range(2):
+        with pytest.raises(InputValueError, match=r"op 'tests::divided': n expected above 0, got 0"):
+            divided(make(4), n=0)
+        assert np.asarray(divided(make(4), n=2)).shape == (2,)  # the second time of a kind that is known
+
+
+def test_a_check_of_attributes_is_asked_where_a_program_is_built(divided):
+    divided.check(lambda n: None if n > 0 else f"n expected above 0, got {n}")
+    x = opsdk.static.data("x", [4], "float64")
+    count = len(opsdk.static.default_main_program().global_block().ops)
+    for n in (0, -1):
+        with pytest.raises(InputValueError, match=f"op 'tests::divided': n expected above 0, got {n}"):
+            divided(x, n=n)
+    assert len(opsdk.static.default_main_program().global_block().ops) == count
+    assert divided(x, n=2).shape == (2,)
+
+
+def test_where_the_check_has_nothing_to_say_the_rules_own_error_names_the_op(divided):
+    divided.check(lambda x: x[0, 0] and None)  # fails on vectors
+    with pytest.raises(ZeroDivisionError) as caught:
+        divided(np.ones(4), n=0)
+    assert any("raised in op 'tests::divided', infer rule at" in note for note in caught.value.__notes__)
