@@ -54,6 +54,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define import infer, launch
 from opsdk.define.decorators import op, register_op
 from opsdk.define.op import REGISTRY, Op, find_op
+from opsdk.define.registration import scoped_registry, unregister
 from opsdk.define.sample import Sample
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.rowwise import rowwise
@@ -128,6 +129,8 @@ __all__ = [
     "find_op",
     "explain",
     "REGISTRY",
+    "unregister",
+    "scoped_registry",
     "Sample",
     "infer",
     "launch",

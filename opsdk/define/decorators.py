@@ -98,9 +98,9 @@ def op(
     text = definition if isinstance(definition, str) else None
 
     def register(function: Callable[..., Any]) -> Op:
-        space = namespace or namespace_of(function)
+        space = namespace_of(function) if namespace is None else namespace
         if text is None:
-            schema = schema_of(function, space, name or name_for(function))
+            schema = schema_of(function, space, name_for(function) if name is None else name)
         else:
             schema = parse_schema(text, space)
             check_forward(schema, function)
@@ -137,11 +137,11 @@ def register_op(
     Returns:
         The op.
     """
-    if "(" in name:
+    if isinstance(name, str) and "(" in name:
         made = op(name, **options)(forward)
     else:
-        space, _, bare = name.rpartition("::")
-        made = op(name=bare, **{"namespace": space or None, **options})(forward)
+        space, colons, bare = str(name).rpartition("::")
+        made = op(name=bare, **{"namespace": space if colons else None, **options})(forward)
     if backward is None:
         return made
     replace = options.get("replace", False)

@@ -18,6 +18,7 @@ from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived
 from opsdk.define.schema import OpSchema
+from opsdk.define.signature import check_annotations
 
 # Any, in this file: functions of any signature; the schema says what they take.
 
@@ -138,8 +139,11 @@ def name_for(function: Callable[..., Any]) -> str:
     return str(found)
 
 
-def check_forward(schema: OpSchema, function: Callable[..., Any], role: str = "forward") -> None:
+def check_forward(
+    schema: OpSchema, function: Callable[..., Any], role: str = "forward", *, of_scalars: bool = False
+) -> None:
     """Checks that a function in the place of the reference, in words `role`, takes what the schema declares."""
+    check_annotations(function, schema, of_scalars=of_scalars)
     names = parameters_of(function)
     known = (*schema.input_names, *schema.attr_names)
     check_names(function, names, known, f"op {schema.qualified_name!r}, {role}")

@@ -140,7 +140,7 @@ def make_gradient(
     attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK)
     gradient_schema = OpSchema(
         namespace=schema.namespace,
-        name=name or f"{schema.name}_grad",
+        name=f"{schema.name}_grad" if name is None else name,
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
         + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),

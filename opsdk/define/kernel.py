@@ -135,6 +135,10 @@ class KernelTable:
             self._rows = [*kept, kernel]
         self.forget()
 
+    def remove(self, kernel: Kernel) -> None:
+        """Takes a row away."""
+        self.restore(row for row in self if row is not kernel)
+
     def forget(self) -> None:
         """Forgets what was planned on these rows, or with the op that has them as its gradient op."""
         for cache in list(self.plans):

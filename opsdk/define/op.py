@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import DefinitionError, NameClashError, OpsdkError
+from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import bind
@@ -197,6 +197,22 @@ class Op:
         if function is not None:
             register(function)
         return register
+
+    def unregister_kernel(self, place: str, *, language: str, dtype: DTypeLike | None = None) -> None:
+        """Takes back a kernel that `kernel` registered with the same place, language and dtype; calls use the others.
+
+        Raises:
+            KernelNotFoundError: there is no such kernel, or it is the one that came with the definition.
+        """
+        key = KernelKey(place, None if dtype is None else as_dtype(dtype))
+        rows = [row for row in self.opdef.kernels if row is not self.opdef.kernels.reference()]
+        held = next((row for row in rows if (row.key, row.language) == (key, language)), None)
+        if held is None:
+            raise KernelNotFoundError(
+                f"{self.opdef.subject}: expected a kernel to take back, got {language} {key}; registered: "
+                f"{', '.join(map(str, rows)) or 'none beside the reference'}"
+            )
+        self.opdef.kernels.remove(held)
 
     def infer(self, function: F, *, replace: bool = False) -> F:
         """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule.

@@ -11,7 +11,7 @@ from opsdk.core.errors import OpsdkError, SchemaError
 from opsdk.define.attribute import REQUIRED, TYPE, AttrDecl, coerce
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
-_HEAD = re.compile(r"\s*(?:(?P<ns>[A-Za-z_]\w*)::)?(?P<name>[A-Za-z_]\w*)(?:@(?P<version>\d+))?\s*")
+_HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
 _TENSOR = re.compile(r"Tensor(?:\(([a-z])(!?)\))?(\[\]|\?)?")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _KINDS = {None: "tensor", "?": "optional", "[]": "list"}

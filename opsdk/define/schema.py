@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from opsdk.core.errors import SchemaError
 from opsdk.define.attribute import AttrDecl
 
 
@@ -66,6 +67,14 @@ class OpSchema:
     outputs: tuple[OutputDecl, ...]
     version: int = 1
     positional: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for role, word in (("namespace", self.namespace), ("name", self.name)):
+            if not isinstance(word, str) or not word.isidentifier():
+                raise SchemaError(
+                    f"op '{self.namespace}::{self.name}': {role} expected letters, digits and underscores, and no "
+                    f"digit first, got {word!r}; a version goes into a schema as text, 'namespace::name@2(...) -> ...'"
+                )
 
     @cached_property
     def qualified_name(self) -> str:

@@ -16,14 +16,20 @@ from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
 _SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
-_LIST = re.compile(_SEQUENCE + r"\[\s*(\w+)\s*(?:,[^\]]*)?\]")
+_LIST = re.compile(_SEQUENCE + r"\[\s*(\w+)\s*(?:,\s*(?:\.\.\.|\1)\s*)*\]")
+_ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
+_NO_TENSOR = {
+    "bool", "bytes", "complex", "dict", "dtype", "float", "frozenset", "int", "None", "NoneType", "set", "str",
+}  # fmt: skip
+_NUMBERS = {"complex", "float", "int"}  # what a function of scalars may say of its parameters and result
 
 
 # Any: a callable of any signature; the signature is what is read here.
-def schema_of(function: Callable[..., Any], namespace: str, name: str) -> OpSchema:
+def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_scalars: bool = False) -> OpSchema:
     """Returns the schema of a reference function; its single output is called `y`.
 
-    `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute.
+    `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute. In a
+    function of scalars tensors may be annotated as numbers, which it sees them as.
 
     Raises:
         SchemaError: the signature cannot be read as a schema.
@@ -46,7 +52,49 @@ def schema_of(function: Callable[..., Any], namespace: str, name: str) -> OpSche
         namespace, name, tuple(inputs), tuple(attrs), (OutputDecl(output),), positional=tuple(d.name for d in inputs)
     )
     check_schema(schema)
+    check_annotations(function, schema, of_scalars=of_scalars)
     return schema
+
+
+def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scalars: bool = False) -> None:
+    """Checks that what a function says of its tensors and its results, where it says something, is what the schema has.
+
+    Raises:
+        SchemaError: a tensor is annotated as a number or text, or the result as one, as nothing or as another count.
+    """
+    told = _annotations(function)
+    known = _NO_TENSOR - (_NUMBERS if of_scalars else set())
+    for name in schema.input_names:
+        text = _text(told.get(name, ""))
+        held = _ITEMS.fullmatch(text)
+        kind = attribute_type(text)
+        if (kind and (kind in known or kind not in _NUMBERS)) or (held and any(i in known for i in _split(held[2]))):
+            raise SchemaError(
+                f"op {schema.name!r}: parameter {name!r} expected an array, since it is a tensor, got the annotation "
+                f"{text}; put '*' before it to make it an attribute, or correct the annotation"
+            )
+    made = [schema.outputs[i] for i in schema.fresh_outputs]  # an input that is changed is not returned
+    if "return" not in told or not made:
+        return
+    text = _text(told["return"])
+    held = _ITEMS.fullmatch(text)
+    is_tuple = held is not None and held[1].lower().endswith("tuple")
+    items = _split(held[2]) if held is not None else [text]
+    has_list = any(decl.kind == "list" for decl in made)
+    is_right = held is None or has_list or (is_tuple and len(items) == len(made) > 1) or not items
+    if not is_right or any(item in known for item in items):
+        names = ", ".join(decl.name for decl in made)
+        raise SchemaError(
+            f"op {schema.name!r}: return annotation expected an array for each of {names}, such as np.ndarray, got "
+            f"{text}; correct it, or write the schema as text, which names several results"
+        )
+
+
+def _annotations(function: Any) -> dict[str, Any]:
+    inner = getattr(function, "py_func", getattr(function, "func", function))
+    inner = inner if hasattr(inner, "__code__") else getattr(type(inner), "__call__", inner)  # noqa: B004
+    found: dict[str, Any] = getattr(inner, "__annotations__", {})
+    return found
 
 
 def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
@@ -69,7 +117,9 @@ def _is_list(annotation: Any) -> bool:
 
 def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
     kind = attribute_type(parameter.annotation)
-    if kind is None and parameter.default is not parameter.empty:
+    text = _text(parameter.annotation)
+    is_other = text in _NO_TENSOR or _ITEMS.fullmatch(text)  # a type, and none of the schema language
+    if kind is None and not is_other and parameter.default is not parameter.empty:
         kind = _type_of_value(parameter.default)
     if kind is None:
         raise SchemaError(
@@ -87,13 +137,33 @@ def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
         ) from error
 
 
+# Any: whatever stands behind a colon or an arrow.
+def _text(annotation: Any) -> str:
+    """Returns an annotation as it is written, without quotes and the names of modules that are not needed."""
+    if annotation is None:
+        return "None"
+    text = annotation if isinstance(annotation, str) else str(annotation).replace("<class '", "").replace("'>", "")
+    return re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip().strip("'\""))
+
+
+def _split(text: str | None) -> list[str]:
+    """Returns the types in brackets, one by one."""
+    parts, depth = [""], 0
+    for char in text or "":
+        depth += {"[": 1, "]": -1}.get(char, 0)
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts if part.strip() not in ("", "...")]
+
+
 def attribute_type(annotation: Any) -> str | None:
     """Returns the schema type that an annotation stands for, or None if it stands for none."""
     for scalar_type, name in _SCALAR_OF.items():
         if annotation is scalar_type:
             return name
-    text = annotation if isinstance(annotation, str) else str(annotation).replace("<class '", "").replace("'>", "")
-    text = re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip())
+    text = _text(annotation)
     optional = re.fullmatch(r"Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)", text)
     if optional:
         text = (optional[1] or optional[2] or optional[3]).strip()

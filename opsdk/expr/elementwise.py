@@ -108,12 +108,12 @@ def elementwise(
     text = definition if isinstance(definition, str) else None
 
     def register(function: Callable[..., Any]) -> Op:
-        space = namespace or namespace_of(function)
+        space = namespace_of(function) if namespace is None else namespace
         if text is None:
-            schema = schema_of(function, space, name or name_for(function))
+            schema = schema_of(function, space, name_for(function) if name is None else name, of_scalars=True)
         else:
             schema = parse_schema(text, space)
-            check_forward(schema, function)
+            check_forward(schema, function, of_scalars=True)
         check_plain(schema)
         scalar = scalar_function(schema, function)
         sample = static_defaults(schema)

@@ -103,12 +103,12 @@ def rowwise(
     text = definition if isinstance(definition, str) else None
 
     def register(function: Callable[..., Any]) -> Op:
-        space = namespace or namespace_of(function)
+        space = namespace_of(function) if namespace is None else namespace
         if text is None:
-            schema = schema_of(function, space, name or name_for(function))
+            schema = schema_of(function, space, name_for(function) if name is None else name, of_scalars=True)
         else:
             schema = parse_schema(text, space)
-            check_forward(_seen(schema), function)
+            check_forward(_seen(schema), function, of_scalars=True)
         roles = _roles(schema, per_column, per_row, integer)
         fixed = tuple(dict.fromkeys((*nondifferentiable, *integer)))
         rows = _row_function(schema, function, roles, keepdim, fixed)

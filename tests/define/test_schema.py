@@ -1,9 +1,12 @@
 import string
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import opsdk
+from opsdk.core.errors import SchemaError
 from opsdk.define.attribute import REQUIRED, AttrDecl
 from opsdk.define.parse import parse_schema
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
@@ -138,3 +141,40 @@ def test_an_op_is_variadic_where_its_last_input_is_a_list():
     assert parse_schema("f(Tensor x, Tensor[] rest, int n=1) -> Tensor y", "t").is_variadic
     assert not parse_schema("f(Tensor[] xs, Tensor y) -> Tensor z", "t").is_variadic
     assert not parse_schema("f() -> Tensor y", "t").is_variadic
+
+
+NAMES = ["lib::a b", "li b::a", "", "lib::", "::a", "lib::foo.out", "a::b::c", "lib::2a", "lib::a-b", "lib::a@2", "a\n"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["op", "elementwise", "rowwise", "register_op", "backward"])
+def test_one_rule_for_names_holds_in_every_form_of_registration(form, name):
+    before = opsdk.REGISTRY.names()
+    space, colons, bare = name.rpartition("::")
+    with pytest.raises(SchemaError, match=r"(namespace|name) expected letters, digits and underscores, and no digit"):
+        if form == "register_op":
+            opsdk.register_op(name, forward=lambda x: x)
+        elif form == "backward":
+            OpSchema("t", name, (), (), ())
+        else:
+            getattr(opsdk, form)(name=bare, namespace=space if colons else "t")(lambda x: x)
+    assert opsdk.REGISTRY.names() == before
+
+
+@pytest.mark.parametrize("name", NAMES[:-2])
+def test_a_schema_as_text_has_the_same_names(name):
+    with pytest.raises(SchemaError, match=r"expected 'name\(' with an optional 'namespace::' in front"):
+        parse_schema(f"{name}(Tensor x) -> Tensor y", "t")
+
+
+@pytest.mark.parametrize("name", ["a b", "", "x::y", "a.out"])
+def test_a_gradient_has_a_name_of_the_same_rule(name):
+    op = opsdk.op(name="f", namespace="t", replace=True)(lambda x: x)
+    with pytest.raises(SchemaError, match="name expected letters, digits and underscores, and no digit first"):
+        op.backward(lambda dy: dy, name=name)
+    assert op.grad is None
+
+
+def test_names_may_have_letters_of_any_script():
+    assert opsdk.op(name="größe", namespace="maße", replace=True)(lambda x: x).opdef.name == "maße::größe"
+    assert parse_schema("maße::größe(Tensor x) -> Tensor y", "t").qualified_name == "maße::größe"

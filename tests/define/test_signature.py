@@ -6,6 +6,7 @@ import typing
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.core.errors import SchemaError
 from opsdk.define.signature import attribute_type, schema_of
 
@@ -84,6 +85,11 @@ def test_the_output_is_called_out_where_an_input_is_called_y():
         ("list[int | None]", None),
         ("Tensor", None),
         ([], None),
+        (tuple[int, int], "int[]"),
+        (tuple[int, str], None),
+        (typing.Tuple[int, str], None),  # noqa: UP006 - users write it
+        ("Tuple[int, str]", None),
+        ("tuple[int, ...] | None", "int[]?"),
     ],
 )
 def test_an_annotation_stands_for_a_type_of_the_schema_language_or_for_none(annotation, kind):
@@ -132,3 +138,82 @@ def test_a_callable_without_a_signature_is_refused():
 
 def test_an_op_whose_inputs_take_both_names_of_the_output_is_refused():
     assert refused(lambda y, out: 0) == "schema of 'ns::f': expected every name once, got 'out' twice"
+
+
+TENSORS = {
+    "starred number": lambda: _annotated("*rest", rest=int),
+    "starred text": lambda: _annotated("*rest", rest="str"),
+    "number": lambda: _annotated("x", x=int),
+    "float": lambda: _annotated("x", x="float"),
+    "number or None": lambda: _annotated("x=None", x=int | None),
+    "list of numbers": lambda: _annotated("x", x=list[int]),
+    "tuple of two types": lambda: _annotated("x", x=typing.Tuple[int, str]),  # noqa: UP006 - users write it
+    "dtype": lambda: _annotated("x", x=np.dtype),
+}
+
+
+def _annotated(parameters, result=None, **annotations):
+    scope = {}
+    exec(f"def f({parameters}): return 0", scope)
+    scope["f"].__annotations__.update(annotations)
+    if result is not None:
+        scope["f"].__annotations__["return"] = result
+    return scope["f"]
+
+
+@pytest.mark.parametrize("make", TENSORS.values(), ids=TENSORS)
+def test_a_tensor_that_is_annotated_as_something_else_is_refused(make):
+    assert "expected an array, since it is a tensor, got the annotation" in refused(make())
+
+
+def test_the_refusal_of_an_annotation_says_what_to_do():
+    assert refused(_annotated("x, *rest", rest=int)) == (
+        "op 'f': parameter 'rest' expected an array, since it is a tensor, got the annotation int; put '*' before it "
+        "to make it an attribute, or correct the annotation"
+    )
+
+
+@pytest.mark.parametrize("annotation", [dict, bytes, typing.Tuple[int, str], "set"])  # noqa: UP006
+def test_an_attribute_annotated_as_what_the_schema_language_lacks_is_refused_whatever_its_default(annotation):
+    assert "attribute 'k' expected an annotation (int, float," in refused(_annotated("x, *, k=(1, 2)", k=annotation))
+
+
+@pytest.mark.parametrize(
+    "result", [int, "str", float, bool, dict, type(None), "None", tuple[np.ndarray, np.ndarray], list[np.ndarray]]
+)
+def test_a_return_annotation_that_is_not_one_array_is_refused(result):
+    message = refused(_annotated("x", result))
+    assert message.startswith("op 'f': return annotation expected an array for each of y, such as np.ndarray, got ")
+    assert message.endswith("; correct it, or write the schema as text, which names several results")
+
+
+def test_a_return_annotation_of_nothing_is_refused():
+    def f(x) -> None:
+        return x
+
+    assert "return annotation expected an array for each of y, such as np.ndarray, got None" in refused(f)
+
+
+@pytest.mark.parametrize("result", [np.ndarray, "np.ndarray", typing.Any, "opsdk.Tensor", "NDArray[np.float64]"])
+def test_a_return_annotation_of_one_array_is_right(result):
+    assert text_of(_annotated("x", result, x=result)) == "(Tensor x) -> Tensor y"
+
+
+def test_annotations_are_held_to_a_schema_as_text_too():
+    def pair(x) -> tuple[np.ndarray, np.ndarray]:
+        return x, x
+
+    assert opsdk.op("t::f(Tensor x) -> (Tensor a, Tensor b)", replace=True)(pair) is not None
+    assert opsdk.op("t::f(Tensor[] x) -> Tensor[] ys", replace=True)(_annotated("x", list[np.ndarray])) is not None
+    with pytest.raises(SchemaError, match=r"expected an array for each of a, b, c, such as np\.ndarray, got tuple"):
+        opsdk.op("t::f(Tensor x) -> (Tensor a, Tensor b, Tensor c)", replace=True)(pair)
+    with pytest.raises(SchemaError, match="parameter 'x' expected an array"):
+        opsdk.op("t::f(Tensor x, int k) -> Tensor y", replace=True)(_annotated("x, k", x=int, k=int))
+
+
+def test_a_function_of_scalars_may_call_them_numbers():
+    assert str(schema_of(_annotated("x, *, b=1.0", float, x=float), "ns", "f", of_scalars=True)) == (
+        "ns::f@1(Tensor x, *, float b=1.0) -> Tensor y"
+    )
+    with pytest.raises(SchemaError, match="return annotation"):
+        schema_of(_annotated("x", str, x=float), "ns", "f", of_scalars=True)
