@@ -241,6 +241,8 @@ def gradient_attrs(
         attrs[rule.mask] = needed(node, edges)
     if rule.given is not None:
         attrs[rule.given] = tuple([cotangent is not None for cotangent in cotangents])
+    if node.specs:
+        attrs.update(node.specs)
     return attrs
 
 

@@ -29,6 +29,7 @@ class GradNode:
         layout: per input None, or the number of tensors of a variadic input; () where no input is variadic.
         spread: likewise per output, those that are lists; () where no output is a list.
         used_at: the user's line, in debug mode.
+        specs: those of the inputs that the gradient op has to be given, by name; only where its rows fill buffers.
     """
 
     hooks: dict[int, Hooks] | None = None
@@ -36,6 +37,7 @@ class GradNode:
     layout: tuple[int | None, ...] = ()
     spread: tuple[int | None, ...] = ()
     attrs: Mapping[str, Any] = MappingProxyType({})
+    specs: Mapping[str, Any] = MappingProxyType({})
     outputs: Sequence[tuple[tuple[int, ...], Any]] | None = None
     # Any: saved are arrays, lists of them, and counters; edges lead to tensors and nodes.
     def __init__(self, plan: TapePlan, edges: Sequence[Any], saved: Sequence[Any]) -> None:

@@ -13,7 +13,7 @@ from opsdk.autograd.node import GradNode, next_sequence
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor, check_in_place
 from opsdk.backends.arena import is_leased
-from opsdk.backends.buffers import infer
+from opsdk.backends.buffers import asked_specs, infer
 from opsdk.backends.constant import as_constant, changes_copy
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
 from opsdk.backends.settle import as_outputs
@@ -23,7 +23,7 @@ from opsdk.core.flags import FLAGS
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
-from opsdk.define.call import check_inputs, complete_attrs, cut_off, stopped
+from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema import InputDecl
@@ -86,7 +86,8 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
     keep(opdef, kind, plan)
     if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:
         carries = call.dtype is not None and is_differentiable(call.dtype)
-        if ((carries and (plan.saves_output or plan.saves_input)) or not record) and plan.stops[0] is not record:
+        saves_one = plan.saves_output or plan.saves_input
+        if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
             lanes = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0].stop_gradient or not is_grad_enabled():
                 lanes[arrays[0].dtype] = _lane(plan)
@@ -214,7 +215,7 @@ def launch(
     opdef = plan.opdef
     if run is None:
         assert opdef.body is not None
-        complete = complete_attrs(opdef, attrs)
+        complete = body_attrs(opdef, attrs)
         if opdef.check is not None:
             opdef.check(arrays, complete)
         raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
@@ -284,6 +285,8 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
         for position, value in enumerate(outputs)
         for out in (value if value.__class__ is list else (value,))
     ]
+    if plan.asks and plan.gradient is not None:
+        node.specs = asked_specs(plan.gradient, [arrays_of(value) for value in inputs])
     if FLAGS.debug:
         node.used_at = str(caller())
     if any(count is not None for count in layout):

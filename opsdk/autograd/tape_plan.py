@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opsdk.backends.plan import CallPlan
+from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 
 
@@ -19,10 +20,12 @@ class TapePlan:
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
         plain: whether there is one output, which is a tensor in memory of its own.
+        asks: names of the specs of inputs that the rows of the gradient op have to be given, and which inputs.
         bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
     """
 
     __slots__ = (
+        "asks",
         "bare",
         "call",
         "gradient",
@@ -56,4 +59,6 @@ class TapePlan:
         self.saves_output = self.plain and self.saves == ((False, 0),)
         self.saves_input = self.plain and self.saves == ((True, 0),)
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
-        self.bare = rule is not None and rule.materialize and not rule.attrs and not (rule.mask or rule.given)
+        self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
+        told = rule is not None and (rule.attrs or rule.mask or rule.given or self.asks)
+        self.bare = rule is not None and rule.materialize and not told

@@ -8,7 +8,9 @@ from typing import Any
 from opsdk.backends import arena
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.spec import TensorSpec
+from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
+from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.define.value_check import ValueCheck
 
@@ -24,6 +26,26 @@ def specs_of(inputs: Sequence[Any]) -> Specs:
         else TensorSpec.of(value)
         for value in inputs
     ]
+
+
+def asked_specs(gradient: OpDef, inputs: Sequence[Any]) -> dict[str, Any]:
+    """Returns the specs that do not follow from what a gradient op reads, as attributes.
+
+    Args:
+        gradient: the gradient op.
+        inputs: those of the forward's call, one entry per tensor input.
+    """
+    asked = getattr(gradient.infer, "asks", ())
+    specs = specs_of([inputs[position] for _, position in asked])
+    return {name: spec for (name, _), spec in zip(asked, specs, strict=True)}
+
+
+def lacks_specs(opdef: OpDef, kernel: Kernel, attrs: Mapping[str, Any]) -> bool:
+    """Whether a kernel fills buffers whose shapes nobody told: those of a gradient op that is called by hand."""
+    asks = getattr(opdef.infer, "asks", ())
+    if not asks or all(name in attrs for name, _ in asks):
+        return False
+    return kernel.language == "c" or any(name in kernel.parameters for name in opdef.schema.output_names)
 
 
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
@@ -69,9 +91,23 @@ def allocate(
     for position in positions:
         spec = specs[position]
         if not isinstance(spec, TensorSpec) or None in spec.shape:
+            name = opdef.schema.output_names[position]
+            remedy = given_by_hand(opdef, position) or "let the kernel return the array"
             raise ShapeError(
-                f"{opdef.subject}, output {opdef.schema.output_names[position]!r}: expected a shape known before the "
-                f"kernel runs, since the kernel fills a buffer, got {spec}; let the kernel return the array"
+                f"{opdef.subject}, output {name!r}: expected a shape known before the "
+                f"kernel runs, since the kernel fills a buffer, got {spec}; {remedy}"
             )
         buffers.append(empty(tuple(dim or 0 for dim in spec.shape), spec.dtype))
     return buffers
+
+
+def given_by_hand(opdef: OpDef, position: int) -> str:
+    """Returns what a direct call of a gradient op does about a gradient of unknown shape; "" of any other op."""
+    rule = opdef.infer
+    if not isinstance(rule, GradientInfer):
+        return ""
+    name = rule.names[position]
+    asked = spec_name(name or "")
+    if asked not in [ask for ask, _ in rule.asks]:
+        return f"let the backward read {name!r}"
+    return f"a backward pass gives the spec of {name!r}; a direct call gives {asked}=opsdk.TensorSpec(shape, dtype)"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.arena import SMALLEST, empty
-from opsdk.backends.buffers import infer
+from opsdk.backends.buffers import given_by_hand, infer
 from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, plain
 from opsdk.backends.c_call import call_at
 from opsdk.backends.c_library import Library
@@ -182,9 +182,11 @@ class Frame:
     def _closed(self, name: str, spec: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
         if isinstance(spec, TensorSpec) and None not in spec.shape:
             return tuple(dim or 0 for dim in spec.shape), spec.dtype
+        output = self._opdef.schema.output_names.index(name.partition("[")[0])
+        remedy = given_by_hand(self._opdef, output) or "give the op an infer rule that tells it"
         raise ShapeError(
             f"{self._opdef.subject}, output {name!r}: expected a shape known before the C function runs, since it "
-            f"fills a buffer, got {spec}; give the op an infer rule that tells it",
+            f"fills a buffer, got {spec}; {remedy}",
             at=self._origin,
         )
 
@@ -216,9 +218,27 @@ class Frame:
                         f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"
                     )
         if first is not None:
+            self._check_gradients(*first)
             return first[1]
         specs = [spec[0] if isinstance(spec, list) else spec for spec in self._specs if spec]
         return specs[0][1] if specs else np.dtype("float32")
+
+
+    def _check_gradients(self, name: str, dtype: np.dtype[Any]) -> None:
+        """Checks that gradients of inputs that the function does not see have the dtype that it writes.
+
+        Raises:
+            KernelNotFoundError: one has another of the same kind.
+        """
+        if self._opdef.gradient_of is None or self._options.dtypes:
+            return
+        for decl, spec in zip(self._fresh, self._specs, strict=True):
+            for _, its in spec if isinstance(spec, list) else [spec]:
+                if its.kind == dtype.kind and its.name != dtype.name:
+                    raise KernelNotFoundError(
+                        f"{self._opdef.subject}, c row: gradient {decl.name!r} expected {dtype.name} like {name!r}, "
+                        f"got {its.name}, which its input has; cast that"
+                    )
 
 
 def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callable[..., Any]:

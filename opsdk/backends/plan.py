@@ -18,7 +18,7 @@ from opsdk.backends import settle
 from opsdk.backends.arena import is_leased
 from opsdk.backends.assumed import check_assumed
 from opsdk.backends.available import is_usable
-from opsdk.backends.buffers import infer
+from opsdk.backends.buffers import infer, lacks_specs
 from opsdk.backends.checked import run_checked
 from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
@@ -285,7 +285,7 @@ def _is_exact(value: Any) -> bool:
     """Whether a value that equals this one is the same; ±0.0 are told apart at the call, ±0.0 in lists are not."""
     if isinstance(value, (list, tuple)):
         return all(_is_exact(item) and not _is_zero(item) for item in value)
-    return value is None or value.__class__ in (bool, int, float, str) or isinstance(value, np.dtype)
+    return value is None or value.__class__ in (bool, int, float, str, TensorSpec) or isinstance(value, np.dtype)
 
 
 def _is_zero(value: Any) -> bool:
@@ -349,6 +349,8 @@ def make_plan(
     present = [(name, value) for name, entry in named for value in _flat([entry]) if value is not None]
     name, dtype = (present[0][0], present[0][1].dtype) if present else ("", None)
     kernel = row or opdef.kernels.select(place, dtype, [value.dtype for _, value in present], is_usable)
+    if kernel is not None and row is None and lacks_specs(opdef, kernel, attrs):
+        kernel = opdef.kernels.reference() or kernel
     if kernel is None:
         rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
         raise KernelNotFoundError(

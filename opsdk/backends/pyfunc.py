@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from opsdk.backends.language import Launch, register_language
 from opsdk.define.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
@@ -17,9 +19,18 @@ class PyFunc:
         self.name = name
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns the author's function itself."""
-        assert callable(kernel.source), kernel
-        return kernel.source
+        """Returns the author's function, itself wherever nothing but what it takes is given."""
+        source = kernel.source
+        assert callable(source), kernel
+        asks = [name for name, _ in getattr(opdef.infer, "asks", ())]
+        if not asks:
+            return source
+
+        # Any: as for every launch. Python makes its own arrays: what a compiled row's buffers are like is not for it.
+        def launch(*values: Any, **attrs: Any) -> Any:
+            return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
+
+        return launch
 
 
 register_language(PyFunc(REFERENCE))

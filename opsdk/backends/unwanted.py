@@ -21,7 +21,8 @@ def unwanted(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> f
     rule = opdef.infer
     if not isinstance(rule, GradientInfer):
         return frozenset()
-    given = dict(zip(opdef.schema.input_names, inputs, strict=True))
+    given = {name.removesuffix("_spec"): attrs[name] for name, _ in rule.asks if name in attrs}
+    given.update(zip(opdef.schema.input_names, inputs, strict=True))
     mask = attrs.get(MASK) or ()
     return frozenset(
         i
@@ -50,7 +51,7 @@ def without_unwanted(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Lau
     schema = opdef.schema
     left = {decl.name for decl, value in zip(schema.inputs, inputs, strict=True) if _carries_none(value)}
     is_masked = MASK in schema.attr_names and any(position is not None for position in rule.positions)
-    if not is_masked and left.isdisjoint(rule.names):
+    if not is_masked and left.isdisjoint(rule.names) and not rule.asks:
         return launch
 
     def launch_wanted(*values: Any, **attrs: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsdk.core.errors import ArityError, AttributeValueError
+from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.attribute import coerce
 from opsdk.define.opdef import OpDef, is_mask
@@ -42,7 +43,7 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
         if name in values:
             raise ArityError(f"{opdef.subject}: expected {name!r} once, got it by position and by name")
         values[name] = value
-    known = (*schema.input_names, *schema.attr_names)
+    known = (*schema.input_names, *schema.attr_names, *_asks(opdef))
     for name in values:
         if name not in known:
             raise ArityError(f"{opdef.subject}: nothing is called {name!r}; there are {alternatives(name, known)}")
@@ -74,7 +75,31 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
             )
         else:
             complete[decl.name] = decl.default
+    for name in _asks(opdef):
+        if name in attrs:
+            complete[name] = _checked_spec(opdef, name, attrs[name])
     return complete
+
+
+def body_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns all attributes that the author of an op wrote into it, as Python code takes them."""
+    asks = _asks(opdef)
+    return complete_attrs(opdef, {name: value for name, value in attrs.items() if name not in asks})
+
+
+def _asks(opdef: OpDef) -> list[str]:
+    """Returns the names of the specs that a gradient op may be given beside its attributes."""
+    return [name for name, _ in getattr(opdef.infer, "asks", ())]
+
+
+def _checked_spec(opdef: OpDef, name: str, value: Any) -> Any:
+    for item in value if isinstance(value, list) else [value]:
+        if item is not None and not isinstance(item, TensorSpec):
+            raise AttributeValueError(
+                f"{opdef.subject}: {name} expected an opsdk.TensorSpec, got {item!r}; write {name}=opsdk.TensorSpec("
+                "shape, dtype)"
+            )
+    return value
 
 
 def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:

@@ -11,23 +11,31 @@ from opsdk.core.origin import origin_of, registrar
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.infer import Attrs, Inferred, InferRule, Specs, broadcast, first_spec, like
+from opsdk.define.infer import Attrs, Inferred, InferRule, Specs, broadcast, common_dtype, first_spec, like
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
 
 class GradientInfer:
-    """Each gradient is like its input where that input is at hand, else like the first tensor.
+    """Each gradient is like its input, whether the backward reads that input or not; no shape is ever guessed.
 
-    Runtimes know the forward's own specs and use those; this rule serves direct calls of the gradient op, and buffers.
-    Where the forward broadcasts, gradients have the broadcast shape, and are summed by who asked for them.
+    Of an input that the backward reads, the spec is at hand. Under `like` the outputs and cotangents have that of the
+    input that they are like, to any order. Any other input's spec comes as the attribute `<input>_spec` (`asks`), which
+    runtimes give where a row needs it and which a direct call may give; without it the gradient's spec is None, which
+    no buffer is made for. Where the forward broadcasts, gradients have the broadcast shape and the promoted dtype, and
+    are summed and cast by who asked for them.
 
     Args:
         names: the inputs that have a gradient, by output of the gradient op.
         positions: those of the same inputs among the forward's, which a mask goes by; None where none leaves any out.
         reduces_gradients, one_shape: as of the forward's rule.
-        forward: schema and rule of the forward, which say what shapes cotangents have; None where nothing does.
+        forward: schema and rule of the forward; None where all tensors are of one shape and dtype.
+        schema: the gradient op's own; None without a forward.
+
+    Attributes:
+        alike: names of tensors of the gradient op, and inputs of the forward, that have one spec.
+        asks: names of the specs that have to be given, each with the position of its input in the forward.
     """
 
     def __init__(
@@ -38,21 +46,51 @@ class GradientInfer:
         reduces_gradients: bool = False,
         one_shape: bool = False,
         forward: tuple[OpSchema, InferRule] | None = None,
+        schema: OpSchema | None = None,
     ) -> None:
         self.names = tuple(names)
         self.positions = tuple(positions) or (None,) * len(self.names)
         self.reduces_gradients = reduces_gradients
         self.one_shape = one_shape
         self.forward = forward
+        self.schema = schema
+        self.alike = self._alike()
+        pairs = zip(self.names, self.positions, strict=True)
+        self.asks = tuple((spec_name(n), i) for n, i in pairs if n and i is not None and self._is_unknown(n))
 
     @classmethod
     def of(
-        cls, schema: OpSchema, rule: InferRule, names: Sequence[str | None], positions: Sequence[int | None]
+        cls,
+        schema: OpSchema,
+        rule: InferRule,
+        names: Sequence[str | None],
+        positions: Sequence[int | None],
+        gradient: OpSchema | None,
     ) -> GradientInfer:
         """Returns the rule of a gradient op that was written beside a forward with a schema and a rule."""
         one_shape = getattr(rule, "one_shape", False)
         reduces = one_shape and rule.reduces_gradients
-        return cls(names, positions, reduces_gradients=reduces, one_shape=one_shape, forward=(schema, rule))
+        return cls(
+            names, positions, reduces_gradients=reduces, one_shape=one_shape, forward=(schema, rule), schema=gradient
+        )
+
+    def _alike(self) -> frozenset[str]:
+        if self.forward is None or self.schema is None:
+            return frozenset()
+        forward, rule = self.forward
+        found = set(rule.alike) if isinstance(rule, GradientInfer) else _alike(forward, rule)
+        gradients = [
+            output.name for name, output in zip(self.names, self.schema.outputs, strict=True) if name in found
+        ]
+        return frozenset({*found, *(f"d{name}" for name in forward.output_names if name in found), *gradients})
+
+    def _is_unknown(self, name: str) -> bool:
+        """Whether the spec of an input does not follow from what the gradient op reads."""
+        if self.forward is None or self.schema is None or name in self.schema.input_names:
+            return False
+        is_list = any(decl.name == name and decl.kind == "list" for decl in self.forward[0].inputs)
+        is_like = name in self.alike and not self.alike.isdisjoint(self.schema.input_names)
+        return is_list or not (self.reduces_gradients or is_like)
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per gradient.
@@ -62,26 +100,69 @@ class GradientInfer:
             ShapeError: a cotangent has another shape than its output, and what it takes to know that is at hand; or
                 what the forward's rule raises.
         """
+        at_hand = dict(zip(schema.input_names, specs, strict=True))
+        at_hand.update({name.removesuffix(_SPEC): attrs[name] for name, _ in self.asks if name in attrs})
         if self.forward is not None:
-            at_hand = dict(zip(schema.input_names, specs, strict=True))
             _check_dtypes(self.forward[0], schema, at_hand)
             if not self.one_shape:  # where rows are given inputs of one shape, cotangents are among them
                 _check_shapes(*self.forward, schema, at_hand, attrs)
-        inferred: list[TensorSpec | list[TensorSpec] | None] = []
-        for name, output in zip(self.names, schema.outputs, strict=True):
-            given = specs[schema.input_names.index(name)] if name in schema.input_names else None
-            if output.kind == "list":
-                inferred.append(given if isinstance(given, list) else None)
-            else:
-                inferred.append(given if isinstance(given, TensorSpec) else first_spec(schema, specs))
+        pairs = zip(self.names, schema.outputs, strict=True)
+        inferred = [self._one(name, output, schema, specs, at_hand) for name, output in pairs]
         if self.one_shape and self.reduces_gradients:
             (whole, *_) = broadcast(schema, specs, attrs)
             assert isinstance(whole, TensorSpec)
             return tuple([TensorSpec(whole.shape, s.dtype) if isinstance(s, TensorSpec) else s for s in inferred])
         return tuple(inferred)
 
+    def _one(
+        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: Specs, at_hand: _Given
+    ) -> TensorSpec | list[TensorSpec] | None:
+        if name in at_hand:
+            own = at_hand[name]
+            if own is not None:
+                return own
+            if output.kind != "list":  # absent: a row has to be given something, and nobody looks at it
+                return first_spec(schema, specs)
+        if output.kind == "list":
+            return None
+        if self.forward is None:
+            return first_spec(schema, specs)
+        if self.reduces_gradients:
+            present = [spec for spec in specs if isinstance(spec, TensorSpec)]
+            dtypes = [spec.dtype for spec in present if is_differentiable(spec.dtype)]
+            return TensorSpec(present[0].shape, common_dtype(dtypes or [spec.dtype for spec in present], schema))
+        known = [at_hand.get(other) for other in schema.input_names if other in self.alike]
+        like_it = [spec for spec in known if isinstance(spec, TensorSpec)]
+        return like_it[0] if like_it and name in self.alike else None
 
-_Given = Mapping[str, "TensorSpec | list[TensorSpec] | None"]
+
+_SPEC = "_spec"
+_Given = Mapping[str | None, "TensorSpec | list[TensorSpec] | None"]
+
+
+def spec_name(name: str) -> str:
+    """Returns what the spec of an input is called among a gradient op's attributes."""
+    return f"{name}{_SPEC}"
+
+
+def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
+    """Returns what the rows of a gradient op have to be given besides: names of specs, positions in the forward.
+
+    There is nothing where all rows are Python, which makes its own arrays.
+    """
+    asks: tuple[tuple[str, int], ...] = getattr(gradient.infer, "asks", ())
+    compiled = any(row.language not in (REFERENCE, "composite") for row in gradient.kernels) if asks else False
+    return asks if compiled else ()
+
+
+def _alike(schema: OpSchema, rule: InferRule) -> set[str]:
+    """Returns the names of the outputs of an op and of the tensor input that they are like, if there is one."""
+    if not isinstance(rule, like):
+        return set()
+    liked = [decl.name for decl in schema.inputs if decl.kind == "tensor" and rule.name in (None, decl.name)]
+    is_first = rule.name is not None or (bool(liked) and liked[0] == schema.inputs[0].name)
+    outputs = {decl.name for decl in schema.outputs if decl.kind != "list"}
+    return {liked[0], *outputs} if liked and is_first else outputs
 
 
 def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
@@ -98,7 +179,12 @@ def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _
     if not (given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)) and one not in given:
         return
     known = {name: attrs[name] for name in forward.attr_names if name in attrs}
-    outputs = rule(forward, [given.get(name) for name in forward.input_names], known)
+    try:
+        outputs = rule(forward, [given.get(name) for name in forward.input_names], known)
+    except Exception:
+        if all(name in schema.input_names for name in forward.input_names):
+            raise
+        return  # of a call whose inputs are not read the forward has judged already
     for decl, wanted in zip(forward.outputs, outputs, strict=True):
         got = given.get(f"d{decl.name}")
         if isinstance(got, TensorSpec) and isinstance(wanted, TensorSpec) and not _may_be_same(got.shape, wanted.shape):
@@ -158,7 +244,9 @@ def make_gradient(
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin, gradient_schema.input_names, owner=owner))
     opdef = OpDef(
         schema=gradient_schema,
-        infer=GradientInfer.of(schema, forward.infer, [schema.inputs[i].name for i in wrt], wrt),
+        infer=GradientInfer.of(
+            schema, forward.infer, [schema.inputs[i].name for i in wrt], wrt, gradient_schema
+        ),
         traits=traits,
         origin=origin,
         kernels=kernels,

@@ -233,7 +233,7 @@ class Op:
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
             if isinstance(grad.op, Op) and isinstance(grad.op.opdef.infer, GradientInfer):
                 old = grad.op.opdef.infer
-                its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions)
+                its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions, old.schema)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule)
         self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts)
         return function

@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.backends.settle import as_outputs
 from opsdk.core.errors import ProgramError, ReturnError
-from opsdk.define.call import complete_attrs, cut_off, stopped
+from opsdk.define.call import body_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.static.recording import append, lift, note_parts, stops
@@ -45,7 +45,7 @@ def body_outputs(opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) 
         ArityError: it returned the wrong number of them.
     """
     assert opdef.body is not None
-    made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **complete_attrs(opdef, attrs)))
+    made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **body_attrs(opdef, attrs)))
     for value, decl in zip(made, opdef.schema.outputs, strict=True):
         for item in value if isinstance(value, (list, tuple)) else [value]:
             if not isinstance(item, Variable) and not (item is None and opdef.gradient_of is not None):

@@ -10,6 +10,7 @@ from opsdk.core.errors import ProgramError
 from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.attribute import literal
+from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
@@ -62,6 +63,14 @@ class Operator:
         return {grad: name for grad, name in pairs if grad}
 
     @property
+    def asked(self) -> dict[str, list[str]]:
+        """For a gradient op whose rows have to be given specs, by name of each the variables that it is of."""
+        if self.forward is None or self.forward.grad is None:
+            return {}
+        wrt, outputs = self.forward.grad.wrt, self.opdef.schema.output_names
+        return {name: self.of.get(outputs[wrt.index(position)], []) for name, position in asked_of(self.opdef)}
+
+    @property
     def input_arg_names(self) -> list[str]:
         """Names of all input variables, in order."""
         return [name for names in self.inputs.values() for name in names]
@@ -69,7 +78,8 @@ class Operator:
     @property
     def needed_arg_names(self) -> list[str]:
         """Names of all variables that have to be there before it runs: its inputs, and what its gradients are like."""
-        return [*self.input_arg_names, *self.like.values()]
+        asked = [name for names in self.asked.values() for name in names]
+        return [*self.input_arg_names, *self.like.values(), *asked]
 
     @property
     def output_arg_names(self) -> list[str]:

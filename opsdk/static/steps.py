@@ -9,12 +9,14 @@ import numpy as np
 
 from opsdk.backends import arrays
 from opsdk.backends.arena import empty
+from opsdk.backends.buffers import specs_of
 from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
 from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define.gradient import spec_name
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.ops.update import APART
@@ -202,6 +204,7 @@ class Step:
 
     __slots__ = (
         "apart",
+        "asked",
         "attrs",
         "changed",
         "copied",
@@ -257,6 +260,8 @@ class Step:
         ]
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
+        kinds = {spec_name(decl.name): decl.kind for decl in operator.forward.schema.inputs} if operator.forward else {}
+        self.asked = [(name, _slots(slots, names, kinds[name])) for name, names in operator.asked.items()]
         self.passed = {position: slots[cotangent] for position, (_, cotangent) in passed(operator).items()}
         rule = operator.forward.grad if operator.forward is not None else None
         if self.passed and rule is not None and rule.mask is not None:
@@ -305,11 +310,20 @@ class Step:
         if self.passed and all(slot is None or i in self.passed for i, slot in enumerate(self.outputs)):
             made: Any = [None] * len(self.outputs)
         else:
+            attrs = {**attrs, **self._specs(values)} if self.asked else attrs
             made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, attrs)
             made = (made,) if len(self.outputs) == 1 else made
         if not self.passed:
             return made  # type: ignore[no-any-return]  # any sequence
         return [values[self.passed[i]] if i in self.passed else value for i, value in enumerate(made)]
+
+    def _specs(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Returns the specs that a gradient op has to be given, of the values as they are now."""
+        asked = [
+            [values[i] for i in slot] if slot.__class__ is list else None if slot is None else values[slot]
+            for _, slot in self.asked
+        ]
+        return dict(zip([name for name, _ in self.asked], specs_of(asked), strict=True))
 
     def _checked(self, inputs: Sequence[Any]) -> Any:
         key = arrays.array_key(inputs, self.attrs)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.spec import TensorSpec
 from opsdk.define.opdef import OpDef
 
 # One entry per tensor input or output: an array, a list of arrays for a variadic one, None for an absent one.
@@ -77,12 +78,22 @@ class Call:
 
     def cast(self, dtype: np.dtype[Any]) -> Call:
         """Returns the call with every floating input in another floating dtype."""
-        return replace(self, inputs=each(self.inputs, lambda a: a.astype(dtype) if is_float(a) else a.copy()))
+        attrs = {name: _cast_spec(value, dtype) for name, value in self.attrs.items()}
+        inputs = each(self.inputs, lambda a: a.astype(dtype) if is_float(a) else a.copy())
+        return replace(self, inputs=inputs, attrs=attrs)
 
     @property
     def float_dtype(self) -> np.dtype[Any] | None:
         """The dtype of the first floating input; None where there is none."""
         return next((array.dtype for array in flat(self.inputs) if is_float(array)), None)
+
+
+# Any: an attribute's value; those of gradient ops may be specs of the forward's inputs.
+def _cast_spec(value: Any, dtype: np.dtype[Any]) -> Any:
+    if isinstance(value, list):
+        return [_cast_spec(item, dtype) for item in value]
+    is_floating = isinstance(value, TensorSpec) and (value.dtype.kind == "f" or value.dtype.name == "bfloat16")
+    return TensorSpec(value.shape, dtype) if is_floating else value
 
 
 def _spec(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.buffers import asked_specs
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
@@ -44,6 +45,7 @@ def gradient_call(
     attrs: dict[str, Any] = {name: call.attrs[name] for name in rule.attrs if name in call.attrs}
     if rule.mask is not None:
         attrs[rule.mask] = tuple(mask or [value is not None for value in call.inputs])
+    attrs.update(asked_specs(rule.op.opdef, call.inputs))
     inputs = [pools[source.kind][source.position] for source in rule.sources]
     return Call(inputs, attrs, call.reason, call.declared, call.extra, call.invented)
 

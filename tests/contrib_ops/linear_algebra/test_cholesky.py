@@ -35,7 +35,8 @@ def test_the_c_row_gives_lapacks_factor_and_murrays_gradient(rng, n, dtype):
     np.testing.assert_allclose(got, L, rtol=tolerance, atol=tolerance * np.abs(L).max())
     assert not np.triu(got, 1).any()
     gradient = cholesky.grad
-    (got,) = launch(gradient.opdef, c_row(gradient, dtype), [L.astype(dtype), dL.astype(dtype)], {})
+    given = {"A_spec": opsdk.TensorSpec(A.shape, dtype)}
+    (got,) = launch(gradient.opdef, c_row(gradient, dtype), [L.astype(dtype), dL.astype(dtype)], given)
     np.testing.assert_allclose(got, dA, rtol=tolerance, atol=tolerance * np.abs(dA).max())
 
 
@@ -74,8 +75,8 @@ def test_the_upper_triangle_of_what_the_gradient_is_given_has_no_say(rng):
     L, dL, noise = np.linalg.cholesky(positive(rng, 5, 5)), rng.normal(size=(5, 5)), np.triu(rng.normal(size=(5, 5)), 1)
     for row in cholesky.grad.opdef.kernels:
         if row.key.dtype in (None, np.float64):
-            (clean,) = launch(cholesky.grad.opdef, row, [L, np.tril(dL)], {})
-            (noisy,) = launch(cholesky.grad.opdef, row, [L + noise, dL], {})
+            (clean,) = launch(cholesky.grad.opdef, row, [L, np.tril(dL)], {"A_spec": opsdk.TensorSpec.of(L)})
+            (noisy,) = launch(cholesky.grad.opdef, row, [L + noise, dL], {"A_spec": opsdk.TensorSpec.of(L)})
             np.testing.assert_allclose(noisy, clean, rtol=1e-12, atol=1e-14)
 
 
