@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import as_dtype, is_differentiable
+from opsdk.core.dtype import as_dtype, as_native, is_differentiable
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
 from opsdk.core.spec import OpenSize
-from opsdk.core.dtype import as_dtype, as_native, is_differentiable
-from opsdk.core.errors import DTypeError, MixedRuntimeError
 from opsdk.define.frontend import owner_of
 
 DEFAULT = np.dtype("float32")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opsdk.expr.cotangent import Algebra, Cotangent
 from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.symbol import Symbol, apply
 
@@ -16,6 +17,7 @@ Rule = Callable[..., tuple["Symbol | float | None", ...]]  # (result, *operands)
 LOG2, LOG10 = 0.6931471805599453, 2.302585092994046  # natural logarithms of 2 and 10
 TWO_OVER_ROOT_PI = 1.1283791670955126
 _EXACT = 256  # whole numbers up to here are numbers of every floating dtype
+_PICKING = ("maximum", "minimum", "where", "abs", "neg", "row_max", "row_min", "row_take")
 
 RULES: dict[str, Rule] = {
     "add": lambda y, a, b: (1.0, 1.0),
@@ -42,21 +44,21 @@ RULES: dict[str, Rule] = {
     "sinh": lambda y, a: (apply("cosh", a),),
     "cosh": lambda y, a: (apply("sinh", a),),
     "tanh": lambda y, a: (1.0 - y * y,),
-    "arcsin": lambda y, a: (apply("rsqrt", 1.0 - a * a),),
-    "arccos": lambda y, a: (-apply("rsqrt", 1.0 - a * a),),
+    "arcsin": lambda y, a: (apply("rsqrt", (1.0 - a) * (1.0 + a)),),
+    "arccos": lambda y, a: (-apply("rsqrt", (1.0 - a) * (1.0 + a)),),
     "arctan": lambda y, a: (apply("reciprocal", 1.0 + a * a),),
-    "arcsinh": lambda y, a: (apply("rsqrt", a * a + 1.0),),
-    "arccosh": lambda y, a: (apply("rsqrt", (a - 1.0) * (a + 1.0)),),
+    "arcsinh": lambda y, a: (apply("reciprocal", apply("hypot", a, 1.0)),),  # a² may overflow where 1/a is a number
+    "arccosh": lambda y, a: (apply("rsqrt", a - 1.0) * apply("rsqrt", a + 1.0),),
     "arctanh": lambda y, a: (apply("reciprocal", (1.0 - a) * (1.0 + a)),),
-    "arctan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
+    "arctan2": lambda y, a, b: _around(a, b, apply("hypot", a, b)),
     "sigmoid": lambda y, a: (y * apply("sigmoid", -a),),  # 1 - y loses its digits where y is near 1
     "softplus": lambda y, a: (apply("sigmoid", a),),
     "erf": lambda y, a: (TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
     "erfc": lambda y, a: (-TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
     "hypot": lambda y, a, b: (a / y, b / y),  # NaN where both are 0, the tip of a cone
     "logaddexp": lambda y, a, b: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
-    "abs": lambda y, a: (apply("sign", a),),  # 0 at 0
-    "copysign": lambda y, a, b: (apply("sign", a) * apply("copysign", 1.0, b), None),  # 0 at 0
+    "abs": lambda y, a: (_unless_zero(a, apply("sign", a)),),
+    "copysign": lambda y, a, b: (_unless_zero(a, apply("sign", a) * apply("copysign", 1.0, b)), None),
     "sign": lambda y, a: (None,),
     "floor": lambda y, a: (None,),
     "ceil": lambda y, a: (None,),
@@ -68,6 +70,16 @@ RULES: dict[str, Rule] = {
     "minimum": lambda y, a, b: (_one_if(_beyond(y, a, b) < b if _is_constant(b) else a <= b), _one_if(a > b)),
     "where": lambda y, c, a, b: (None, apply("where", c, 1.0, 0.0), apply("where", c, 0.0, 1.0)),
 }
+
+
+def _around(a: Symbol, b: Symbol, radius: Symbol) -> tuple[Symbol, Symbol]:
+    """The partials of an angle; the square of the radius may overflow, and underflow, where they are numbers."""
+    return b / radius / radius, -(a / radius / radius)
+
+
+def _unless_zero(a: Symbol, slope: Symbol) -> Symbol:
+    """A slope that is 0 at a kink at 0, by choice: an infinite cotangent is kept out as well."""
+    return apply("where", apply("eq", a, 0.0), 0.0, slope)
 
 
 def _power_base(a: Symbol, b: Symbol) -> Symbol | None:
@@ -97,8 +109,18 @@ def _beyond(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
 
     Then a backward reads the result, which is kept anyway by whatever uses it.
     """
-    value = b.node.payload if _is_constant(b) else None
-    return y if value is not None and value.is_integer() and abs(value) <= _EXACT else a
+    return y if is_exact(y.node) else a
+
+
+def is_exact(node: Node) -> bool:
+    """Whether a value is an input or a small whole number, picked and not computed: no dtype rounds it."""
+    if node.op == "input":
+        return True
+    if node.op == "constant":
+        return isinstance(node.payload, float) and node.payload.is_integer() and abs(node.payload) <= _EXACT
+    picked = {"where": 1, "row_take": 0}.get(node.op, 0)
+    taken = node.args[:1] if node.op == "row_take" else node.args[picked:]
+    return node.op in _PICKING and all(map(is_exact, taken))
 
 
 def _is_constant(operand: Symbol) -> bool:
@@ -116,48 +138,49 @@ def partials(node: Node) -> tuple[Symbol | float | None, ...]:
     return RULES[node.op](Symbol(node), *map(Symbol, node.args))
 
 
+class Sweep:
+    """One reverse sweep over expressions.
+
+    Args:
+        outputs: the expressions.
+    """
+
+    def __init__(self, outputs: Sequence[Node]) -> None:
+        self._outputs = tuple(outputs)
+        self._order = topological(outputs)
+        self.algebra = Algebra(set(self._order))
+
+    def partials(self, node: Node) -> tuple[Symbol | float | None, ...]:
+        """Returns what a node sends to its operands, per unit of its cotangent."""
+        return partials(node)
+
+    def received(self, sender: Node, receiver: Node, cotangent: Cotangent) -> Cotangent:
+        """Returns what a node receives of what another sends."""
+        return cotangent
+
+    def gradients(self, cotangents: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
+        """Returns the gradient expressions of Σ output · cotangent with respect to the nodes `wrt`."""
+        found: dict[Node, Cotangent] = {}
+
+        def send(sender: Node, receiver: Node, value: Cotangent) -> None:
+            arrived = self.received(sender, receiver, value)
+            held = found.get(receiver)
+            found[receiver] = arrived if held is None else self.algebra.joined(held, arrived)
+
+        for output, cotangent in zip(self._outputs, cotangents, strict=True):
+            send(cotangent, output, Cotangent(Symbol(cotangent)))
+        for node in reversed(self._order):
+            if node not in found or node in wrt:
+                continue
+            for arg, partial in zip(node.args, self.partials(node), strict=True):
+                if partial is not None and arg.op not in ("constant", "attr"):
+                    send(node, arg, self.algebra.passed(found[node], partial))
+        return [self.algebra.value(found[node]).node if node in found else constant(0.0) for node in wrt]
+
+
 def reverse(outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     """Returns the gradient expressions of Σ output · cotangent with respect to the nodes `wrt`.
 
     Subexpressions of the outputs appear in the gradients as the same nodes, so that whoever computes both shares them.
     """
-    order = topological(outputs)
-    grads: dict[Node, Symbol] = {}
-
-    def send(node: Node, value: Symbol) -> None:
-        grads[node] = value if node not in grads else grads[node] + value
-
-    for output, cotangent in zip(outputs, cotangents, strict=True):
-        send(output, Symbol(cotangent))
-    for node in reversed(order):
-        grad = grads.get(node)
-        if grad is None or node in wrt:
-            continue
-        for arg, partial in zip(node.args, partials(node), strict=True):
-            if partial is not None and arg.op != "constant":
-                send(arg, times(node, grad, partial))
-    return [grads[node].node if node in grads else constant(0.0) for node in wrt]
-
-
-def times(node: Node, grad: Symbol, partial: Symbol | float) -> Symbol:
-    """Multiplies a cotangent by a partial; ±1 costs nothing, 1/b divides, a choice keeps it out of the other branch.
-
-    A cotangent that is 0 by choice stays 0, whatever the partial is there: `where(x > 0, log(x), 0)` has a derivative.
-    """
-    if grad.node.op == "where" and not (isinstance(partial, float) and partial == 1.0):
-        condition, a, b = map(Symbol, grad.node.args)
-        if b.node is constant(0.0):
-            return apply("where", condition, times(node, a, partial), b)
-        if a.node is constant(0.0):
-            return apply("where", condition, a, times(node, b, partial))
-    if isinstance(partial, float):
-        if partial == 1.0:
-            return grad
-        return -grad if partial == -1.0 else grad * partial
-    if partial.node.op == "reciprocal":
-        return grad / Symbol(partial.node.args[0])
-    if partial.node.op == "where" and set(partial.node.args[1:]) == {constant(0.0), constant(1.0)}:
-        condition, a, b = map(Symbol, partial.node.args)
-        chosen, other = (grad, 0.0) if a.node is constant(1.0) else (0.0, grad)
-        return apply("where", condition, chosen, other)
-    return grad * partial
+    return Sweep(outputs).gradients(cotangents, wrt)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opsdk.core.errors import NameClashError
+from opsdk.core.errors import DefinitionError, NameClashError
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.call import complete_attrs
 from opsdk.define.digest import digest_of
@@ -20,12 +20,15 @@ from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
-from opsdk.expr.node import Node, constant
+from opsdk.expr.derivative import is_exact
+from opsdk.expr.node import BOOL, Node, constant, topological
+from opsdk.expr.proof import Claim, refuted
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.simplify import simplify
 from opsdk.expr.trace import Expression
 
 ZERO = constant(0.0)
+_STEPS = ("sign", "floor", "ceil", "trunc", "round")  # a rounding of what they are given may change their value wholly
 _READ = 3  # what reading one more saved tensor costs, in the units of `cost`
 
 
@@ -50,14 +53,15 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
         gradient_schema.name,
         gradient_schema.input_names,
         gradient_schema.attr_names,
-        lambda static: derivation.expression(static, sources),
+        lambda static: derivation.proven(static, sources),
         sources,
         wrt,
     )
     reduces = forward.infer.reduces_gradients and len(schema.inputs) > 1
     masks = ((mask, len(schema.inputs)), (given, len(schema.outputs)))
     sampled = (*sample, *((name, (True,) * count) for name, count in masks if name is not None))
-    opdef = _gradient_op(forward, gradient_schema, gradient, derivation.constants(gradient, sampled), reduces)
+    constants = derivation.constants(gradient, derivation.expression(sampled, sources))
+    opdef = _gradient_op(forward, gradient_schema, gradient, constants, reduces)
     opdef = replace(opdef, rule=deferred(lambda: derive_gradient(opdef, gradient, sampled)))
     return GradRule(
         op=_registered(forward, opdef),
@@ -128,25 +132,28 @@ class _Derivation:
             return (*(Source("input", i) for i in range(len(self._names))), *cotangents)
         expression = self._scalar.expression(sample)
         grads = self._gradients(expression)
-        carried = [expression.outputs[i] for i in self._carriers]
         # An output that a mask may leave out cannot be saved.
-        given = [] if self._is_masked else [node for node in carried if node is not None and not node.is_leaf]
-        choices = [self._needs(grads, []), self._needs(substitute(grads, _complements(given)), given)]
-        _, saved = min(choices, key=lambda choice: choice[0])
-        kept = {node for node in saved if node.op == "input" or node in given}
-        inputs = [Source("input", i) for i, name in enumerate(self._names) if Node("input", (), name) in kept]
-        outputs = [
-            Source("output", i)
-            for i, node in zip(self._carriers, carried, strict=True)
-            if node in kept and node in given and node not in carried[: self._carriers.index(i)]
-        ]
+        given = {} if self._is_masked else self._given(expression, self._carriers)
+        reads = [self._read(grads), self._read(_with_saved(grads, given))]
+        read = min(reads, key=lambda names: names[0])[1]
+        inputs = [Source("input", i) for i, name in enumerate(self._names) if name in read]
+        outputs = [Source("output", i) for i in self._carriers if self._outputs[i] in read]
         return self._scalar.anchored((*inputs, *outputs, *cotangents))
 
-    def _needs(self, grads: Sequence[Node], given: Sequence[Node]) -> tuple[int, list[Node]]:
-        entering = {Node("input", (), name) for name in self._cotangents}
-        read = leaves(grads, given)
-        saved = [node for node in read if (node.op == "input" or node in given) and node not in entering]
-        return cost(grads, given) + _READ * len(saved), saved
+    def _given(self, expression: Expression, positions: Iterable[int]) -> dict[Node, Node]:
+        """Returns what computed outputs are read as where they are saved; of equal ones the first is."""
+        found: dict[Node, Node] = {}
+        for i in positions:
+            node = expression.outputs[i]
+            if node is not None and not node.is_leaf:
+                found.setdefault(node, Node("input", (), self._outputs[i]))
+        return found
+
+    def _read(self, grads: Sequence[Node]) -> tuple[int, list[str]]:
+        """Returns the work of a backward with what it reads, and the names of that."""
+        names = [node.payload for node in leaves(grads) if node.op == "input"]
+        saved = [name for name in names if name not in self._cotangents]
+        return cost(grads) + _READ * len(saved), saved
 
     def _gradients(self, expression: Expression, given: Sequence[bool] = ()) -> list[Node]:
         """Returns the gradients that the cotangents which have arrived give; all have unless `given` says otherwise."""
@@ -162,15 +169,10 @@ class _Derivation:
         flags: Mapping[str, Any] = dict(static)
         expression = self._forward_expression(flags)
         grads = self._gradients(expression, flags.get(self.given) or ())
-        saved = {
-            node: Node("input", (), self._outputs[source.position])
-            for source in sources
-            if source.kind == "output" and (node := expression.outputs[source.position]) is not None
-        }
-        grads = substitute(grads, _complements(saved))
+        saved = self._given(expression, [source.position for source in sources if source.kind == "output"])
         asked_for = flags.get(self.mask) or (True,) * len(self._names)
         wanted = [asked_for[i] for i in self._wrt]
-        nodes = substitute(grads, saved)
+        nodes = _with_saved(grads, saved)
         inputs = tuple(map(self.name_of, sources))
         outputs = tuple(node if asked else None for node, asked in zip(nodes, wanted, strict=True))
         return Expression(inputs, expression.attrs, outputs)
@@ -189,6 +191,38 @@ class _Derivation:
         own = self._forward.schema.attr_names
         return self._scalar.expression(static_of({name: attrs[name] for name in own if name in attrs}))
 
+    def proven(self, static: Static, sources: Sequence[Source]) -> Expression:
+        """Returns the gradients for a combination of static attributes, after numbers have confirmed them.
+
+        Raises:
+            DefinitionError: forward-mode numbers contradict a gradient: opsdk, or a rule of it, is wrong here.
+        """
+        made = self.expression(static, sources)
+        flags: Mapping[str, Any] = dict(static)
+        forward, arrived = self._forward_expression(flags), flags.get(self.given) or ()
+        opdef = self._forward
+        pairs = [(i, made.outputs[at]) for at, i in enumerate(self._wrt)]
+        fixed = opdef.traits.nondifferentiable
+        claim = Claim(
+            tuple(
+                (self._outputs[i], self._cotangents[i], self._scalar.role(Source("output", i)), node)
+                for i in self._carriers
+                if (node := forward.outputs[i]) is not None and (not arrived or arrived[i])
+            ),
+            tuple((self._names[i], node) for i, node in pairs if node is not None),
+            tuple((n, self._scalar.role(Source("input", i)), n in fixed) for i, n in enumerate(self._names)),
+            tuple((decl.name, _tried(decl, i)) for i, decl in enumerate(opdef.schema.attrs) if decl.name in made.attrs),
+            tuple((name, *opdef.traits.domain[name]) for name in self._names if name in opdef.traits.domain),
+        )
+        wrong = refuted(claim)
+        if wrong is not None:
+            raise DefinitionError(
+                f"op {opdef.name!r}: derived gradient of {wrong.input!r} expected {wrong.expected:.9g} along a "
+                f"direction by forward-mode numbers, got {wrong.got:.9g}, at {wrong.point}; write the gradient with "
+                "@op.backward in an op of @opsdk.op, and report the expression"
+            )
+        return made
+
     def passes(self, sample: Static) -> tuple[int | None, ...]:
         """Returns per gradient the output whose cotangent it is, unchanged; nothing where none is."""
         if self._has_static or not self._scalar.hands_on:
@@ -197,11 +231,11 @@ class _Derivation:
         found = tuple(entering.get(node) for node in self._gradients(self._scalar.expression(sample)))
         return found if any(entry is not None for entry in found) else ()
 
-    def constants(self, gradient: ScalarFunction, sample: Static) -> tuple[str, ...]:
+    def constants(self, gradient: ScalarFunction, expression: Expression) -> tuple[str, ...]:
         """Returns the inputs of the gradient op with respect to which its derivative is zero everywhere."""
         if self._has_static:
             return ()
-        outputs = gradient.expression(sample).wanted
+        outputs = expression.wanted
         entering = [Node("input", (), f"cotangent of {i}") for i in range(len(outputs))]
         inputs = [Node("input", (), name) for name in gradient.inputs]
         derivatives = gradient.reverse(outputs, entering, inputs, range(len(outputs)))
@@ -215,10 +249,28 @@ class _Derivation:
         ]
 
 
-def _complements(saved: Iterable[Node]) -> dict[Node, Node]:
+def _tried(decl: AttrDecl, position: int) -> float:
+    """Returns the value of an attribute that gradients are proven with: not its default, which may hide a factor."""
+    held = float(decl.default) if isinstance(decl.default, (int, float)) else 0.0
+    return held + 1.0 + position if decl.type.startswith("int") else 1.25 * held + 0.375 * (1 + position)
+
+
+def _with_saved(grads: Sequence[Node], saved: Mapping[Node, Node]) -> list[Node]:
+    """Returns gradients that read saved outputs.
+
+    What decides is computed again rather than read, but where it is exact: in a saved output of 16 bits a value that
+    was greater may have become equal, and the backward has to take the side that the forward took.
+    """
+    exact = {node: name for node, name in saved.items() if is_exact(node)}
+    decided = [node for node in topological(grads) if node.kind == BOOL or node.op in _STEPS]
+    kept = dict(zip(decided, substitute(decided, exact), strict=True))
+    return substitute(grads, {**_complements(saved), **saved, **kept})
+
+
+def _complements(saved: Mapping[Node, Node]) -> dict[Node, Node]:
     """Returns what saved results spare besides: σ(−a) is 1 − σ(a), which is not as near far out, but takes no exp."""
-    pairs = [(opposite(node), node) for node in saved]
-    return {complement: Node("sub", (constant(1.0), node)) for complement, node in pairs if complement is not None}
+    pairs = [(opposite(node), name) for node, name in saved.items()]
+    return {complement: Node("sub", (constant(1.0), name)) for complement, name in pairs if complement is not None}
 
 
 def cotangent_names(schema: OpSchema) -> tuple[str, ...]:

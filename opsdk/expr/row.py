@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opsdk.core.errors import AttributeValueError
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.expr.node import FLOAT, Node, topological
 from opsdk.expr.primitive import Meaning, Primitive
-from opsdk.expr.symbol import Symbol, as_node
+from opsdk.expr.symbol import Symbol, apply, as_node
 
 # Roles of inputs and results: of the full shape (…, n); one number per position, (n,); one per row, (…, 1) or (…).
 FULL, COLUMN, ROW, FLAT = "full", "column", "row", "flat"
@@ -37,8 +39,12 @@ def _mean(xp: Any, a: Any) -> Any:
 
 
 def _take(xp: Any, a: Any, index: Any) -> Any:
-    check_positions(index, a.shape[-1])
-    return xp.take_along_axis(a, index.astype(xp.int64), axis=-1)
+    position = xp.asarray(index)
+    position = position if position.ndim else position.reshape(1)
+    check_positions(position, a.shape[-1])
+    lead = np.broadcast_shapes(a.shape[:-1], position.shape[:-1])
+    of, at = xp.broadcast_to(a, (*lead, a.shape[-1])), xp.broadcast_to(position, (*lead, 1))
+    return xp.take_along_axis(of, at.astype(xp.int64), axis=-1)
 
 
 def check_positions(index: Any, size: int) -> None:
@@ -113,16 +119,67 @@ def row_size() -> Symbol:
     return Symbol(SIZE)
 
 
+class RowRoles:
+    """Tells elements, of which a row has one per position, from numbers that a row has one of.
+
+    Args:
+        roles: of the inputs, by name.
+    """
+
+    def __init__(self, roles: Mapping[str, str]) -> None:
+        self._roles = roles
+        self._known: dict[Node, bool] = {}
+
+    def is_element(self, node: Node) -> bool:
+        """Returns whether a node has one value per position."""
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            below = [arg for arg in top.args if arg not in self._known] if top not in self._known else []
+            if not below:
+                self._known.setdefault(stack.pop(), self._decided(top))
+            stack += below
+        return self._known[node]
+
+    def _decided(self, node: Node) -> bool:
+        if node.op == "input":
+            return self._roles[node.payload] in (FULL, COLUMN)
+        return node is INDEX or (node.op not in REDUCTIONS and any(self._known[arg] for arg in node.args))
+
+
+def spread(roots: Sequence[Node], roles: Mapping[str, str]) -> list[Node]:
+    """Returns expressions in which only elements are reduced: n times a number of the row is their sum.
+
+    Raises:
+        TraceError: an element is taken of a number of the row.
+    """
+    known: dict[Node, Node] = {}
+    row = RowRoles(roles)
+    for node in topological(roots):
+        args = tuple(known[arg] for arg in node.args)
+        plain = node if args == node.args else Node(node.op, args, node.payload, node.kind)
+        is_reduced = node.op in REDUCTIONS and not row.is_element(args[0])
+        known[node] = _of_equals(plain.op, Symbol(args[0])).node if is_reduced else plain
+    return [known[root] for root in roots]
+
+
+def _of_equals(reduction: str, value: Symbol) -> Symbol:
+    """Returns what a reduction gives of a row of equal numbers; of nothing, where the row is empty."""
+    size = Symbol(SIZE)
+    if reduction == "row_sum":
+        return value * size
+    if reduction == "row_logsumexp":
+        return value + apply("log", size)
+    if reduction == "row_take":
+        raise TraceError(
+            f"expression: row_take expected one number per element to take from, got {value.node!r}, one per row; "
+            "use it as it is"
+        )
+    of_nothing = {"row_mean": float("nan"), "row_max": float("-inf"), "row_min": float("inf")}[reduction]
+    return apply("where", size > 0.0, value, of_nothing)
+
+
 def elements(roots: Sequence[Node], roles: Mapping[str, str]) -> set[Node]:
     """Returns the nodes below the roots that have one value per position."""
-    found: set[Node] = set()
-    for node in topological(roots):
-        if node.op == "input":
-            is_element = roles[node.payload] in (FULL, COLUMN)
-        elif node.op in REDUCTIONS:
-            is_element = False
-        else:
-            is_element = node is INDEX or any(arg in found for arg in node.args)
-        if is_element:
-            found.add(node)
-    return found
+    known = RowRoles(roles)
+    return {node for node in topological(roots) if known.is_element(node)}

@@ -1,13 +1,25 @@
-"""Derivatives of row expressions: to a number of a row goes the sum over the row of what goes to its elements."""
+"""Derivatives of row expressions: to a number of a row goes the sum over the row of what its elements send."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from opsdk.expr.derivative import partials, times
-from opsdk.expr.node import Node, constant, topological
-from opsdk.expr.row import INDEX, REDUCTIONS, SIZE, elements
+from opsdk.expr.cotangent import Cotangent
+from opsdk.expr.derivative import Sweep, partials
+from opsdk.expr.node import Node
+from opsdk.expr.row import INDEX, SIZE, RowRoles, spread
+from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, apply
+
+# Per reduction, from its node: what it sends to each element that it reduces, per unit of its cotangent.
+_SENT: dict[str, Callable[[Symbol, Symbol], Symbol | float]] = {
+    "row_sum": lambda y, of: 1.0,
+    "row_mean": lambda y, of: apply("reciprocal", Symbol(SIZE)),
+    "row_logsumexp": lambda y, of: apply("exp", of - y),
+    "row_take": lambda y, of: _one_where(apply("eq", Symbol(INDEX), Symbol(y.node.args[1]))),
+    "row_max": lambda y, of: _shared(apply("eq", of, y)),
+    "row_min": lambda y, of: _shared(apply("eq", of, y)),
+}
 
 
 def reverse_rows(
@@ -17,43 +29,43 @@ def reverse_rows(
 
     The gradient of a `column` input is still one number per element: whoever computes it sums it over the rows.
     """
-    order = topological(outputs)
-    grads: dict[Node, Symbol] = {}
-    is_element = elements([*outputs, *cotangents], roles)
-
-    def send(node: Node, value: Symbol) -> None:
-        if node not in is_element and value.node in elements([value.node], roles):
-            value = Symbol(Node("row_sum", (value.node,)))
-        grads[node] = value if node not in grads else grads[node] + value
-
-    for output, cotangent in zip(outputs, cotangents, strict=True):
-        send(output, Symbol(cotangent))
-    for node in reversed(order):
-        grad = grads.get(node)
-        if grad is None or node in wrt:
-            continue
-        if node.op in REDUCTIONS:
-            send(node.args[0], _through(node, grad))
-            continue
-        if node in (INDEX, SIZE):
-            continue
-        for arg, partial in zip(node.args, partials(node), strict=True):
-            if partial is not None and arg.op != "constant":
-                send(arg, times(node, grad, partial))
-    return [grads[node].node if node in grads else constant(0.0) for node in wrt]
+    return spread(simplify(_RowSweep(outputs, roles).gradients(cotangents, wrt)), roles)
 
 
-def _through(node: Node, grad: Symbol) -> Symbol:
-    """Returns what a reduction sends to each element that it reduces."""
-    of, result = Symbol(node.args[0]), Symbol(node)
-    if node.op == "row_sum":
-        return grad
-    if node.op == "row_mean":
-        return grad / Symbol(SIZE)
-    if node.op == "row_logsumexp":
-        return grad * apply("exp", of - result)
-    if node.op == "row_take":
-        return apply("where", apply("eq", Symbol(INDEX), Symbol(node.args[1])), grad, 0.0)
-    is_top = apply("eq", of, result)  # row_max, row_min: shared evenly among ties
-    count = Symbol(Node("row_sum", (apply("where", is_top, 1.0, 0.0).node,)))
-    return apply("where", is_top, grad / count, 0.0)
+class _RowSweep(Sweep):
+    def __init__(self, outputs: Sequence[Node], roles: Mapping[str, str]) -> None:
+        super().__init__(outputs)
+        self._roles = RowRoles(roles)
+
+    def partials(self, node: Node) -> tuple[Symbol | float | None, ...]:
+        sent = _SENT.get(node.op)
+        if sent is None:
+            return (None,) * len(node.args) if node.op in ("row_index", "row_size") else partials(node)
+        return (sent(Symbol(node), Symbol(node.args[0])), *[None] * (len(node.args) - 1))
+
+    def received(self, sender: Node, receiver: Node, cotangent: Cotangent) -> Cotangent:
+        """Sums over the row what elements send to a number of the row, each of them, however equal."""
+        if not self._roles.is_element(sender) or self._roles.is_element(receiver):
+            return cotangent
+        if self._roles.is_element(cotangent.base.node):
+            return Cotangent(self._summed(self.algebra.value(cotangent)))
+        return Cotangent(cotangent.base, self._summed(cotangent.factor))
+
+    def _summed(self, value: Symbol) -> Symbol:
+        node = value.node
+        if not self._roles.is_element(node):
+            return self.algebra.times(value, Symbol(SIZE))
+        if node.op == "where" and not self._roles.is_element(node.args[0]):
+            condition, a, b = map(Symbol, node.args)
+            return apply("where", condition, self._summed(a), self._summed(b))
+        return Symbol(Node("row_sum", (node,)))
+
+
+def _one_where(condition: Symbol) -> Symbol:
+    return apply("where", condition, 1.0, 0.0)
+
+
+def _shared(is_top: Symbol) -> Symbol:
+    """The extreme elements share the cotangent evenly."""
+    count = Symbol(Node("row_sum", (_one_where(is_top).node,)))
+    return apply("where", is_top, apply("reciprocal", count), 0.0)

@@ -74,15 +74,18 @@ class RowFunction(ScalarFunction):
         wrt: Sequence[int],
     ) -> RowFunction:
         """Returns the function of the gradient op."""
-        roles = [(self.roles if source.kind == "input" else self.results)[source.position] for source in sources]
+        roles = list(map(self.role, sources))
         return RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject, inputs)
 
     def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """Returns what a gradient op reads: always something of the full shape, which tells how long a row is."""
-        roles = [(self.roles if source.kind == "input" else self.results)[source.position] for source in sources]
-        if FULL in roles:
+        if FULL in map(self.role, sources):
             return tuple(sources)
         return (Source("input", self.roles.index(FULL)), *sources)
+
+    def role(self, source: Source) -> str:
+        """Returns whether an input or output is of the full shape or has one number per position or per row."""
+        return (self.roles if source.kind == "input" else self.results)[source.position]
 
     def infer_rule(self) -> RowInfer:
         """Returns the rule of a gradient op: numbers per row may come in either shape."""

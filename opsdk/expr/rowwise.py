@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -20,7 +21,7 @@ from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient
 from opsdk.expr.elementwise import check_plain, static_defaults
 from opsdk.expr.node import topological
-from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements
+from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements, spread
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.scalar import Static
@@ -166,15 +167,20 @@ def _row_function(
     subject = f"op {schema.qualified_name!r}"
     own = _seen(schema)
     read = as_defined(function, subject)
+    inputs = dict(zip(own.input_names, roles, strict=True))
 
     def make(static: Static) -> Expression:
         fixed = dict(static)
         symbols = [attr for attr in own.attr_names if attr not in fixed]
         bound = functools.partial(read, **fixed) if fixed else read
-        return trace(bound, own.input_names, symbols, subject, outputs=len(own.outputs))
+        traced = trace(bound, own.input_names, symbols, subject, outputs=len(own.outputs))
+        try:
+            return dataclasses.replace(traced, outputs=tuple(spread(traced.wanted, inputs)))
+        except TraceError as error:
+            raise TraceError(f"{subject}, {error}") from None
 
     expression = make(static_defaults(own))
-    per_element = elements(expression.wanted, dict(zip(own.input_names, roles, strict=True)))
+    per_element = elements(expression.wanted, inputs)
     for node in topological(expression.wanted):
         if node.op == "row_take" and node.args[1] in per_element:
             raise TraceError(

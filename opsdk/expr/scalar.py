@@ -13,6 +13,7 @@ from opsdk.define.opdef import Source
 from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node
+from opsdk.expr.row import FULL
 from opsdk.expr.trace import Expression
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
@@ -93,6 +94,10 @@ class ScalarFunction:
     def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """Returns what a gradient op reads, with what it needs besides to know the shape of its results."""
         return tuple(sources)
+
+    def role(self, source: Source) -> str:
+        """Returns what an input, output or cotangent is beside the row that it belongs to; here there is no row."""
+        return FULL
 
     # Any: arrays and attribute values.
     def __call__(self, *arrays: Any, **attrs: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.backends.settle import as_outputs
 from opsdk.core.errors import ProgramError, ReturnError
-from opsdk.define.call import body_attrs, cut_off, stopped
+from opsdk.define.call import body_attrs, complete_attrs, cut_off, stopped
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.static.recording import append, lift, note_parts, stops

@@ -187,7 +187,7 @@ def test_the_mixed_derivative_of_a_power_is_there_at_exponent_0_too():
 def test_a_power_with_a_constant_exponent_is_lowered_when_it_is_read():
     a = Node("input", (), "a")
     (da,) = reverse([apply("pow", Symbol(a), 3.0).node], [constant(1.0)], [a])
-    assert repr(da) == "mul(1.0, mul(3.0, pow(a, 2.0)))"
+    assert repr(da) == "mul(3.0, pow(a, 2.0))"
 
 
 @pytest.mark.parametrize("name", ["div", "log"])
@@ -214,7 +214,7 @@ def test_a_condition_has_no_derivative():
 def test_gradients_share_the_nodes_of_the_forward():
     x = Node("input", (), "x")
     y = apply("exp", Symbol(x)).node
-    assert reverse([y], [constant(1.0)], [x])[0].args[1] is y
+    assert reverse([y], [constant(1.0)], [x])[0] is y
 
 
 def test_contributions_of_several_uses_are_added():

@@ -145,6 +145,46 @@ def test_at_a_kink_the_derivative_is_what_the_rules_state(function, at_zero):
     assert x.grad.numpy().tolist() == [at_zero] * 3
 
 
+# the greater one is greater by less than 16 bits can hold, so the saved output says that both are equal
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: vmath.maximum(1.0 + 1e-4 * x, 1.0), 1e-4),
+        (lambda x: vmath.minimum(1.0 - 1e-4 * x, 1.0), -1e-4),
+        (lambda x: vmath.maximum(1e-12 * x, 0.0), 1e-12),
+        (lambda x: vmath.clip(1.0 + 1e-4 * x, 1.0, 2.0), 1e-4),
+        (lambda x: vmath.where(1.0 + 1e-4 * x > 1.0, 1e-4 * x, 7.0 * x), 1e-4),
+        (lambda x: abs(1e-12 * x), 1e-12),
+    ],
+)
+def test_a_kink_is_decided_as_the_forward_decided_it(function, expected, dtype):
+    op = opsdk.elementwise("tests::f(Tensor x) -> Tensor y")(function)
+    x = opsdk.to_tensor(np.full(5, 1.0), dtype=dtype, stop_gradient=False)
+    op(x).sum().backward()
+    got = x.grad.numpy().astype("float64")
+    want = np.float64(x.grad.numpy().dtype.type(expected))
+    np.testing.assert_allclose(got, np.full(5, want), rtol=1e-2)
+
+
+def test_a_decision_on_an_output_that_is_saved_is_made_of_the_inputs_where_16_bits_round_it():
+    @opsdk.elementwise("tests::f(Tensor x) -> (Tensor y, Tensor z)")
+    def f(x):
+        y = vmath.exp(1e-4 * x)
+        return y, vmath.where(y > 1.0, 5.0 * y, y)
+
+    x = opsdk.to_tensor(np.full(3, 1.0), dtype="float16", stop_gradient=False)
+    f(x)[1].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy().astype(float), np.full(3, 5e-4), rtol=1e-3)
+
+
+def test_the_extreme_of_a_row_is_found_again_where_16_bits_round_it():
+    op = opsdk.rowwise("tests::f(Tensor x) -> Tensor y")(lambda x: vmath.row_max(vmath.exp(x)))
+    x = opsdk.to_tensor(np.array([[0.1, 1.3, 0.7]]), dtype="float16", stop_gradient=False)
+    op(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy().astype(float), [[0.0, np.exp(1.3), 0.0]], rtol=2e-3)
+
+
 @pytest.mark.parametrize("function", [vmath.maximum, vmath.minimum])
 def test_where_two_inputs_are_equal_the_first_gets_the_whole_derivative(function):
     op = opsdk.elementwise("tests::f(Tensor a, Tensor b) -> Tensor y")(lambda a, b: function(a, b))

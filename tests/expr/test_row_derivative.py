@@ -24,6 +24,14 @@ CASES = {
     "take": lambda: X * vmath.row_take(X * X, vmath.where(R > 0.0, 2.0, 4.0)),
     "nested": lambda: X * vmath.rsqrt(vmath.row_mean(vmath.exp(X) * vmath.row_sum(W * X)) ** 2 + 1.0),
     "a number of the row alone": lambda: vmath.row_sum(X * X) * R + 0.0 * X,
+    # what every element sends is added up, also where it is the same number
+    "a sum of what is centred": lambda: vmath.row_sum(X - vmath.row_mean(X)) * X,
+    "a mean beside a maximum": lambda: vmath.row_mean(X + vmath.row_max(X)) * W,
+    "a sum less a number of the row": lambda: vmath.row_sum(X - R) + 0.0 * X,
+    "a sum of a sum": lambda: vmath.row_sum(vmath.row_mean(X * W) - vmath.row_min(X) + X) * R * X,
+    "a maximum of what is centred": lambda: vmath.row_max(X * W - vmath.row_mean(X)) * X,
+    "a choice of two equal slopes": lambda: vmath.row_sum(vmath.where(X > 0.0, X - R, X + W - R)) * X,
+    "a logsumexp beside a number of the row": lambda: vmath.row_logsumexp(X + R * vmath.row_sum(X)) * W,
     "position and length": lambda: X * vmath.row_index() / vmath.row_size(),
 }
 

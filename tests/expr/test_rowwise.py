@@ -212,3 +212,44 @@ def test_a_position_between_two_elements_is_refused_compiled_or_not(dtype, label
         chosen_at(x, wrong)
     with pytest.raises(AttributeValueError, match=expected):
         chosen_at(x.astype(int), wrong)  # by the reference
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])  # by the reference, and compiled
+def test_a_number_of_the_row_counts_once_per_position_when_it_is_summed(dtype):
+    @rowwise(namespace="t")
+    def total(x):
+        return vmath.row_sum(vmath.row_max(x)) + vmath.row_sum(1.0)
+
+    assert total(np.array([[1, 2, 3, 6]], dtype)).tolist() == [28.0]
+
+
+def test_taking_an_element_of_a_number_of_the_row_is_refused_where_the_op_is_defined():
+    with pytest.raises(TraceError, match="op 't::f', expression: row_take expected one number per element"):
+
+        @rowwise(namespace="t")
+        def f(x):
+            return vmath.row_take(vmath.row_max(x), 0.0) + x
+
+
+# by hand: a number of the row that every element has, counts once per element
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: vmath.row_sum(x - vmath.row_mean(x)), [0.0, 0.0, 0.0, 0.0]),
+        (lambda x: vmath.row_mean(x + vmath.row_max(x)), [0.25, 0.25, 0.25, 1.25]),
+        (lambda x: vmath.row_sum(vmath.row_min(x)), [4.0, 0.0, 0.0, 0.0]),
+    ],
+)
+def test_what_every_element_sends_to_a_number_of_the_row_is_added_up(function, expected, dtype):
+    op = rowwise("t::f(Tensor x) -> Tensor y")(function)
+    x = opsdk.to_tensor(np.array([[1.0, 2.0, 3.0, 6.0]], dtype), stop_gradient=False)
+    op(x).sum().backward()
+    assert x.grad.numpy().tolist() == [expected]
+
+
+def test_the_gradient_of_an_input_with_one_number_per_row_is_the_sum_over_it():
+    op = rowwise("t::f(Tensor x, Tensor r) -> Tensor y", per_row=("r",))(lambda x, r: vmath.row_sum(x - r))
+    x, r = (opsdk.to_tensor(a, stop_gradient=False) for a in (np.ones((2, 5)), np.ones((2, 1))))
+    op(x, r).sum().backward()
+    assert r.grad.numpy().tolist() == [[-5.0], [-5.0]]

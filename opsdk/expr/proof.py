@@ -1,0 +1,141 @@
+"""Proof of derived gradients: each is compared with forward-mode numbers before it is handed out for the first time.
+
+At a few points, in float64, the product of a random cotangent with the forward-mode derivative along a random direction
+has to be that of the derived gradient with the direction. Both are also computed in float32, which tells how much of a
+difference rounding can make. Where none of the points gives numbers, nothing is refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from opsdk.expr.evaluate import evaluate
+from opsdk.expr.node import Node
+from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.row import COLUMN, FULL, ROW_PRIMITIVES
+from opsdk.expr.tangent import rates
+
+_MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
+_POINTS, _LENGTH = 12, 3  # rows that are tried, and how long they are
+_EXACT = 1e-10  # of the terms' size
+_ROUNDED = 1e-5  # of the difference to float32, whose steps are 2²⁹ times as wide
+_SMALL = 1e-12  # what is left where terms of size 1 cancel in full
+_SMALLEST, _LARGEST = 0.1, 6.0  # size of the values that are tried
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That expressions are the gradients of others.
+
+    Args:
+        outputs: the forward's: the name that the gradients may read it by, that of its cotangent, its role, and itself.
+        gradients: by name of an input.
+        inputs: of the forward: name, role, and whether it only holds whole numbers, such as positions.
+        attrs: names and values of the attributes.
+        bounds: where values lie, by name.
+    """
+
+    outputs: tuple[tuple[str, str, str, Node], ...]
+    gradients: tuple[tuple[str, Node], ...]
+    inputs: tuple[tuple[str, str, bool], ...]
+    attrs: tuple[tuple[str, float], ...]
+    bounds: tuple[tuple[str, float | None, float | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A point at which a gradient is not what forward-mode numbers say.
+
+    Args:
+        input: whose gradient it is.
+        got, expected: the product of the gradient with a direction, and what it should be.
+        point: the values of the inputs.
+    """
+
+    input: str
+    got: float
+    expected: float
+    point: str
+
+
+@lru_cache(maxsize=1024)
+def refuted(claim: Claim) -> Refutation | None:
+    """Returns where numbers contradict a claim; None where they confirm it, or none of the points gives any."""
+    draw = np.random.default_rng(0)
+    values = {name: _drawn(draw, claim, name, role, whole) for name, role, whole in claim.inputs}
+    values |= dict(claim.attrs)
+    values |= {"row_index": np.arange(float(_LENGTH)), "row_size": float(_LENGTH)}
+    cotangents = {name: _normal(draw, _width(role)) for _, name, role, _ in claim.outputs}
+    directions = {name: _normal(draw, values[name].shape[-1]) for name, _ in claim.gradients}
+    with np.errstate(all="ignore"):
+        wide = _products(claim, values, cotangents, directions, np.dtype("float64"))
+        narrow = _products(claim, values, cotangents, directions, np.dtype("float32"))
+        rounding = np.abs(wide[:2] - narrow[:2]).sum(0)
+        gap = np.abs(wide[0] - wide[1])
+        wrong = np.isfinite(rounding) & (gap > _EXACT * wide[2] + _ROUNDED * rounding + _SMALL)
+    if not wrong.any():
+        return None
+    which, point = (int(found[0]) for found in np.nonzero(wrong))
+    at = ", ".join(f"{name}={values[name][point].tolist()}" for name, _, _ in claim.inputs)
+    return Refutation(claim.gradients[which][0], float(wide[1, which, point]), float(wide[0, which, point]), at)
+
+
+def _products(
+    claim: Claim,
+    values: Mapping[str, Any],  # Any: arrays and numbers
+    cotangents: Mapping[str, np.ndarray],
+    directions: Mapping[str, np.ndarray],
+    dtype: np.dtype[Any],
+) -> np.ndarray:
+    """Returns, per gradient and point: cotangent · forward-mode rate, gradient · direction, the size of the terms."""
+    given = {name: np.asarray(value, dtype) if np.ndim(value) else value for name, value in values.items()}
+    entering = {name: array.astype(dtype) for name, array in cotangents.items()}
+    along = [directions[name].astype(dtype) for name, _ in claim.gradients]
+    moves = {}
+    for i, (name, _) in enumerate(claim.gradients):  # one input moves at a time
+        moves[name] = np.zeros((len(along), *along[i].shape), dtype)
+        moves[name][i] = along[i]
+    made, changes = rates([node for *_, node in claim.outputs], given, moves, dtype)
+    forward = []
+    for (saved, cotangent, role, _), value, change in zip(claim.outputs, made, changes, strict=True):
+        shape = (_POINTS, _width(role))
+        given[saved] = np.broadcast_to(value, shape)
+        forward.append(np.broadcast_to(change, (len(along), *shape)) * entering[cotangent])
+    found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, _MEANINGS)
+    backward = [np.broadcast_to(g, to.shape) * to for g, to in zip(found, along, strict=True)]
+    sums = [_summed(forward, lambda terms: terms), np.stack([terms.sum(-1) for terms in backward])]
+    sizes = _summed(forward, np.abs) + np.stack([np.abs(terms).sum(-1) for terms in backward])
+    return np.stack([*sums, sizes]).astype(np.float64)
+
+
+def _summed(terms: Sequence[np.ndarray], of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    return np.sum([of(entry).sum(-1) for entry in terms], axis=0)
+
+
+def _width(role: str) -> int:
+    return _LENGTH if role in (FULL, COLUMN) else 1
+
+
+def _normal(draw: np.random.Generator, length: int) -> np.ndarray:
+    return draw.normal(size=(_POINTS, length)).astype(np.float32)
+
+
+def _drawn(draw: np.random.Generator, claim: Claim, name: str, role: str, is_whole: bool) -> np.ndarray:
+    """Returns numbers of several sizes and both signs, which float32 holds, where the domain lets them be."""
+    shape = (_POINTS, _width(role))
+    if is_whole:
+        return draw.integers(0, _LENGTH, shape).astype(np.float64)
+    size = np.exp(draw.uniform(np.log(_SMALLEST), np.log(_LARGEST), shape))
+    low, high = next(((low, high) for bound, low, high in claim.bounds if bound == name), (None, None))
+    if low is None and high is None:
+        made = size * draw.choice([-1.0, 1.0], shape)
+    elif low is not None and high is not None:
+        made = low + (high - low) * draw.uniform(0.02, 0.98, shape)
+    else:
+        made = low + size if low is not None else high - size
+    return made.astype(np.float32).astype(np.float64)

@@ -1,0 +1,151 @@
+"""The algebra of cotangents: selections select, equal factors cancel, what entered comes last."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import vmath
+from opsdk.expr.cotangent import Algebra, guard
+from opsdk.expr.derivative import reverse
+from opsdk.expr.evaluate import evaluate
+from opsdk.expr.node import Node, constant
+from opsdk.expr.symbol import Symbol, apply
+
+A, B, C, G = (Symbol(Node("input", (), name)) for name in "abcg")
+ALGEBRA = Algebra(())
+
+
+def product(*factors):
+    found = factors[0]
+    for factor in factors[1:]:
+        found = ALGEBRA.times(found, factor)
+    return repr(found.node)
+
+
+def inverse(symbol):
+    return apply("reciprocal", symbol)
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ((A, B, inverse(A)), "b"),
+        ((A * B, inverse(A)), "b"),
+        ((A, inverse(A)), "1.0"),
+        ((inverse(A), A), "1.0"),
+        ((A / B, B), "a"),
+        ((A, inverse(A * B)), "reciprocal(b)"),
+        ((-(A * B), inverse(B)), "neg(a)"),
+        ((A, B, inverse(C)), "div(mul(a, b), c)"),
+        ((Symbol(constant(2.0)), A, Symbol(constant(0.25))), "mul(0.5, a)"),
+        ((apply("where", A > 0.0, B * C, 0.0), inverse(C)), "where(gt(a, 0.0), b, 0.0)"),
+    ],
+)
+def test_factors_that_cancel_are_gone_before_anything_is_computed(factors, expected):
+    assert product(*factors) == expected
+
+
+def test_a_long_product_is_taken_apart_no_further_than_it_pays():
+    found = Symbol(constant(1.0))
+    for _ in range(3000):
+        found = ALGEBRA.times(found, A)
+    assert found.node.op == "mul"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (A, "None"),
+        (apply("where", A > 0.0, B, 0.0), "gt(a, 0.0)"),
+        (apply("where", A > 0.0, 0.0, B), "not(gt(a, 0.0))"),
+        (apply("where", A > 0.0, B, C), "None"),
+        (apply("where", A > 0.0, apply("where", B > 0.0, C, 0.0), 0.0), "and(gt(a, 0.0), gt(b, 0.0))"),
+        (-apply("where", A > 0.0, B, 0.0), "gt(a, 0.0)"),
+        (Symbol(constant(0.0)), "False"),
+    ],
+)
+def test_the_guard_of_a_value_says_when_it_is_anything_but_0_by_choice(value, expected):
+    assert repr(guard(value.node)) == expected
+
+
+def gradient(function, dy, **inputs):
+    """Returns the derivative with respect to x of a function of x and others, times a cotangent."""
+    symbols = {name: Symbol(Node("input", (), name)) for name in inputs}
+    (dx,) = reverse([function(**symbols).node], [G.node], [symbols["x"].node])
+    values = {name: np.asarray(value, float) for name, value in {**inputs, "g": dy}.items()}
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(evaluate([dx], values, np)[0], values["x"].shape).tolist()
+
+
+INF, NAN = np.inf, np.nan
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "dy", "expected"),
+    [
+        (lambda x: vmath.where(x > 0.0, vmath.log(x), 0.0), [0.0, 2.0], 1.0, [0.0, 0.5]),
+        (lambda x: vmath.where(x > 0.0, vmath.log(x), x), [0.0, 2.0], 1.0, [1.0, 0.5]),
+        # one value in several branches that are not taken
+        (lambda x: twice_chosen(x, vmath.log(x)), [0.0, 0.5, 2.0], 1.0, [0.0, 2.0, 1.5]),
+        (lambda x: twice_chosen(x, vmath.sqrt(x)), [0.0, 0.25, 4.0], 1.0, [0.0, 1.0, 0.75]),
+        (lambda x: chosen_twice(x > 0.0, x > 1.0, vmath.sqrt(x - 1.0)), [1.0, 5.0], 1.0, [0.0, 0.25]),
+        # an infinite or missing cotangent stays out of what was not chosen
+        (lambda x: vmath.maximum(x, 0.0), [-1.0, 0.0, 1.0], [INF, NAN, INF], [0.0, 0.0, INF]),
+        (lambda x: vmath.minimum(x, 0.0), [1.0, 0.0, -1.0], [INF, NAN, INF], [0.0, 0.0, INF]),
+        (lambda x: abs(x), [0.0, -1.0], [INF, INF], [0.0, -INF]),
+        (lambda x: vmath.copysign(x, -1.0), [0.0, -1.0], [INF, 1.0], [0.0, 1.0]),
+        (lambda x: vmath.clip(x, -1.0, 1.0), [-2.0, 0.5, 2.0], [INF, 1.0, NAN], [0.0, 1.0, 0.0]),
+        (lambda x: x * vmath.where(x > 0.0, 3.0, 0.0), [-1.0, 1.0], [INF, 1.0], [0.0, 3.0]),
+        (lambda x: vmath.where(x > 0.0, x * INF, 0.0), [-1.0], [1.0], [0.0]),
+        (lambda x: vmath.where(x > 0.0, 2.0 * x, -x), [-1.0, 1.0], [NAN, 1.0], [NAN, 2.0]),
+    ],
+)
+def test_selections_select(function, x, dy, expected):
+    np.testing.assert_array_equal(gradient(function, dy, x=x), expected)
+
+
+def twice_chosen(x, u):
+    return vmath.where(x > 0.0, u, 0.0) + vmath.where(x > 1.0, 2.0 * u, 0.0)
+
+
+def chosen_twice(outer, inner, u):
+    return vmath.where(outer, vmath.where(inner, u, 0.0), 0.0)
+
+
+def test_a_number_of_the_row_that_no_element_chose_has_no_derivative(rng):
+    x = opsdk.to_tensor(np.array([[0.0, 0.0], [1.0, -2.0]]), stop_gradient=False)
+    with opsdk.REGISTRY.scoped():
+
+        @opsdk.rowwise(namespace="t")
+        def chosen(x):
+            return vmath.where(x > 0.0, vmath.log(vmath.row_sum(x * x)), x)
+
+        chosen(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[1.0, 1.0], [2 * 1.0 / 5.0, 1.0 - 2 * 2.0 / 5.0]])
+
+
+BIG, SMALL = 2.0**100, 2.0**-100  # of float32, which ends at 2¹²⁸ and 2⁻¹²⁶
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "dy", "expected"),
+    [
+        (lambda x, k: k * vmath.tanh(x / k), 1.0, BIG, BIG),
+        (lambda x, k: vmath.tanh(k * x) / k, SMALL, BIG, BIG / np.cosh(1.0) ** 2),
+        (lambda x, k: vmath.softplus(k * x) / k, SMALL, 2.0**20, 2.0**20 / (1.0 + np.exp(-1.0))),
+        (lambda x, k: k * vmath.log1p(x / k), 1.0, BIG, BIG),
+        (lambda x, k: k * vmath.arctan(x / k), 1.0, BIG, BIG),
+        (lambda x, k: k * vmath.sqrt(1.0 + vmath.square(x / k)), 1.0, BIG, 1.0),
+        (lambda x, k: vmath.arcsinh(k * x), 1.0, 1.0, 1.0),
+        (lambda x, k: vmath.arctan2(k * x, k), 1.0, 1.0, 0.5),
+        (lambda x, k: vmath.arctan2(x / k, 1.0 / k), 1.0, 1.0, 0.5),
+        (lambda x, k: vmath.arccosh(k * x), 1.0, 1.0, 1.0),
+    ],
+)
+def test_no_intermediate_leaves_the_range_of_the_result(function, x, dy, expected):
+    symbols = {name: Symbol(Node("input", (), name)) for name in ("x", "k")}
+    (dx,) = reverse([function(**symbols).node], [G.node], [symbols["x"].node])
+    given = {"x": np.float32([x]), "k": np.float32([BIG]), "g": np.float32([dy])}
+    with np.errstate(all="ignore"):
+        (got,) = evaluate([dx], given, np, np.float32)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)

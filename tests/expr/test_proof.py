@@ -1,0 +1,115 @@
+"""Derived gradients are compared with forward-mode numbers before they are handed out."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import vmath
+from opsdk.core.errors import DefinitionError
+from opsdk.expr import derivative, proof, row_derivative
+from opsdk.expr.proof import Claim, refuted
+from opsdk.expr.trace import trace
+
+
+@pytest.fixture(autouse=True)
+def _scoped():
+    with opsdk.REGISTRY.scoped():
+        yield
+
+
+def claimed(function, gradient, bounds=(), attrs=()):
+    """Returns what is found about a gradient, both as functions of x."""
+    (output,) = trace(function, ["x"], attrs, "f").outputs
+    (dx,) = trace(gradient, ["x", "y", "dy"], attrs, "f").outputs
+    numbers = tuple((name, 2.5) for name in attrs)
+    return refuted(Claim((("y", "dy", "full", output),), (("x", dx),), (("x", "full", False),), numbers, bounds))
+
+
+@pytest.mark.parametrize(
+    ("function", "gradient"),
+    [
+        (lambda x: x * x, lambda x, y, dy: 2.0 * x * dy),
+        (lambda x: vmath.exp(x), lambda x, y, dy: y * dy),
+        (lambda x: vmath.log(x - 100.0), lambda x, y, dy: dy / (x - 100.0)),  # has a value at none of the points
+        (lambda x: vmath.sin(x) * 0.0, lambda x, y, dy: 0.0 * dy),
+        (lambda x: (x + 1e8) - 1e8, lambda x, y, dy: dy),
+        (lambda x: vmath.log(vmath.exp(9.0 * x)), lambda x, y, dy: 9.0 * dy * (y / y)),
+    ],
+)
+def test_a_right_gradient_is_confirmed_however_its_expression_rounds(function, gradient):
+    assert claimed(function, gradient) is None
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        lambda x, y, dy: x * dy,
+        lambda x, y, dy: 2.0 * y * dy,
+        lambda x, y, dy: 2.0 * x * dy + 1e-8,
+        lambda x, y, dy: vmath.where(x > 3.0, x, 2.0 * x) * dy,  # wrong in a part of its domain
+        lambda x, y, dy: 2.0 * x * vmath.abs(dy),
+    ],
+)
+def test_a_wrong_gradient_is_refuted(gradient):
+    found = claimed(lambda x: x * x, gradient)
+    assert found is not None and found.input == "x" and found.got != found.expected
+
+
+def test_points_lie_where_the_op_is_defined():
+    wrong = lambda x, y, dy: 2.0 * dy / (x - 100.0)
+    for bounds in ((("x", 100.0, None),), (("x", 100.0, 200.0),)):
+        assert claimed(lambda x: vmath.log(x - 100.0), wrong, bounds) is not None
+    assert claimed(lambda x: vmath.log(-100.0 - x), lambda x, y, dy: dy, (("x", None, -100.0),)) is not None
+
+
+def test_attributes_are_tried_with_values_that_hide_no_factor():
+    assert claimed(lambda x, k: k * x, lambda x, y, dy, k: dy, attrs=["k"]) is not None
+    assert claimed(lambda x, k: k * x, lambda x, y, dy, k: k * dy, attrs=["k"]) is None
+
+
+def test_a_rule_that_is_wrong_is_an_error_before_its_gradient_is_handed_out(monkeypatch):
+    monkeypatch.setitem(derivative.RULES, "sin", lambda y, a: (-vmath.cos(a),))
+
+    @opsdk.elementwise(namespace="t")
+    def wave(x):
+        return vmath.sin(x) * x
+
+    x = opsdk.to_tensor(np.ones(3), stop_gradient=False)
+    with pytest.raises(DefinitionError, match="op 't::wave': derived gradient of 'x' expected .* by forward-mode"):
+        wave(x).sum().backward()
+
+
+def test_a_rule_of_rows_that_is_wrong_is_an_error_too(monkeypatch):
+    monkeypatch.setitem(row_derivative._SENT, "row_mean", lambda y, of: 1.0)
+
+    @opsdk.rowwise(namespace="t", per_column=("w",), per_row=("r",))
+    def mean(x, w, r):
+        return vmath.row_mean(x * w) * r
+
+    x, w, r = (opsdk.to_tensor(np.ones(s), stop_gradient=False) for s in ((2, 4), (4,), (2, 1)))
+    with pytest.raises(DefinitionError, match="op 't::mean': derived gradient of 'x' expected"):
+        mean(x, w, r).sum().backward()
+
+
+def test_the_gradient_of_a_gradient_is_proven_when_somebody_asks_for_it(monkeypatch):
+    @opsdk.elementwise(namespace="t")
+    def twice(x):
+        return vmath.exp(x) * vmath.sin(x)
+
+    x = opsdk.to_tensor(np.ones(3), stop_gradient=False)
+    (first,) = opsdk.grad(twice(x).sum(), [x], create_graph=True)
+    monkeypatch.setitem(derivative.RULES, "cos", lambda y, a: (vmath.sin(a),))
+    with pytest.raises(DefinitionError, match="op 't::twice_grad': derived gradient of 'x' expected"):
+        first.sum().backward()
+
+
+def test_an_expression_is_proven_once(monkeypatch):
+    looked = []
+    whole = proof.rates
+    monkeypatch.setattr(proof, "rates", lambda *given: looked.append(1) or whole(*given))
+    proof.refuted.cache_clear()
+    for name in ("once", "again"):
+        op = opsdk.elementwise(name=name, namespace="t")(lambda x: vmath.sin(x) / 3.0)
+        x = opsdk.to_tensor(np.ones(3), stop_gradient=False)
+        op(x).sum().backward()
+    assert len(looked) == 2  # in float64 and in float32
