@@ -13,6 +13,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast, normalize_axes
 from opsdk.define.sample import Sample
+from opsdk.ops.creation import fill_any_like
 from opsdk.ops.shape import cast
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -283,7 +284,7 @@ where.infer(_WhereInfer())
 @where.backward(composite=True)
 def where_grad(condition: Any, dout: Any) -> Any:
     """The cotangent, to whichever value was taken."""
-    nothing = dout * 0.0
+    nothing = fill_any_like(dout)  # and not 0 · dout, which may be infinite
     return where(condition, dout, nothing), where(condition, nothing, dout)
 
 

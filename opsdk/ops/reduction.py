@@ -14,6 +14,9 @@ from opsdk.define.infer import Attrs, Inferred, Specs, normalize_axes, reduce
 from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
 from opsdk.ops.compare import equal
+from opsdk.ops.creation import fill_any_like
+from opsdk.ops.elementwise import elementwise_div
+from opsdk.ops.joining import where
 from opsdk.ops.shape import cast, unsqueeze
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -134,9 +137,13 @@ def _check_some(x: np.ndarray, axis: tuple[int, ...] | None, name: str) -> None:
 
 
 def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
-    extreme = cast(equal(x, _kept(x, out, axis, keepdim)), dtype=x.dtype)
-    share = _kept(x, dout, axis, keepdim) / reduce_sum(extreme, axis=axis, keepdim=True)
-    return extreme * share
+    found = _kept(x, out, axis, keepdim)
+    is_extreme = equal(x, found)
+    count = reduce_sum(cast(is_extreme, dtype=x.dtype), axis=axis, keepdim=True)
+    share = elementwise_div(_kept(x, dout, axis, keepdim), count)
+    # 0, also beside an infinite share, but for rows with nan, whose extreme is nan
+    nothing = where(equal(found, found), fill_any_like(found), found)
+    return where(is_extreme, share, nothing)
 
 
 @op("opsdk::argmax(Tensor x, *, int axis=-1, bool keepdim=False) -> Tensor out", nondifferentiable=("x", "out"))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk import static
 from opsdk.core.errors import ArityError, DTypeError, ShapeError
 from opsdk.ops import joining
 
@@ -166,6 +167,28 @@ def test_gather_refuses_positions_that_are_no_integers():
 def test_where_takes_from_either_and_broadcasts():
     condition = np.array([[True], [False]])
     np.testing.assert_array_equal(joining.where(condition, np.arange(3.0), np.array(-1.0)), [[0, 1, 2], [-1, -1, -1]])
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_a_cotangent_of_what_was_taken_does_not_reach_what_was_not(bad):
+    x, y = (opsdk.to_tensor(np.ones(2), stop_gradient=False) for _ in range(2))
+    out = joining.where(opsdk.to_tensor(np.array([True, False])), x, y)
+    out.backward(opsdk.to_tensor(np.array([bad, bad])))
+    np.testing.assert_array_equal(x.grad.numpy(), [bad, 0.0])
+    np.testing.assert_array_equal(y.grad.numpy(), [0.0, bad])
+
+
+def test_a_cotangent_stays_out_of_what_was_not_taken_in_a_program_too():
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [2], "float64")
+        x.stop_gradient = False
+        condition = static.data("condition", [2], "bool")
+        out = joining.where(condition, x, x * x) / 0.0
+        (dx,) = static.gradients([out], [x])
+    given = {"x": np.array([1.0, 3.0]), "condition": np.array([True, False])}
+    (got,) = static.Executor(opsdk.CPUPlace()).run(main, feed=given, fetch_list=[dx])
+    np.testing.assert_array_equal(got, [np.inf, np.inf])
 
 
 def test_nan_that_is_not_taken_does_not_reach_the_gradient():

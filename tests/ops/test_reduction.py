@@ -60,6 +60,14 @@ def test_ties_share_the_gradient(op):
     np.testing.assert_array_equal(dx.numpy(), [0.25] * 4)
 
 
+@pytest.mark.parametrize(("op", "at"), [(reduction.reduce_max, 2), (reduction.reduce_min, 0)])
+def test_an_infinite_cotangent_goes_to_the_extreme_alone(op, at):
+    x = opsdk.to_tensor(np.array([[1.0, 2.0, 3.0], [np.nan, 2.0, 3.0]]), stop_gradient=False)
+    op(x, axis=[1]).backward(opsdk.to_tensor(np.array([np.inf, 1.0])))
+    expected = [np.inf if i == at else 0.0 for i in range(3)]
+    np.testing.assert_array_equal(x.grad.numpy(), [expected, [np.nan] * 3])
+
+
 @pytest.mark.parametrize("op", [reduction.reduce_max, reduction.reduce_min])
 def test_there_is_no_extreme_of_nothing(op):
     with pytest.raises(ShapeError, match=r"expected at least one element to compare, got shape \(0, 4\)"):
