@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -91,6 +92,11 @@ def loops_of(roots: Sequence[Node], roles: Mapping[str, str], cheap: float = CHE
     depth = max(level.values(), default=0)
     loops = [Loop() for _ in range(depth + 1)]
     order = topological(roots)
+    # What is compared with its own extreme has to be the very number that was: computed again it may round differently,
+    # where a product is fused into a sum beside one use and not beside two.
+    pairs = [node.args for node in order if node.kind == BOOL and len(node.args) == 2]
+    sides = [side for pair in pairs for side in (pair, pair[::-1])]
+    compared = {value for value, top in sides if top.op in ("row_max", "row_min") and top.args[0] is value}
     for node in order:
         if node not in per_element and node.op not in LOOPED and not node.is_leaf:
             loops[level[node]].before.append(node)
@@ -106,7 +112,8 @@ def loops_of(roots: Sequence[Node], roles: Mapping[str, str], cheap: float = CHE
             node = stack.pop()
             if node in wanted or node.is_leaf or node not in per_element:
                 continue
-            if node in done and cost([node], [a for a in topological([node]) if a not in per_element]) > cheap:
+            dear = cost([node], [a for a in topological([node]) if a not in per_element]) > cheap
+            if node in done and (dear or (node in compared and cheap < math.inf)):
                 if node not in kept:
                     kept.add(node)
                     loops[done[node]].keeps.append(node)

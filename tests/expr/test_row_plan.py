@@ -1,3 +1,5 @@
+import math
+
 from opsdk.expr import vmath
 from opsdk.expr.node import Node
 from opsdk.expr.row import FULL, ROW
@@ -50,3 +52,11 @@ def test_nothing_is_kept_where_everything_counts_as_cheap():
     loops = loops_of(roots, ROLES, float("inf"))
     assert [(loop.keeps, loop.reads) for loop in loops] == [([], [])] * 3
     assert names(loops[-1].body) == ["sub", "exp", "mul"]
+
+
+def test_what_is_compared_with_its_own_extreme_is_kept_however_cheap():
+    value = X * X + R
+    root = vmath.where(value < vmath.row_max(value), 0.0, 1.0).node
+    kept, none = (loops_of([root], ROLES, cheap) for cheap in (6, math.inf))
+    assert [loop.keeps for loop in kept] == [[value.node], []]
+    assert [loop.keeps for loop in none] == [[], []]
