@@ -51,6 +51,7 @@ from opsdk.core.flags import get_flags, set_flags
 from opsdk.core.place import CPUPlace, CUDAPlace
 from opsdk.core.random import seed
 from opsdk.core.spec import TensorSpec
+from opsdk.core.sums import sum_at
 from opsdk.define import infer, launch
 from opsdk.define.decorators import op, register_op
 from opsdk.define.op import REGISTRY, Op, find_op
@@ -135,6 +136,7 @@ __all__ = [
     "infer",
     "launch",
     "TensorSpec",
+    "sum_at",
     "sum_to",
     "Tensor",
     "to_tensor",

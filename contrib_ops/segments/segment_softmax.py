@@ -30,12 +30,10 @@ def segment_softmax(data, segment_ids, num_segments):
     Gradient: with respect to data, to any order.
     """
     peak = np.full((num_segments, *data.shape[1:]), -np.inf, data.dtype)
-    total = np.zeros_like(peak)
     with np.errstate(invalid="ignore"):  # inf - inf, which is to give nan
         np.maximum.at(peak, segment_ids, data)
         powers = np.exp(data - peak[segment_ids])
-        np.add.at(total, segment_ids, powers)
-        return powers / total[segment_ids]
+        return powers / opsdk.sum_at(powers, segment_ids, num_segments)[segment_ids]
 
 
 @segment_softmax.backward(composite=True)

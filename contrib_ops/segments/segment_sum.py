@@ -18,16 +18,14 @@ def segment_sum(data, segment_ids, num_segments):
         segment_ids: integers in [0, num_segments), of shape (N,), in any order.
         num_segments: how many segments there are, from 0; one that no row belongs to has the sum 0.
 
-    Returns y of shape (num_segments, ...) and the dtype of data, in which it is summed too, in the order of the rows;
-    a sum of integers may overflow, as NumPy's does. nan and inf stay in their segment.
+    Returns y of shape (num_segments, ...) and the dtype of data; float16 is summed in float32. A sum of integers may
+    overflow, as NumPy's does. nan and inf stay in their segment.
 
     Raises ValueError: shapes do not fit, or an id lies outside.
 
     Gradient: with respect to data, to any order; y is linear in it.
     """
-    y = np.zeros((num_segments, *data.shape[1:]), data.dtype)
-    np.add.at(y, segment_ids, data)
-    return y
+    return opsdk.sum_at(data, segment_ids, num_segments)
 
 
 # The gradient of each is the other: a row of data gets the cotangent of its segment.

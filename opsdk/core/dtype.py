@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -79,3 +79,8 @@ def as_native(array: np.ndarray) -> np.ndarray:
 def is_differentiable(dtype: np.dtype[np.generic]) -> bool:
     """Whether values of this dtype can carry a gradient (floating or complex)."""
     return dtype.kind in "fc" or dtype.name == "bfloat16"
+
+
+def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the dtype that numbers of a dtype are computed with: float32 for those that are stored in 16 bits."""
+    return float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype  # bfloat16 is of kind V to NumPy

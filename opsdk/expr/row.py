@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError, TraceError
+from opsdk.core.errors import AttributeValueError
+from opsdk.core.sums import total
 from opsdk.expr.node import FLOAT, Node, topological
 from opsdk.expr.primitive import Meaning, Primitive
 from opsdk.expr.symbol import Symbol, apply, as_node
@@ -25,17 +27,22 @@ REDUCTIONS = ("row_sum", "row_max", "row_min", "row_mean", "row_logsumexp", "row
 # Any: an array module and its arrays; rows are the last axis, and every result keeps it with size 1.
 def _extreme(xp: Any, reduce: Any, a: Any, of_nothing: float) -> Any:
     # CuPy's max and min have no `initial`
-    return reduce(a, axis=-1, keepdims=True) if a.shape[-1] else xp.sum(a, axis=-1, keepdims=True) + of_nothing
+    return reduce(a, axis=-1, keepdims=True) if a.shape[-1] else _sum(xp, a) + of_nothing
+
+
+def _sum(xp: Any, a: Any) -> Any:
+    # NumPy adds one by one along an axis that is not the last in memory
+    return total(a, (-1,), keepdims=True) if xp is np else xp.sum(a, axis=-1, keepdims=True)
 
 
 def _logsumexp(xp: Any, a: Any) -> Any:
     top = _extreme(xp, xp.max, a, -xp.inf)
     shift = xp.where(xp.abs(top) == xp.inf, xp.zeros_like(top), top)
-    return shift + xp.log(xp.sum(xp.exp(a - shift), axis=-1, keepdims=True))
+    return shift + xp.log(_sum(xp, xp.exp(a - shift)))
 
 
 def _mean(xp: Any, a: Any) -> Any:
-    return xp.sum(a, axis=-1, keepdims=True) / (a.shape[-1] or xp.nan)
+    return _sum(xp, a) / (a.shape[-1] or xp.nan)
 
 
 def _take(xp: Any, a: Any, index: Any) -> Any:
@@ -61,7 +68,7 @@ def check_positions(index: Any, size: int) -> None:
 
 
 _MEANINGS: dict[str, Meaning] = {
-    "row_sum": lambda xp, a: xp.sum(a, axis=-1, keepdims=True),
+    "row_sum": _sum,
     "row_max": lambda xp, a: _extreme(xp, xp.max, a, -xp.inf),
     "row_min": lambda xp, a: _extreme(xp, xp.min, a, xp.inf),
     "row_mean": _mean,

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.sums import total
 from opsdk.define.opdef import Source
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node
@@ -16,7 +18,7 @@ from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES
 from opsdk.expr.row_derivative import reverse_rows
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.row_plan import lowered
-from opsdk.expr.scalar import ScalarFunction, Static, computed_in, static_of
+from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression
 
 _MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
@@ -161,7 +163,7 @@ class RowFunction(ScalarFunction):
 def _shaped(value: np.ndarray, role: str, shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> np.ndarray:
     if role == COLUMN:
         whole = np.broadcast_to(value, shape)
-        return whole.sum(axis=tuple(range(len(shape) - 1)), dtype=computed_in(dtype)).astype(dtype)
+        return total(whole, range(len(shape) - 1), dtype=dtype)
     array = value.astype(dtype, copy=False)
     if role == FULL:
         return np.moveaxis(np.broadcast_to(array, shape), -1, axis).copy()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.bounded import Bounded
+from opsdk.core.dtype import computed_in
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
 from opsdk.expr.derivative import reverse
@@ -126,11 +127,6 @@ class ScalarFunction:
 def static_of(attrs: Mapping[str, Any]) -> Static:
     """Returns what of the attributes decides the expression."""
     return tuple([(name, value) for name, value in attrs.items() if not _is_number(value)])
-
-
-def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the dtype that numbers of a dtype are computed with."""
-    return np.dtype("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
 def _is_number(value: Any) -> bool:

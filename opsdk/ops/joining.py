@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.core.errors import ArityError, DTypeError, ShapeError
 from opsdk.core.spec import TensorSpec
+from opsdk.core.sums import sum_at
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast, normalize_axes
 from opsdk.define.sample import Sample
@@ -200,11 +201,10 @@ def _gather(x: TensorSpec, index: TensorSpec, axis: int) -> TensorSpec:
 @gather.backward
 def gather_grad(x: np.ndarray, index: np.ndarray, dout: np.ndarray, axis: int) -> np.ndarray:
     """Zeros, with the cotangents added where they were taken from."""
-    dx = np.zeros_like(x)
     at = axis % x.ndim
     rows = np.moveaxis(dout, range(at, at + index.ndim), range(index.ndim))
-    np.add.at(np.moveaxis(dx, at, 0), index, rows)
-    return dx
+    dx = sum_at(rows, index, x.shape[at])
+    return np.moveaxis(dx, 0, at).copy(order="C") if at else dx
 
 
 @gather_grad.backward(composite=True, disconnected=("x",))

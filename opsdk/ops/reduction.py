@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core import sums
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
@@ -22,7 +24,7 @@ from opsdk.ops.shape import cast, unsqueeze
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
 
-def _axes(x: np.ndarray, axis: tuple[int, ...] | None) -> tuple[int, ...] | None:
+def _axes(axis: tuple[int, ...] | None) -> tuple[int, ...] | None:
     return tuple(axis) if axis else None
 
 
@@ -59,8 +61,11 @@ def _mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     infer=_ReduceTo(_sum_dtype),
 )
 def reduce_sum(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
-    """Sum over axes, over all of them unless given; integers and bools add up in int64, other dtypes stay."""
-    return np.sum(x, axis=_axes(x, axis), keepdims=keepdim, dtype=_sum_dtype(x.dtype))
+    """Sum over axes, over all of them unless given; integers and bools add up in int64, other dtypes stay.
+
+    float16 and bfloat16 are added in float32; all sums are taken in blocks and rounded once.
+    """
+    return sums.total(x, _axes(axis), keepdim, _sum_dtype(x.dtype))
 
 
 @reduce_sum.backward
@@ -82,12 +87,7 @@ def reduce_sum_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 )
 def reduce_mean(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Mean over axes, over all of them unless given; of integers it is float64, of nothing nan, without a warning."""
-    axes = _axes(x, axis)
-    count = x.size if axes is None else int(np.prod([x.shape[i] for i in axes]))
-    dtype = _mean_dtype(x.dtype)
-    total = np.sum(x, axis=axes, keepdims=keepdim, dtype=dtype)
-    with np.errstate(invalid="ignore"):
-        return np.divide(total, count, dtype=dtype)
+    return sums.mean(x, _axes(axis), keepdim, _mean_dtype(x.dtype))
 
 
 @reduce_mean.backward
@@ -96,7 +96,8 @@ def reduce_mean_grad(x: np.ndarray, dout: np.ndarray, axis: Any, keepdim: bool) 
     axes = normalize_axes(axis, x.ndim, "reduce_mean")
     count = int(np.prod([x.shape[i] for i in axes])) or 1
     kept = dout if keepdim else np.expand_dims(dout, axes)
-    return np.broadcast_to(np.divide(kept, count, dtype=x.dtype), x.shape).copy()
+    share = np.divide(kept, count, dtype=computed_in(x.dtype)).astype(x.dtype, copy=False)  # float16 has no 65,536
+    return np.broadcast_to(share, x.shape).copy()
 
 
 @reduce_mean_grad.backward(composite=True, disconnected=("x",))
@@ -109,7 +110,7 @@ def reduce_mean_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 def reduce_max(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Greatest element over axes, over all of them unless given."""
     _check_some(x, axis, "reduce_max")
-    return np.max(x, axis=_axes(x, axis), keepdims=keepdim)
+    return np.max(x, axis=_axes(axis), keepdims=keepdim)
 
 
 @reduce_max.backward(composite=True)
@@ -122,7 +123,7 @@ def reduce_max_grad(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> An
 def reduce_min(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Least element over axes, over all of them unless given."""
     _check_some(x, axis, "reduce_min")
-    return np.min(x, axis=_axes(x, axis), keepdims=keepdim)
+    return np.min(x, axis=_axes(axis), keepdims=keepdim)
 
 
 @reduce_min.backward(composite=True)
@@ -137,10 +138,15 @@ def _check_some(x: np.ndarray, axis: tuple[int, ...] | None, name: str) -> None:
 
 
 def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
+    wide = computed_in(x.dtype)  # in which the number of ties is exact
     found = _kept(x, out, axis, keepdim)
     is_extreme = equal(x, found)
-    count = reduce_sum(cast(is_extreme, dtype=x.dtype), axis=axis, keepdim=True)
-    share = elementwise_div(_kept(x, dout, axis, keepdim), count)
+    count = reduce_sum(cast(is_extreme, dtype=wide), axis=axis, keepdim=True)
+    arriving = _kept(x, dout, axis, keepdim)
+    if wide == x.dtype:
+        share = elementwise_div(arriving, count)
+    else:
+        share = cast(elementwise_div(cast(arriving, dtype=wide), count), dtype=x.dtype)
     # 0, also beside an infinite share, but for rows with nan, whose extreme is nan
     nothing = where(equal(found, found), fill_any_like(found), found)
     return where(is_extreme, share, nothing)

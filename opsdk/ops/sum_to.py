@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ShapeError
+from opsdk.core.sums import total
 from opsdk.define.decorators import op
 from opsdk.define.infer import like
 from opsdk.define.sample import Sample
@@ -21,7 +23,8 @@ def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         shape: the shape wanted, sizes ≥ 0.
 
     Returns:
-        An array of that shape and of the array's dtype; the array itself where the shapes agree already.
+        An array of that shape and of the array's dtype; the array itself where the shapes agree already. float16 and
+        bfloat16 are added in float32; all sums are taken in blocks and rounded once.
 
     Raises:
         ShapeError: `shape` does not broadcast to the array's shape.
@@ -41,15 +44,14 @@ def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     if lead < 0 or any(have != want and want != 1 for have, want in pairs):
         raise ShapeError(f"sum_to: expected a shape that broadcasts to {array.shape}, got {wanted}")
     stretched = tuple(lead + i for i, want in enumerate(wanted) if want == 1 and array.shape[lead + i] != 1)
-    total = array.sum(axis=(*range(lead), *stretched), keepdims=True, dtype=array.dtype)
-    return total.reshape(wanted)
+    return total(array, (*range(lead), *stretched), True).reshape(wanted)
 
 
 @op("opsdk::sum_to_like(Tensor x, Tensor like) -> Tensor out", infer=like("like"), nondifferentiable=("like",))
 def sum_to_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Sums x over the axes along which `like` was broadcast to it; only the shape of `like` matters."""
-    total = sum_to(x, like.shape)
-    return total.copy() if total is x else total
+    summed = sum_to(x, like.shape)
+    return summed.copy() if summed is x else summed
 
 
 @op("opsdk::expand_as(Tensor x, Tensor like) -> Tensor out", nondifferentiable=("like",))
@@ -83,11 +85,13 @@ def expand_as_grad(x: Any, dout: Any) -> Any:
 
 @op("opsdk::sum(Tensor[] x) -> Tensor out")
 def sum(x: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum of arrays of one shape, added from the first to the last."""
-    total = x[0].copy()
+    """The sum of arrays of one shape, added from the first to the last; float16 and bfloat16 in float32."""
+    dtype = x[0].dtype
+    made = x[0].astype(computed_in(dtype))
     for array in x[1:]:
-        total = np.add(total, array)
-    return np.asarray(total, like=x[0])
+        made = np.add(made, array)
+    with np.errstate(over="ignore"):
+        return np.asarray(made, dtype, like=x[0])
 
 
 @sum.backward(composite=True)

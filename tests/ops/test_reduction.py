@@ -105,3 +105,26 @@ def test_the_second_derivative_of_a_mean_of_squares_is_constant():
     (ddx,) = opsdk.grad(dx.sum(), x)
     np.testing.assert_array_equal(dx.numpy(), [0.5, 1, 1.5, 2])
     np.testing.assert_array_equal(ddx.numpy(), [0.5] * 4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((90_000,), None), ((90_000, 3), 0), ((3, 90_000), 1), ((2, 70_000, 3), 1)]
+)
+def test_a_mean_of_many_is_right_on_tensors_and_its_gradient_too(dtype, shape, axis):
+    x = opsdk.to_tensor(np.full(shape, 0.1), dtype, stop_gradient=False)
+    number = float(x.numpy().flat[0])
+    made = opsdk.mean(x, axis)
+    np.testing.assert_allclose(made.numpy().astype(np.float64), number, rtol=1e-6)
+    made.sum().backward()
+    share = np.asarray(1 / (np.prod(shape) / made.numpy().size)).astype(x.dtype)
+    np.testing.assert_array_equal(x.grad.numpy(), np.broadcast_to(share, shape))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", [reduction.reduce_max, reduction.reduce_min])
+def test_more_ties_than_sixteen_bits_count_share_the_gradient(dtype, op):
+    x = opsdk.to_tensor(np.full(100_000, 2.0), dtype, stop_gradient=False)
+    (dx,) = opsdk.grad(op(x), x)
+    np.testing.assert_array_equal(dx.numpy(), np.asarray(1e-5).astype(x.dtype))
+    assert dx.dtype == x.dtype

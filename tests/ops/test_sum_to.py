@@ -49,3 +49,18 @@ def test_sum_adds_a_list_of_arrays():
     np.testing.assert_array_equal(module.sum([np.ones(2), np.full(2, 2.0), np.full(2, 4.0)]), [7, 7])
     only = np.ones(2)
     assert not np.shares_memory(module.sum([only]), only)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("shape", [(4,), (3000, 1), ()])
+def test_the_gradient_of_what_was_broadcast_does_not_stop_to_add_up(dtype, shape):
+    bias = opsdk.to_tensor(np.zeros(shape), dtype, stop_gradient=False)
+    (opsdk.to_tensor(np.ones((3000, 4)), dtype) + bias).sum().backward()
+    exact = np.asarray(12_000 / bias.numpy().size).astype(bias.dtype)
+    np.testing.assert_array_equal(bias.grad.numpy(), np.full(shape, exact))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_sum_of_many_arrays_is_rounded_once(dtype):
+    x = np.ones(3).astype(opsdk.to_tensor(0.0, dtype).numpy().dtype)
+    assert module.sum([x] * 1000).astype(np.float64).tolist() == [1000] * 3
