@@ -36,12 +36,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from opsdk.backends.row_writer import RowWriter, indented
+from opsdk.backends.row_writer import Reduced, RowWriter, indented
 from opsdk.expr.node import topological
 from opsdk.expr.row import COLUMN
 from opsdk.expr.trace import Expression
 
 MOST_THREADS = 256  # of a block; shared memory is reserved for as many
+_BLOCK = 64  # positions that a thread sums one by one
 _TOGETHER = 8  # reductions that are joined at once, each in shared memory of its own: 16 KiB of float64
 
 
@@ -74,6 +75,8 @@ def row_source(
 
 class _Writer(RowWriter):
     over = "for j in range(tx, n, width):"
+    blocks = f"for base in range(tx, n, width * {_BLOCK}):"
+    block = f"for j in range(base, min(base + width * {_BLOCK}, n), width):"
     steps: ClassVar[Mapping[str, str]] = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum"}
     cheap = math.inf
     _most = 0
@@ -90,23 +93,25 @@ class _Writer(RowWriter):
     def once(self, lines: Sequence[str]) -> list[str]:
         return ["if tx == 0:", *indented(lines)]
 
-    def joined(self, reductions: Mapping[str, str]) -> list[str]:
-        lines: list[str] = []
-        entries = list(reductions.items())
-        for start in range(0, len(entries), _TOGETHER):
-            lines += self._joined(entries[start : start + _TOGETHER])
+    def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
+        lines = super().walked(inside, reductions)
+        for start in range(0, len(reductions), _TOGETHER):
+            lines += self._joined(reductions[start : start + _TOGETHER])
         return lines
 
-    def _joined(self, reductions: Sequence[tuple[str, str]]) -> list[str]:
+    def _joined(self, reductions: Sequence[Reduced]) -> list[str]:
         self._most = max(self._most, len(reductions))
-        steps = [f"part{i}[tx] = {step}(part{i}[tx], part{i}[tx + half])" for i, (_, step) in enumerate(reductions)]
+        steps = [
+            f"part{i}[tx] = {self.steps[entry.op]}(part{i}[tx], part{i}[tx + half])"
+            for i, entry in enumerate(reductions)
+        ]
         return [
-            *(f"part{i}[tx] = {name}" for i, (name, _) in enumerate(reductions)),
+            *(f"part{i}[tx] = {entry.name}" for i, entry in enumerate(reductions)),
             "cuda.syncthreads()",
             "half = width // 2",
             "while half > 0:",
             *indented(["if tx < half:", *indented(steps), "cuda.syncthreads()", "half = half // 2"]),
-            *(f"{name} = part{i}[0]" for i, (name, _) in enumerate(reductions)),
+            *(f"{entry.name} = part{i}[0]" for i, entry in enumerate(reductions)),
             "cuda.syncthreads()",  # all have read before the next reduction writes
         ]
 

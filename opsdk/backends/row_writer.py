@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from opsdk.expr.node import Node, topological
 from opsdk.expr.numba_source import call_text, constant_text
@@ -19,6 +19,20 @@ from opsdk.expr.statements import INFIX
 from opsdk.expr.trace import Expression
 
 _START = {"row_sum": "real(0)", "row_max": "real(-inf)", "row_min": "real(inf)"}
+_TWO_SUM = (
+    "{t}s = {t} + {t}b",
+    "{t}p = {t}s - {t}",
+    "{t}c = {t}c + (({t} - ({t}s - {t}p)) + ({t}b - {t}p))",
+    "{t} = {t}s",
+)
+
+
+class Reduced(NamedTuple):
+    """A reduction as it is written: the name of its result, its primitive, and what is taken in at each position."""
+
+    name: str
+    op: str
+    value: str
 
 
 def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
@@ -40,11 +54,13 @@ class RowWriter(ABC):
 
     Attributes:
         over: how the positions of a row are walked.
+        blocks, block: the same in blocks that begin at `base`, and within one.
         steps: per reduction the function that takes in one more number.
         cheap: what costs no more is computed again in a later loop, rather than kept from an earlier one.
     """
 
     over = "for j in range(n):"
+    blocks = block = ""
     steps: ClassVar[Mapping[str, str]] = {}
     cheap: float = CHEAP
 
@@ -80,9 +96,27 @@ class RowWriter(ABC):
     def refused(self) -> list[str]:
         """Returns what is done where a position lies outside of the row."""
 
-    def joined(self, reductions: Mapping[str, str]) -> list[str]:
-        """Returns what makes reductions, given by name with their steps, of what was reduced where."""
-        return []
+    def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
+        """Returns the loop over a row, with what is done at each position and what is accumulated.
+
+        A sum is taken in blocks, each from 0, and what is lost where blocks are added is added at the end (Knuth's
+        TwoSum); of an infinite sum nothing but nan is lost.
+        """
+        sums = [entry.name for entry in reductions if entry.op == "row_sum"]
+        into = {entry: f"{entry.name}b" if entry.name in sums else entry.name for entry in reductions}
+        steps = [f"{name} = {self.steps[entry.op]}({name}, {entry.value})" for entry, name in into.items()]
+        start = [f"{entry.name} = {_START[entry.op]}" for entry in reductions]
+        if not sums:
+            return [*start, self.over, *indented([*inside, *steps])]
+        return [
+            *start,
+            *(f"{name}c = real(0)" for name in sums),
+            self.blocks,
+            *indented([f"{name}b = real(0)" for name in sums]),
+            *indented([self.block, *indented([*inside, *steps])]),
+            *indented([line.format(t=name) for name in sums for line in _TWO_SUM]),
+            *(f"{name} = {name} + {name}c if {name}c == {name}c else {name}" for name in sums),
+        ]
 
     def once(self, lines: Sequence[str]) -> list[str]:
         """Returns lines as they are done once in a row."""
@@ -127,18 +161,9 @@ class RowWriter(ABC):
         for node in loop.before:
             lines += self._taken(node) if node.op == "row_take" else [self._assign(node)]
         inside = self._inside(at, loop)
-        for node in loop.reductions:
-            self._names[node] = self._fresh("t")
-            lines.append(f"{self._names[node]} = {_START[node.op]}")
-        steps = [
-            f"{self._names[node]} = {self.steps[node.op]}({self._names[node]}, {self._ref(node.args[0])})"
-            for node in loop.reductions
-        ]
-        if inside or steps:
-            lines += [self.over, *indented([*inside, *steps])]
-        if loop.reductions:
-            lines += self.joined({self._names[node]: self.steps[node.op] for node in loop.reductions})
-        return lines
+        taken = [Reduced(self._fresh("t"), node.op, self._ref(node.args[0])) for node in loop.reductions]
+        self._names |= {node: entry.name for node, entry in zip(loop.reductions, taken, strict=True)}
+        return lines + (self.walked(inside, taken) if inside or taken else [])
 
     def _inside(self, at: int, loop: Loop) -> list[str]:
         """Returns the loop's body but for its reductions: loads, values, stores."""

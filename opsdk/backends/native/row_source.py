@@ -13,6 +13,8 @@ from opsdk.expr.trace import Expression
 # Statuses of a row kernel.
 OUTSIDE, NO_MEMORY = 2, 3
 
+_BLOCK = 1024  # elements that are summed in vector lanes, some tens of them in each
+
 
 def row_source(
     expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str], dtype: str
@@ -32,6 +34,8 @@ def row_source(
 
 
 class _Writer(RowWriter):
+    blocks = f"for base in range(0, n, {_BLOCK}):"
+    block = f"for j in range(base, min(base + {_BLOCK}, n)):"
     steps: ClassVar[Mapping[str, str]] = {"row_sum": "radd", "row_max": "rmax", "row_min": "rmin"}
 
     def __init__(

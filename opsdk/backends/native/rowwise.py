@@ -18,6 +18,7 @@ from opsdk.backends.native.runtime import ffi, run_shared
 from opsdk.backends.row_layout import laid_out, result_shape, turned_back
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import AttributeValueError, OpsdkError
+from opsdk.core.sums import total
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.row import COLUMN
@@ -25,7 +26,8 @@ from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
 from opsdk.expr.scalar import MOST_COMBINATIONS, Static, static_of
 
-_LINES = 64  # of a column result: each sums some of the rows, always the same ones, and the lines are summed at the end
+_PIECES = 64  # of the work, always the same ones
+_PER_LINE = 64  # rows that are summed in one line of a column result, one by one in float64; lines are summed in blocks
 
 Key = tuple[Any, ...]  # Any: dtypes and the values of static attributes
 
@@ -48,7 +50,7 @@ class RowCode(Code):
         self.results = tuple(role for role, wanted in zip(rows.results, self.outputs, strict=True) if wanted)
         inputs = [dtype.name for dtype in dtypes]
         compute = "float64" if self.dtype == np.float64 else "float32"
-        results = [compute if role == COLUMN else self.dtype.name for role in self.results]
+        results = ["float64" if role == COLUMN else self.dtype.name for role in self.results]
         text = KernelText(
             name=f"{rows.name}_{'_'.join(inputs)}",
             source=row_source(expression, rows.roles, self.results, inputs, self.dtype.name),
@@ -57,7 +59,6 @@ class RowCode(Code):
             compute=compute,
         )
         super().__init__(text)
-        self.compute = np.dtype(compute)
         self.numbers = Numbers(expression.attrs)
         self.ns = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
 
@@ -91,8 +92,9 @@ class Rowwise:
         code = self.code(arrays, static_of(own) if own else ())
         length = shape[-1]
         rows = math.prod(shape[:-1])
-        per_line = -(-rows // _LINES) or 1
-        made = [self._result(code, role, shape, rows) for role in code.results]
+        per_line = min(-(-rows // _PIECES) or 1, _PER_LINE)
+        per_piece = per_line * -(-rows // (per_line * _PIECES))
+        made = [self._result(code, role, shape, -(-rows // per_line) or 1) for role in code.results]
         tools = ffi()
         pointers = tools.new(code.kind, [tools.from_buffer(array) for array in (*given, *made)])
         sizes = tools.new("int64_t[]", [length, per_line])
@@ -100,16 +102,16 @@ class Rowwise:
         if rows * length * code.ns < SHARED_FROM or rows == 1:
             status = code.call(pointers, sizes, numbers, 0, rows)
         else:
-            status = run_shared(code.address, pointers, sizes, numbers, rows, per_line)
+            status = run_shared(code.address, pointers, sizes, numbers, rows, per_piece)
         if status:
             self._raise(status, length, arrays, attrs)
         results = zip(made, code.results, strict=True)
         finished = [_finished(array, role, code, shape, at) for array, role in results]
         return finished[0] if len(code.outputs) == 1 else spread(code.outputs, finished)
 
-    def _result(self, code: RowCode, role: str, shape: tuple[int, ...], rows: int) -> ndarray:
+    def _result(self, code: RowCode, role: str, shape: tuple[int, ...], lines: int) -> ndarray:
         if role == COLUMN:
-            return np.zeros((min(_LINES, max(rows, 1)), shape[-1]), code.compute)
+            return np.zeros((lines, shape[-1]), np.float64)
         return empty(result_shape(role, shape), code.dtype)
 
     def _raise(self, status: int, length: int, arrays: Sequence[ndarray], attrs: dict[str, Any]) -> None:
@@ -124,7 +126,7 @@ class Rowwise:
 def _finished(array: ndarray, role: str, code: RowCode, shape: tuple[int, ...], axis: int) -> ndarray:
     """Returns a result in the shape that its caller knows: lines summed, rows back along their axis."""
     if role == COLUMN:
-        return array.sum(axis=0, dtype=code.compute).astype(code.dtype, copy=False)
+        return total(array, (0,), dtype=code.dtype)
     made: ndarray = turned_back(array, shape, axis, np.ascontiguousarray)
     return made
 

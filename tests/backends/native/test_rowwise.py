@@ -187,3 +187,25 @@ def test_a_status_is_an_error_with_the_name_of_the_op(status, error, text):
     rows = native.Rowwise(normalization.softmax.opdef, launches(normalization.softmax)[1])
     with pytest.raises(error, match=text):
         rows._raise(status, 4, [np.ones((1, 4))], {"axis": -1})
+
+
+@pytest.mark.parametrize("way", ["compiled", "reference"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 1_000_000), (1_000_000, 1), (3, 1500), (2, 3)])
+def test_sums_over_rows_and_over_columns_are_taken_in_blocks(way, dtype, shape):
+    @rowwise("test_rowwise::mean_beside(Tensor x, Tensor w) -> (Tensor m, Tensor y)", per_column=("w",), replace=True)
+    def mean_beside(x, w):
+        return vmath.row_mean(x), x * w
+
+    x = np.full(shape, 0.1).astype(opsdk.core.dtype.as_dtype(dtype))
+    w, dy, dm = np.ones(shape[1], x.dtype), np.ones(shape, x.dtype), np.zeros(shape[:1], x.dtype)
+    number = float(x.flat[0])
+    sixteen = {"float16": 2**-11, "bfloat16": 2**-8}
+    eps = sixteen.get(dtype, 0) + 16 * (2**-52 if dtype == "float64" else 2**-23)
+    forward, backward = (launches(op)[way == "reference"] for op in (mean_beside, mean_beside.opdef.grad.op))
+    np.testing.assert_allclose(forward(x, w)[0].astype(np.float64), number, rtol=eps)
+    given = {"x": x, "w": w, "dm": dm, "dy": dy}
+    names = mean_beside.opdef.grad.op.opdef.schema.input_names
+    dw = backward(*(given[name] for name in names), needs_input_grad=(False, True))[1]
+    total = shape[0] * number
+    np.testing.assert_allclose(dw.astype(np.float64), np.inf if dtype == "float16" and total > 65_519 else total, rtol=eps)
