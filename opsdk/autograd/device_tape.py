@@ -12,7 +12,7 @@ from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.tape import arrays_of, is_wanted, kind_of, launch
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.constant import as_constant, changes_copy
+from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
 from opsdk.backends.device import check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import make_device_plan
 from opsdk.backends.plan import attrs_key, keep
@@ -57,15 +57,19 @@ class DeviceTape:
 def _on_device(opdef: OpDef, inputs: Sequence[Any]) -> tuple[list[Any], Place]:
     """Returns the inputs with every constant as a tensor at the place of the tensors, and that place."""
     check_inputs(opdef, inputs)
-    flat = (item for value in inputs for item in (value if isinstance(value, (list, tuple)) else (value,)))
+    flat = [item for value in inputs for item in (value if isinstance(value, (list, tuple)) else (value,))]
     first = next(item for item in flat if isinstance(item, DeviceTensor))
+    beside = dtype_beside(item.dtype for item in flat if isinstance(item, DeviceTensor))
     memory = memory_of(first._array)
 
     def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Tensor):
             return value
         subject = f"{opdef.subject}, input {decl.name!r}"
-        array = value if is_device_array(value) else as_constant(value, first.dtype, subject, DeviceTape.name)
+        if is_device_array(value):
+            array = value
+        else:
+            array = as_constant(value, beside, subject, DeviceTape.name, compared=is_comparison(opdef))
         if decl.mutated:
             raise changes_copy(subject, value, DeviceTape.name)
         if array is value and is_device_array(value):

@@ -14,7 +14,7 @@ from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor, check_in_place
 from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import asked_specs, infer
-from opsdk.backends.constant import as_constant, changes_copy
+from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
 from opsdk.backends.settle import as_outputs
 from opsdk.core.dtype import is_differentiable
@@ -163,13 +163,14 @@ def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as a tensor; arrays are copied, since their owner may change them."""
     check_inputs(opdef, inputs)
     flat = (t for value in inputs for t in (value if isinstance(value, (list, tuple)) else (value,)))
-    beside = next((t._array.dtype for t in flat if isinstance(t, Tensor)), None)
+    beside = dtype_beside(t._array.dtype for t in flat if isinstance(t, Tensor))
+    compared = is_comparison(opdef)
 
     def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Tensor):
             return value
         subject = f"{opdef.subject}, input {decl.name!r}"
-        array = as_constant(value, beside, subject, Tape.name)
+        array = as_constant(value, beside, subject, Tape.name, compared=compared)
         if decl.mutated:
             raise changes_copy(subject, value, Tape.name)
         return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.constant import as_constant
+from opsdk.backends.constant import as_constant, dtype_beside, is_comparison
 from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_fallback
@@ -18,14 +18,15 @@ from opsdk.define.opdef import OpDef
 def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as an array."""
     check_inputs(opdef, inputs)
-    first = next((value.dtype for value in inputs if isinstance(value, (np.ndarray, np.generic))), None)
+    first = dtype_beside(value.dtype for value in inputs if isinstance(value, (np.ndarray, np.generic)))
+    compared = is_comparison(opdef)
     arrays: list[Any] = []
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
         subject = f"{opdef.subject}, input {decl.name!r}"
         if decl.kind == "list":
-            arrays.append([as_constant(item, first, subject) for item in value])
+            arrays.append([as_constant(item, first, subject, compared=compared) for item in value])
         else:
-            arrays.append(None if value is None else as_constant(value, first, subject))
+            arrays.append(None if value is None else as_constant(value, first, subject, compared=compared))
     return arrays
 
 

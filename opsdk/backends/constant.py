@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,21 @@ from opsdk.core.dtype import as_dtype, as_native, is_differentiable
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
+from opsdk.define.opdef import OpDef
 
 DEFAULT = np.dtype("float32")
 ARRAYS = "arrays"  # the runtime whose values keep the byte order that they have
 
 
 # Any: a user may pass anything; what is not a constant is refused.
-def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, runtime: str = ARRAYS) -> np.ndarray:
+def as_constant(
+    value: Any,
+    beside: np.dtype[np.generic] | None,
+    subject: str,
+    runtime: str = ARRAYS,
+    *,
+    compared: bool = False,
+) -> np.ndarray:
     """Returns a constant as an array.
 
     Args:
@@ -25,9 +34,10 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, r
             dtype of their own and take this one, unless they would lose the fraction: then they are float32.
         subject: who asks, for the message.
         runtime: whose values the call is of, likewise.
+        compared: whether the op compares, so that a whole number need not fit into `beside`.
 
     Raises:
-        DTypeError: the value is no array and cannot be made one.
+        DTypeError: the value is no array and cannot be made one, or is a whole number that `beside` cannot hold.
         MixedRuntimeError: the value belongs to another runtime.
         ProgramError: it is a size that is known only when a Program runs.
     """
@@ -37,7 +47,16 @@ def as_constant(value: Any, beside: np.dtype[np.generic] | None, subject: str, r
     if isinstance(value, np.generic):
         return np.asarray(value)
     if isinstance(value, (bool, int, float, complex)):
-        return np.asarray(value, number_dtype(value, beside))
+        dtype = number_dtype(value, beside)
+        if isinstance(value, int) and dtype.kind in "iu" and not _holds(dtype, value):
+            if compared and _holds(np.dtype("int64"), value):
+                return np.asarray(value, np.int64)
+            info = np.iinfo(dtype)
+            raise DTypeError(
+                f"{subject}: expected a whole number that {dtype} holds, from {info.min} to {info.max}, got {value}; "
+                "cast the tensor beside it"
+            )
+        return np.asarray(value, dtype)
     if isinstance(value, OpenSize):
         raise value.unknown(f"a number for {subject}")
     owner = owner_of(value)
@@ -69,6 +88,21 @@ def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
         f"{subject}: expected one of the {runtime}, since the op changes it in place, got {type(value).__name__}, of "
         "which a copy would be changed; make it a tensor or Program variable first"
     )
+
+
+def _holds(dtype: np.dtype[Any], value: int) -> bool:
+    info = np.iinfo(dtype)
+    return bool(info.min <= value <= info.max)
+
+
+def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
+    """Returns the dtype that a number takes among several: the first of the highest kind, so not that of a mask."""
+    return max(dtypes, key=lambda dtype: (is_differentiable(dtype), dtype.kind != "b"), default=None)
+
+
+def is_comparison(opdef: OpDef) -> bool:
+    """Whether an op compares: its results are bool, whatever the dtypes of its inputs."""
+    return getattr(opdef.infer, "dtype", None) == "bool"
 
 
 def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generic] | None) -> np.dtype[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.arrays import with_mutated
-from opsdk.backends.constant import as_constant
+from opsdk.backends.constant import as_constant, is_comparison
 from opsdk.backends.device import Memory, check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import run_on_device
 from opsdk.define.call import check_inputs
@@ -51,7 +51,9 @@ def _array(value: Any, first: Any, memory: Memory, opdef: OpDef, name: str) -> A
     """Returns a value of a call as an array; numbers go to the device, NumPy arrays stay where they are."""
     if value is None or is_device_array(value) or isinstance(value, np.ndarray):
         return value
-    return memory.from_host(as_constant(value, first.dtype, f"{opdef.subject}, input {name!r}", DeviceArrays.name))
+    subject = f"{opdef.subject}, input {name!r}"
+    compared = is_comparison(opdef)
+    return memory.from_host(as_constant(value, first.dtype, subject, DeviceArrays.name, compared=compared))
 
 
 DEVICE_ARRAYS = DeviceArrays()

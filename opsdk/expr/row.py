@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError, TraceError
-from opsdk.core.errors import AttributeValueError
 from opsdk.core.sums import total
 from opsdk.expr.node import FLOAT, Node, topological
 from opsdk.expr.primitive import Meaning, Primitive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.ops import loss as _loss
 from opsdk.ops import nonlinear
@@ -112,8 +113,11 @@ def square_error_cost(input: Any, label: Any) -> Any:
 def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
     """Returns the squared error: its mean, its sum, or with "none" each. Differentiable in both."""
     _check_reduction(reduction, "mse_loss")
-    error = square_error_cost(input, label)
-    return error if reduction == "none" else mean(error) if reduction == "mean" else sum(error)
+    if reduction == "none":
+        return square_error_cost(input, label)
+    dtype = _dtype_of(input)
+    error = square_error_cost(_widened(input), _widened(label))
+    return _rounded(mean(error) if reduction == "mean" else sum(error), dtype)
 
 
 def cross_entropy(
@@ -147,6 +151,21 @@ def cross_entropy(
         AttributeValueError: another reduction.
     """
     _check_reduction(reduction, "cross_entropy")
+    dtype = _dtype_of(input)
+    given = _widened(input), _widened(label) if soft_label else label
+    return _rounded(_cross_entropy(*given, weight, ignore_index, reduction, soft_label, axis, use_softmax), dtype)
+
+
+def _cross_entropy(
+    input: Any,
+    label: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    soft_label: bool,
+    axis: int,
+    use_softmax: bool,
+) -> Any:
     ndim = len(input.shape)
     last = axis in (-1, ndim - 1)
     if not last:
@@ -195,6 +214,21 @@ def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any,
         return rows, None
     factor = sum(multiply(label, weight), -1, keepdim=True)
     return multiply(rows, factor), factor
+
+
+def _dtype_of(value: Any) -> Any:
+    return getattr(value, "dtype", None)
+
+
+def _widened(value: Any) -> Any:
+    """Returns what a loss is computed with: float16 and bfloat16 as float32, since it is a long sum of small terms."""
+    dtype = _dtype_of(value)
+    return value if dtype is None or computed_in(dtype) == dtype else cast(value, computed_in(dtype))
+
+
+def _rounded(value: Any, dtype: Any) -> Any:
+    """Returns the loss of an input of a dtype, rounded to it if it was widened."""
+    return value if dtype is None or computed_in(dtype) == dtype else cast(value, dtype)
 
 
 def _last(x: Any, axis: int) -> Any:

@@ -113,7 +113,7 @@ def accuracy(x: np.ndarray, label: np.ndarray, *, k: int = 1) -> np.ndarray:
         raise ShapeError(f"op 'opsdk::accuracy': label expected {x.shape[0]} rows like x, got shape {label.shape}")
     best = np.argsort(-x, axis=1, kind="stable")[:, :k]
     with np.errstate(invalid="ignore"):
-        return np.divide(np.float32((best == flat).any(axis=1).sum()), np.float32(flat.shape[0]))
+        return np.divide((best == flat).any(axis=1).sum(), flat.shape[0]).astype(np.float32)
 
 
 @accuracy.infer

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.decorators import op
-from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims
+from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims, common_dtype
 from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
-from opsdk.ops.shape import reshape_like, squeeze, transpose, unsqueeze
+from opsdk.ops.shape import flatten, reshape_like, squeeze, transpose, unsqueeze
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
@@ -37,7 +38,7 @@ class _MatmulInfer:
         batch = broadcast_dims(left[:-2], right[:-2], schema)
         rows = left[-2:-1]
         columns = right[-1:] if len(right) > 1 else ()
-        return (TensorSpec((*batch, *rows, *columns), np.result_type(x.dtype, y.dtype)),)
+        return (TensorSpec((*batch, *rows, *columns), common_dtype([x.dtype, y.dtype], schema)),)
 
 
 def _oriented(shape: Sequence[int | None], flip: bool) -> tuple[int | None, ...]:
@@ -52,7 +53,23 @@ def matmul(x: np.ndarray, y: np.ndarray, *, transpose_x: bool = False, transpose
     """Matrix product of the last two axes; either operand may be taken transposed."""
     left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
     right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
-    return np.matmul(left, right)
+    return _product(left, right, _dtype(x, y, matmul.opdef.schema))
+
+
+def _dtype(x: np.ndarray, y: np.ndarray, schema: OpSchema) -> np.dtype[Any]:
+    return x.dtype if x.dtype == y.dtype else common_dtype([x.dtype, y.dtype], schema)
+
+
+def _product(left: np.ndarray, right: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns the product in a dtype: float16 and bfloat16 are multiplied and added in float32, and rounded once."""
+    wide = computed_in(left.dtype)
+    if left.dtype != right.dtype:
+        wide = np.promote_types(wide, computed_in(right.dtype))
+    made = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
+    if made.dtype == dtype:
+        return made
+    with np.errstate(over="ignore"):
+        return made.astype(dtype)
 
 
 @matmul.backward(composite=True)
@@ -78,6 +95,8 @@ def matmul_grad(
         )
         dx = squeeze(dx, axis=[-2]) if left else dx
     if needs_input_grad[1]:
+        if len(a.shape) > 2 and len(b.shape) == 2 and not flip_a:
+            a, d = flatten(a, stop_axis=-2), flatten(d, stop_axis=-2)  # the rows of a batch are those of one matrix
         dy = (
             matmul(d, a, transpose_x=True, transpose_y=flip_a)
             if flip_b
@@ -115,7 +134,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims
     _check_columns(x.shape, x_num_col_dims, "x")
     _check_columns(y.shape, y_num_col_dims, "y")
     rows, columns = x.shape[:x_num_col_dims], y.shape[y_num_col_dims:]
-    product = _matrix(x, x_num_col_dims) @ _matrix(y, y_num_col_dims)
+    product = _product(_matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims), _dtype(x, y, mul.opdef.schema))
     return product if product.shape == rows + columns else product.reshape(rows + columns).copy()
 
 
@@ -145,7 +164,8 @@ def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int)
             f"op 'opsdk::mul': expected as many columns in x as rows in y, got {shape_text(x.shape)} flattened after "
             f"axis {x_num_col_dims} and {shape_text(y.shape)} after axis {y_num_col_dims}"
         )
-    return TensorSpec((*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]), np.result_type(x.dtype, y.dtype))
+    dtype = common_dtype([x.dtype, y.dtype], mul.opdef.schema)
+    return TensorSpec((*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]), dtype)
 
 
 @mul.backward
@@ -160,8 +180,8 @@ def mul_grad(
     """dout · yᵀ and xᵀ · dout, flattened as the forward flattens."""
     left, right = _matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims)
     d = dout.reshape(left.shape[0], right.shape[1])
-    dx = np.matmul(d, right.T).reshape(x.shape) if needs_input_grad[0] else None
-    dy = np.matmul(left.T, d).reshape(y.shape) if needs_input_grad[1] else None
+    dx = _product(d, right.T, x.dtype).reshape(x.shape) if needs_input_grad[0] else None
+    dy = _product(left.T, d, y.dtype).reshape(y.shape) if needs_input_grad[1] else None
     return dx, dy
 
 

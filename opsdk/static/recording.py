@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opsdk.backends.constant import as_constant, changes_copy
+from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
 from opsdk.core.names import unique_name
@@ -195,13 +195,14 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as a constant Variable."""
     check_inputs(opdef, inputs)
     flat = [v for value in inputs for v in (value if isinstance(value, (list, tuple)) else [value])]
-    beside = next((v.dtype for v in flat if isinstance(v, Variable)), None)
+    beside = dtype_beside(v.dtype for v in flat if isinstance(v, Variable))
+    compared = is_comparison(opdef)
 
     def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Variable):
             return value
         subject = f"{opdef.subject}, input {decl.name!r}"
-        array = as_constant(value, beside, subject, "Program variables")
+        array = as_constant(value, beside, subject, "Program variables", compared=compared)
         if decl.mutated:
             raise changes_copy(subject, value, "Program variables")
         return block.create_constant(array)

@@ -99,3 +99,20 @@ def test_a_value_of_another_runtime_is_refused():
         "op 'f', input 'x': expected arrays or constants, got one of the dynamic tensors; build with one runtime: a "
         "tensor becomes a constant with .numpy(), a Program variable an array with exe.run"
     )
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(-1, "uint8"), (300, "uint8"), (2**40, "int32"), (2**70, "int64")])
+def test_a_whole_number_that_the_dtype_beside_it_cannot_hold_is_refused(value, dtype):
+    with pytest.raises(DTypeError, match=rf"op 'f', input 'x': expected a whole number that {dtype} holds, from"):
+        constant(value, np.dtype(dtype))
+
+
+@pytest.mark.parametrize("value", [-1, 255, 256, 2**40])
+def test_a_comparison_takes_whole_numbers_that_the_dtype_beside_them_cannot_hold(value):
+    x = np.array([0, 255], np.uint8)
+    tensor = opsdk.to_tensor(x)
+    np.testing.assert_array_equal((tensor == value).numpy(), x.astype(np.int64) == value)
+    np.testing.assert_array_equal((tensor < value).numpy(), x.astype(np.int64) < value)
+    np.testing.assert_array_equal(opsdk.equal(x, value), x.astype(np.int64) == value)
+    with pytest.raises(DTypeError, match="expected a whole number that uint8 holds"):
+        tensor == 2**70  # noqa: B015 - no integer dtype holds it

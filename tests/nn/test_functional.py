@@ -181,3 +181,62 @@ def test_a_program_computes_the_same(options):
     expected.backward()
     assert value.tolist() == expected.tolist()
     assert gradient.tolist() == t.grad.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "uint64"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_labels_of_every_integer_dtype_are_classes(dtype, keep, rng):
+    logits, label = rng.normal(size=(4, 30)), np.array([1, 29, 7, 7])
+    given = label.astype(dtype).reshape((4, 1) if keep else 4)
+    for weight in (None, rng.uniform(0.5, 1.0, 30)):
+        wanted = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(label), weight=weight)
+        made = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(given), weight=weight)
+        np.testing.assert_array_equal(made.numpy(), wanted.numpy())
+    with pytest.raises(AttributeValueError, match=r"position expected in \[0, 30\), got 31"):
+        F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(np.array([1, 31, 7, 7], dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("function", ["labels", "soft", "weighted"])
+def test_a_loss_over_more_rows_than_sixteen_bits_count_is_right(dtype, function):
+    rows = 70_000
+    x = opsdk.to_tensor(np.tile([1.0, 3.0, -2.0], (rows, 1)), dtype, stop_gradient=False)
+    label = np.tile([0, 1], rows // 2)
+    if function == "soft":
+        loss = F.cross_entropy(x, np.eye(3, dtype=np.float32)[label], soft_label=True)
+    else:
+        weight = np.array([1.0, 3.0, 1.0], np.float32) if function == "weighted" else None
+        loss = F.cross_entropy(x, label, weight=weight)
+    share = np.where(label == 1, 3.0, 1.0) / (2 * rows) if function == "weighted" else np.full(rows, 1 / rows)
+    softmax = np.exp([1.0, 3.0, -2.0]) / np.exp([1.0, 3.0, -2.0]).sum()
+    eps = 2**-10 if dtype == "float16" else 2**-7
+    np.testing.assert_allclose(float(loss.numpy()), (-np.log(softmax[label]) * share).sum(), rtol=eps)
+    assert loss.dtype == x.dtype
+    loss.backward()
+    wanted = (softmax - np.eye(3)[label]) * share[:, None]
+    np.testing.assert_allclose(x.grad.numpy().astype(np.float64), wanted, rtol=eps, atol=2**-25)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_squares_of_sixteen_bits_may_be_greater_than_their_mean(dtype):
+    x = opsdk.to_tensor(np.r_[300.0, np.zeros(999)], dtype, stop_gradient=False)
+    loss = F.mse_loss(x, opsdk.to_tensor(np.zeros(1000), dtype))
+    np.testing.assert_allclose(float(loss.numpy()), 90.0, rtol=2**-8)
+    loss.backward()
+    np.testing.assert_allclose(x.grad.numpy().astype(float), np.r_[0.6, np.zeros(999)], rtol=2**-8)
+
+
+def test_a_bfloat16_layer_trains(rng):
+    layer = opsdk.nn.Linear(3, 2)
+    layer.astype("bfloat16")
+    x = opsdk.to_tensor(rng.normal(size=(50, 3)), "bfloat16")
+    target = opsdk.to_tensor(x.numpy().astype(np.float32) @ rng.normal(size=(3, 2)), "bfloat16")
+    optimizer = opsdk.optimizer.Adam(learning_rate=0.05, parameters=layer.parameters())
+    losses = []
+    for _ in range(100):
+        loss = F.mse_loss(layer(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss.numpy()))
+    assert losses[-1] < 0.02 * losses[0]

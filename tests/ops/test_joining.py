@@ -197,3 +197,20 @@ def test_nan_that_is_not_taken_does_not_reach_the_gradient():
     dx, dy = opsdk.grad(joining.where(opsdk.to_tensor(condition), x, y), [x, y])
     np.testing.assert_array_equal(dx.numpy(), [1, 0])
     np.testing.assert_array_equal(dy.numpy(), [0, 1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_gradients_of_many_equal_positions_do_not_stop_to_add_up(dtype, axis):
+    x = opsdk.to_tensor(np.ones((3, 2)), dtype, stop_gradient=False)
+    opsdk.gather(x, np.ones(3000, np.int64), axis=axis).sum().backward()
+    expected = np.zeros((3, 2))
+    expected[(slice(None),) * (axis % 2) + (1,)] = 3000
+    np.testing.assert_array_equal(x.grad.numpy(), expected.astype(x.dtype))
+
+
+def test_a_number_beside_a_mask_takes_the_dtype_of_the_other_value():
+    condition, x = np.array([True, False]), np.array([1.0, 1.0])
+    for given in (lambda a: a, opsdk.to_tensor):
+        made = opsdk.where(given(condition), given(x), 0.1)
+        np.testing.assert_array_equal(np.asarray(made), [1.0, 0.1])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.ops import matmul as products
 
 SHAPES = [
@@ -77,3 +77,32 @@ def test_mul_refuses_other_numbers_of_columns_and_rows():
 def test_mul_refuses_a_split_outside_of_the_axes(rows):
     with pytest.raises(ShapeError, match=rf"x_num_col_dims expected in \[1, 2\) for x of shape \(2, 3\), got {rows}"):
         products.mul(np.zeros((2, 3)), np.zeros((3, 4)), x_num_col_dims=rows)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", [products.matmul, products.mul])
+def test_products_of_sixteen_bits_are_added_in_float32_and_rounded_once(dtype, op, rng):
+    x, y, d = (opsdk.to_tensor(rng.normal(size=size), dtype) for size in ((7, 300), (300, 5), (7, 5)))
+    x.stop_gradient = y.stop_gradient = False
+    made = op(x, y)
+    dx, dy = opsdk.grad(made, [x, y], d)
+    a, b, c = (value.numpy().astype(np.float64) for value in (x, y, d))
+    for got, want, size in ((made, a @ b, np.abs(a) @ np.abs(b)), (dx, c @ b.T, 0), (dy, a.T @ c, 0)):
+        eps = 2**-11 if dtype == "float16" else 2**-8
+        assert got.dtype == x.dtype
+        assert (np.abs(got.numpy().astype(np.float64) - want) <= eps * np.abs(want) * 1.01 + 1e-5 * (size + 1)).all()
+
+
+def test_the_gradient_of_a_shared_factor_is_summed_over_the_batch_before_it_is_rounded():
+    x = opsdk.to_tensor(np.ones((3000, 1, 2)), "bfloat16")
+    for flags in ({}, {"transpose_y": True}):
+        y = opsdk.to_tensor(np.ones((2, 2)), "bfloat16", stop_gradient=False)
+        products.matmul(x, y, **flags).sum().backward()
+        np.testing.assert_array_equal(y.grad.numpy(), np.full((2, 2), 3008).astype(y.dtype))  # the nearest to 3000
+
+
+def test_dtypes_without_a_common_one_are_refused():
+    half, other = opsdk.to_tensor(np.ones((2, 2)), "bfloat16"), opsdk.to_tensor(np.ones((2, 2)), "float16")
+    for op in (products.matmul, products.mul):
+        with pytest.raises(DTypeError, match=r"expected dtypes that NumPy promotes to one, got bfloat16 and float16"):
+            op(half, other)
