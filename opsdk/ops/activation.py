@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.define.infer import like
+from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
+from opsdk.define.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
+from opsdk.ops.elementwise import check_whole
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read; None for a bound that is not given.
+_FLOATING = broadcast.with_floating()  # integers give floats
 
 
 @elementwise("opsdk::relu(Tensor x) -> Tensor out", infer=like(), lazy=True)
@@ -21,7 +26,7 @@ def relu(x: Any) -> Any:
     return vmath.maximum(x, 0.0)
 
 
-@elementwise("opsdk::sqrt(Tensor x) -> Tensor out", infer=like(), domain={"x": (0.0, None)}, lazy=True)
+@elementwise("opsdk::sqrt(Tensor x) -> Tensor out", infer=_FLOATING, domain={"x": (0.0, None)}, lazy=True)
 def sqrt(x: Any) -> Any:
     """Square root; nan below 0, without a warning."""
     return vmath.sqrt(x)
@@ -33,9 +38,22 @@ def square(x: Any) -> Any:
     return vmath.square(x)
 
 
-@elementwise("opsdk::abs(Tensor x) -> Tensor out", infer=like(), lazy=True)
+def _absolute(x: np.ndarray) -> np.ndarray:
+    return np.abs(x)
+
+
+class _AbsInfer(like):
+    """As the input, but real where that is complex."""
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        (spec,) = specs
+        assert isinstance(spec, TensorSpec)
+        return (spec if spec.dtype.kind != "c" else TensorSpec(spec.shape, f"float{4 * spec.dtype.itemsize}"),)
+
+
+@elementwise("opsdk::abs(Tensor x) -> Tensor out", infer=_AbsInfer(), reference=_absolute, lazy=True)
 def abs(x: Any) -> Any:
-    """|x|. Gradient 0 at the kink."""
+    """|x|, which is real for complex x. Gradient 0 at the kink."""
     return vmath.abs(x)
 
 
@@ -45,32 +63,70 @@ def sign(x: Any) -> Any:
     return vmath.sign(x)
 
 
-@elementwise("opsdk::tanh(Tensor x) -> Tensor out", infer=like(), lazy=True)
+@elementwise("opsdk::tanh(Tensor x) -> Tensor out", infer=_FLOATING, lazy=True)
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent."""
     return vmath.tanh(x)
 
 
-@elementwise("opsdk::sigmoid(Tensor x) -> Tensor out", infer=like(), lazy=True)
+@elementwise("opsdk::sigmoid(Tensor x) -> Tensor out", infer=_FLOATING, lazy=True)
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), without overflow on either side."""
     return vmath.sigmoid(x)
 
 
 def _clipped(x: np.ndarray, min: float | None, max: float | None) -> np.ndarray:
-    low = None if min is None else x.dtype.type(min)
-    high = None if max is None else x.dtype.type(max)
+    low, high = _bounds(x.dtype, min, max)
     return np.clip(x, low, high)
+
+
+def _bounds(dtype: np.dtype[Any], min: float | None, max: float | None) -> tuple[Any, Any]:
+    """Returns the bounds as numbers of a dtype, None for one that none of its numbers passes.
+
+    Raises:
+        DTypeError: the dtype has no order.
+        AttributeValueError: whole numbers cannot be held by a bound, since it has a fraction or lies beyond them all.
+    """
+    if dtype.kind in "bc":
+        raise DTypeError(f"op 'opsdk::clip': x expected numbers with an order, got {dtype}; cast it")
+    if dtype.kind not in "iu":
+        return (None if min is None else dtype.type(min)), (None if max is None else dtype.type(max))
+    info = np.iinfo(dtype)
+    low = None if min is None or min <= info.min else min
+    high = None if max is None or max >= info.max else max
+    for name, bound, is_beyond in (("min", low, low is not None and low > info.max),
+                                   ("max", high, high is not None and high < info.min)):
+        if is_beyond:
+            raise AttributeValueError(
+                f"op 'opsdk::clip': {name} expected a bound that {dtype} reaches, from {info.min} to {info.max}, "
+                f"got {bound!r}; cast x"
+            )
+        if bound is not None:
+            check_whole(bound, dtype, f"op 'opsdk::clip': {name}")
+    return (None if low is None else dtype.type(int(low))), (None if high is None else dtype.type(int(high)))
+
+
+class _ClipInfer(like):
+    """As the input, whose numbers have an order; bounds of whole numbers are whole."""
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        (spec,) = specs
+        assert isinstance(spec, TensorSpec)
+        _bounds(spec.dtype, attrs["min"], attrs["max"])
+        return (spec,)
 
 
 @elementwise(
     "opsdk::clip(Tensor x, *, float? min=None, float? max=None) -> Tensor out",
-    infer=like(),
+    infer=_ClipInfer(),
     reference=_clipped,
     lazy=True,
 )
 def clip(x: Any, *, min: Any, max: Any) -> Any:
-    """x held inside [min, max]; a bound of None is no bound. Gradient 1 on the bounds, which count as inside."""
+    """x held inside [min, max]; a bound of None is no bound. Gradient 1 on the bounds, which count as inside.
+
+    Whole numbers take bounds without a fraction; one that their dtype cannot pass holds nothing back.
+    """
     held = x if min is None else vmath.maximum(x, min)
     return held if max is None else vmath.minimum(held, max)
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.define.infer import broadcast, like
+from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
+from opsdk.define.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
 
@@ -55,18 +58,51 @@ def elementwise_pow(x: Any, y: Any) -> Any:
 
 
 def _scaled(x: np.ndarray, scale: float, bias: float) -> np.ndarray:
+    _check_scale(x.dtype, scale, bias)
+    if scale == -1.0 and not bias:
+        return np.negative(x)  # whole numbers without a sign wrap, and infinite parts of complex ones stay apart
     out = np.multiply(x, x.dtype.type(scale))
     return np.add(out, x.dtype.type(bias), dtype=x.dtype) if bias else out
 
 
+def _check_scale(dtype: np.dtype[Any], scale: float, bias: float) -> None:
+    if dtype.kind == "b":
+        raise DTypeError("op 'opsdk::scale': x expected numbers, got bool; cast it, or take np.logical_not(x)")
+    if dtype.kind in "iu":
+        for name, value in (("scale", scale), ("bias", bias)):
+            check_whole(value, dtype, f"op 'opsdk::scale': {name}")
+
+
+def check_whole(value: float, dtype: np.dtype[Any], subject: str) -> None:
+    """Checks that a number stands beside whole numbers of a dtype without being rounded or wrapped.
+
+    Raises:
+        AttributeValueError: it has a fraction or is beyond 2⁵³, from where on float64 skips whole numbers.
+    """
+    if not abs(value) < 2.0**53 or value != int(value):
+        raise AttributeValueError(
+            f"{subject} expected a whole number below 2**53 beside {dtype}, got {value!r}; cast the tensor to a float"
+        )
+
+
+class _ScaleInfer(like):
+    """As the input, which holds numbers; beside whole ones, scale and bias are whole."""
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        (spec,) = specs
+        assert isinstance(spec, TensorSpec)
+        _check_scale(spec.dtype, attrs["scale"], attrs["bias"])
+        return (spec,)
+
+
 @elementwise(
     "opsdk::scale(Tensor x, *, float scale=1.0, float bias=0.0) -> Tensor out",
-    infer=like(),
+    infer=_ScaleInfer(),
     reference=_scaled,
     lazy=True,
 )
 def scale(x: Any, *, scale: Any, bias: Any) -> Any:
-    """scale · x + bias, with plain numbers; integers stay integers."""
+    """scale · x + bias, with plain numbers; whole numbers stay whole, and take whole scales only."""
     return x * scale + vmath.where(bias == 0.0, -0.0, bias)  # + -0.0 changes nothing, + 0.0 would lose the sign of -0
 
 

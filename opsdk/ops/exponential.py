@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.define.infer import broadcast, like
+from opsdk.define.infer import broadcast
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read.
 
 
-@elementwise("opsdk::exp(Tensor x) -> Tensor out", infer=like(), lazy=True)
+@elementwise("opsdk::exp(Tensor x) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
 def exp(x: Any) -> Any:
     """e to the power x; overflow gives inf, without a warning."""
     return vmath.exp(x)
 
 
-@elementwise("opsdk::log(Tensor x) -> Tensor out", infer=like(), domain={"x": (0.0, None)}, lazy=True)
+@elementwise(
+    "opsdk::log(Tensor x) -> Tensor out", infer=broadcast.with_floating(), domain={"x": (0.0, None)}, lazy=True
+)
 def log(x: Any) -> Any:
     """Natural logarithm; -inf at 0 and nan below, without a warning."""
     return vmath.log(x)

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opsdk.core.errors import NotRecordedError
+from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
 from opsdk.core.traceback import trimmed
+from opsdk.define.infer import normalize_axes
 from opsdk.ops import activation, compare, elementary, elementwise, exponential, joining, matmul
 
 
@@ -118,24 +119,22 @@ def _ndim(a: Any) -> int:
     return int(a.ndim)
 
 
-def _sum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return a.sum(axis, keepdims)
+def _over(name: str) -> Callable[..., Any]:
+    """Returns NumPy's form of a reduction: no axes, `axis=()`, are none of them, where ours are all."""
 
+    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        if isinstance(axis, (tuple, list)) and not axis:
+            return getattr(a.unsqueeze(0), name)(0, False)  # over one element each, which also gives the dtype
+        return getattr(a, name)(axis, keepdims)
 
-def _mean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return a.mean(axis, keepdims)
-
-
-def _max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return a.max(axis, keepdims)
-
-
-def _min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return a.min(axis, keepdims)
+    return reduced
 
 
 def _reshape(a: Any, shape: Any) -> Any:
-    return a.reshape(shape)
+    sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    if 0 in sizes and 0 not in a.shape:  # to ours the input's own size, to NumPy a size
+        raise ShapeError(f"np.reshape: expected sizes that hold the elements of shape {_shape(a)}, got {tuple(sizes)}")
+    return a.reshape(sizes)
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
@@ -143,14 +142,21 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
-    return a.squeeze(axis)
+    if axis is None:
+        return a.squeeze()
+    axes = normalize_axes(axis, len(a.shape), "np.squeeze") if axis != () else ()
+    if any(a.shape[i] != 1 for i in axes):
+        raise ShapeError(f"np.squeeze: expected axes of size 1, got {axis} of shape {_shape(a)}; x.squeeze takes any")
+    return a.squeeze(list(axes)) if axes else a.clone()
 
 
 def _expand_dims(a: Any, axis: Any) -> Any:
     return a.unsqueeze(axis)
 
 
-def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
+def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    if axis is None:
+        return joining.concat([array.reshape([-1]) for array in arrays], axis=0)
     return joining.concat(list(arrays), axis=axis)
 
 
@@ -160,6 +166,13 @@ def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
     return joining.where(condition, x, y)
+
+
+def _reciprocal(x: Any) -> Any:
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and dtype.kind in "biu":
+        raise DTypeError(f"np.reciprocal: expected floats, got {dtype}, of which NumPy drops the fraction; cast it")
+    return elementary.reciprocal(x)
 
 
 def _negative(x: Any) -> Any:
@@ -182,7 +195,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.sin: elementary.sin,
     np.cos: elementary.cos,
     np.tan: elementary.tan,
-    np.reciprocal: elementary.reciprocal,
+    np.reciprocal: _reciprocal,
     np.sqrt: activation.sqrt,
     np.square: activation.square,
     np.absolute: activation.abs,
@@ -201,12 +214,12 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.shape: _shape,
     np.ndim: _ndim,
-    np.sum: _sum,
-    np.mean: _mean,
-    np.max: _max,
-    np.amax: _max,
-    np.min: _min,
-    np.amin: _min,
+    np.sum: _over("sum"),
+    np.mean: _over("mean"),
+    np.max: _over("max"),
+    np.amax: _over("max"),
+    np.min: _over("min"),
+    np.amin: _over("min"),
     np.reshape: _reshape,
     np.transpose: _transpose,
     np.squeeze: _squeeze,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from opsdk.core.dtype import computed_in
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
 
@@ -13,7 +14,12 @@ from opsdk.define.sample import Sample
 
 
 def _rate(learning_rate: np.ndarray, param: np.ndarray) -> np.ndarray:
-    return learning_rate.reshape(()).astype(param.dtype)
+    return learning_rate.reshape(()).astype(computed_in(param.dtype))
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    """Returns what a step is computed with: parameters of 16 bits are rounded once a step, when it is taken."""
+    return array.astype(computed_in(array.dtype), copy=False)
 
 
 # Each step is written once, with an array for each new value: the old one itself, or None for an array of its own. Who
@@ -25,16 +31,16 @@ def _scaled(value: np.ndarray, factor: float | np.generic, into: np.ndarray | No
     return np.multiply(value, factor, out=np.empty_like(value) if into is None else into)
 
 
-def _less(param: np.ndarray, step: np.ndarray, into: np.ndarray | None) -> np.ndarray:
-    """Returns param - step; without a place for it in that of the step, which has served, where it fits."""
+def _less(param: np.ndarray, start: np.ndarray, step: np.ndarray, into: np.ndarray | None) -> np.ndarray:
+    """Returns start - step in the dtype of param; without a place for it in that of the step, which has served."""
     if into is None:
         fits = isinstance(step, np.ndarray) and (step.shape, step.dtype) == (param.shape, param.dtype)
         into = step if fits else np.empty_like(param)
-    return np.subtract(param, step, out=into)
+    return np.subtract(start, step, out=into, casting="unsafe")  # NumPy calls every rounding to bfloat16 unsafe
 
 
 def _sgd(into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> Into:
-    return (_less(param, _rate(learning_rate, param) * grad, into[0]),)
+    return (_less(param, _wide(param), _rate(learning_rate, param) * _wide(grad), into[0]),)
 
 
 def _momentum(
@@ -49,8 +55,8 @@ def _momentum(
 ) -> Into:
     speed = _scaled(velocity, velocity.dtype.type(mu), into[1])
     speed += grad
-    step = grad + velocity.dtype.type(mu) * speed if use_nesterov else speed
-    return _less(param, _rate(learning_rate, param) * step, into[0]), speed
+    step = _wide(grad) + velocity.dtype.type(mu) * speed if use_nesterov else speed
+    return _less(param, _wide(param), _rate(learning_rate, param) * step, into[0]), speed
 
 
 def _adam(
@@ -69,20 +75,22 @@ def _adam(
     decay: float,
 ) -> Into:
     power1, power2 = _scaled(beta1_pow, beta1, into[3]), _scaled(beta2_pow, beta2, into[4])
+    gradient, start = _wide(grad), _wide(param)
+    wide = start.dtype
     mean = _scaled(moment1, beta1, into[1])
-    mean += (1 - beta1) * grad
+    mean += (1 - beta1) * gradient
     spread = _scaled(moment2, beta2, into[2])
-    square = np.square(grad)
+    square = np.square(gradient)
     square *= 1 - beta2
     spread += square
     if decay:
-        param = _scaled(param, 1 - _rate(learning_rate, param) * param.dtype.type(decay), into[0])
+        start = _scaled(start, 1 - _rate(learning_rate, param) * wide.type(decay), into[0] if start is param else None)
     correction = np.sqrt(1 - power2.reshape(()))
-    rate = (learning_rate.reshape(()) * correction / (1 - power1.reshape(()))).astype(param.dtype)
-    floor = (epsilon * correction).astype(param.dtype)
+    rate = (learning_rate.reshape(()) * correction / (1 - power1.reshape(()))).astype(wide)
+    floor = (epsilon * correction).astype(wide)
     step = rate * mean
     step /= np.sqrt(spread) + floor
-    return _less(param, step, into[0]), mean, spread, power1, power2
+    return _less(param, start, step, into[0]), mean, spread, power1, power2
 
 
 # By name of an op that changes its inputs in place: what gives their new values apart, one for each that it changes.

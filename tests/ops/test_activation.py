@@ -3,6 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
+from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.ops import activation
 
 EDGE = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
@@ -104,8 +105,53 @@ def test_clip_gives_new_memory_where_there_is_no_bound():
     assert not np.shares_memory(activation.clip(x), x)
 
 
-def test_clip_of_integers_takes_the_whole_part_of_its_bounds():
-    np.testing.assert_array_equal(activation.clip(np.arange(5), min=1.7, max=3.2), [1, 1, 2, 3, 3])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+def test_clip_of_integers_takes_whole_bounds(dtype):
+    made = activation.clip(np.arange(5).astype(dtype), min=1.0, max=3)
+    np.testing.assert_array_equal(made, [1, 1, 2, 3, 3])
+    assert made.dtype == dtype
+
+
+@pytest.mark.parametrize("bounds", [{"min": 1.7}, {"max": 3.2}, {"min": np.nan}, {"max": 2.0**60}])
+def test_clip_of_integers_refuses_a_bound_that_is_not_exactly_one_of_them(bounds):
+    with pytest.raises(AttributeValueError, match=r"clip': m.. expected a whole number below 2\*\*53 beside"):
+        activation.clip(np.arange(5), **bounds)
+
+
+def test_clip_of_integers_looks_at_the_bounds_of_every_call():
+    activation.clip(np.arange(5), max=3.0)
+    with pytest.raises(AttributeValueError, match=r"max expected a whole number below 2\*\*53 beside int64, got 3.2"):
+        activation.clip(np.arange(5), max=3.2)
+
+
+def test_a_bound_that_integers_cannot_pass_holds_nothing_back():
+    x = np.array([-128, 0, 127], np.int8)
+    np.testing.assert_array_equal(activation.clip(x, min=-1000.0, max=np.inf), x)
+    with pytest.raises(AttributeValueError, match=r"min expected a bound that int8 reaches, from -128 to 127, got"):
+        activation.clip(x, min=300.0)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64"])
+def test_clip_needs_numbers_with_an_order(dtype):
+    with pytest.raises(DTypeError, match=r"op 'opsdk::clip': x expected numbers with an order, got"):
+        activation.clip(np.ones(3, dtype), min=0.0)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_abs_of_complex_numbers_is_real(dtype):
+    x = np.array([3 + 4j, -5j, 0], dtype)
+    for made in (activation.abs(x), activation.abs(opsdk.to_tensor(x)).numpy()):
+        np.testing.assert_array_equal(made, np.array([5, 5, 0], np.abs(x).dtype), strict=True)
+    with static.program_guard(static.Program(), static.Program()):
+        assert activation.abs(static.data("x", [None, 3], dtype)).dtype == np.abs(x).dtype
+
+
+@pytest.mark.parametrize("name", ["sqrt", "exp", "log", "tanh", "sigmoid"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
+def test_a_function_of_whole_numbers_is_one_of_floats(name, dtype):
+    x = np.array([1, 0, 1]).astype(dtype)
+    made = getattr(opsdk, name)(x)
+    np.testing.assert_array_equal(made, getattr(opsdk, name)(x.astype(np.float64)), strict=True)
 
 
 def test_relu_saves_its_output_and_the_gradient_of_its_gradient_asks_nothing_of_it():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.ops import elementwise as ew
 
 
@@ -171,3 +172,25 @@ def test_a_second_derivative_of_one_factor_alone(wanted):
     (first,) = opsdk.grad(z, x, create_graph=True)
     (second,) = opsdk.grad(first.sum(), x)
     np.testing.assert_array_equal(second.numpy(), 2 * values[1 - wanted].numpy())
+
+
+def test_the_negative_of_bools_is_refused_as_numpy_refuses_it():
+    for value in (np.array([True]), opsdk.to_tensor([True, False])):
+        with pytest.raises(DTypeError, match=r"op 'opsdk::scale': x expected numbers, got bool; cast it"):
+            ew.scale(value, scale=-1.0)
+    with pytest.raises(DTypeError, match="got bool"):
+        _ = -opsdk.to_tensor([True])
+
+
+def test_the_negative_is_numpys_for_numbers_without_a_sign_and_for_complex_infinities():
+    for x in (np.array([0, 1, 255], np.uint8), np.array([complex(np.inf, 1), complex(0.0, -0.0)])):
+        made = (-opsdk.to_tensor(x)).numpy()
+        np.testing.assert_array_equal(made, -x, strict=True)
+        np.testing.assert_array_equal(np.signbit(made.imag), np.signbit((-x).imag))
+
+
+@pytest.mark.parametrize("attrs", [{"scale": 2.5}, {"bias": 0.5}, {"scale": np.inf}, {"bias": 1e300}])
+def test_whole_numbers_are_scaled_by_whole_numbers(attrs):
+    assert ew.scale(np.array([3]), scale=2.0, bias=1.0) == 7
+    with pytest.raises(AttributeValueError, match=r"scale': .* expected a whole number below 2\*\*53 beside int64"):
+        ew.scale(np.array([3]), **attrs)

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import NotRecordedError
+from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
 
 A = np.array([1.0, 2.0, 4.0], np.float32)
 B = np.array([3.0, 2.0, 0.5], np.float32)
@@ -166,3 +166,53 @@ def test_a_function_without_an_op_is_refused_for_a_variable(variable, function):
         match=f"np.{function.__name__}: no op is recorded for it, and variable 'v' has no value before an Executor",
     ):
         function(variable)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_no_axes_under_numpys_name_are_none_of_them(name, dtype):
+    x = np.array([[1, 0, 4], [2, 2, 0]]).astype(dtype)
+    function = getattr(np, name)
+    for axis in ((), []) if name != "sum" else ((),):
+        made = function(opsdk.to_tensor(x), axis=axis)
+        np.testing.assert_array_equal(made.numpy(), function(x, axis=()), strict=True)
+    assert opsdk.sum(x, axis=[]) == x.sum()  # under ours, as Paddle has it, all of them
+
+
+def test_no_axes_of_a_sum_hand_on_the_gradient(x):
+    np.sum(np.sum(x, axis=()) * B).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), B)
+
+
+def test_squeeze_under_numpys_name_refuses_an_axis_of_another_size():
+    value = opsdk.to_tensor(np.ones((2, 1, 3)))
+    with pytest.raises(ShapeError, match=r"np.squeeze: expected axes of size 1, got \(0,\) of shape \(2, 1, 3\)"):
+        np.squeeze(value, axis=(0,))
+    assert tuple(np.squeeze(value, axis=1).shape) == tuple(np.squeeze(value).shape) == (2, 3)
+    assert tuple(np.squeeze(value, axis=()).shape) == (2, 1, 3)
+    assert tuple(value.squeeze(0).shape) == (2, 1, 3)  # under ours, as Paddle has it, it stays
+
+
+def test_a_size_0_under_numpys_name_is_a_size():
+    value = opsdk.to_tensor(np.ones((2, 3)))
+    for sizes in ((0, 3), (-1, 0)):
+        with pytest.raises(ShapeError, match=r"np.reshape: expected sizes that hold the elements of shape \(2, 3\)"):
+            np.reshape(value, sizes)
+    assert tuple(np.reshape(opsdk.to_tensor(np.ones((0, 3))), (3, 0)).shape) == (3, 0)
+    assert tuple(np.reshape(value, 6).shape) == (6,)
+    assert tuple(value.reshape([0, -1]).shape) == (2, 3)  # under ours, as Paddle has it, the input's own
+
+
+def test_the_reciprocal_of_whole_numbers_is_refused_where_numpy_drops_the_fraction():
+    with pytest.raises(DTypeError, match=r"np.reciprocal: expected floats, got int64, of which"):
+        np.reciprocal(opsdk.to_tensor(np.array([2])))
+
+
+def test_concatenate_without_an_axis_is_flat(x):
+    made = np.concatenate([x.reshape([3, 1]), x], axis=None)
+    np.testing.assert_array_equal(made.numpy(), np.concatenate([A, A]))
+
+
+def test_the_negative_of_bools_is_refused():
+    with pytest.raises(DTypeError, match="x expected numbers, got bool"):
+        np.negative(opsdk.to_tensor([True]))
