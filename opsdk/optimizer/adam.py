@@ -9,7 +9,6 @@ from opsdk.core.errors import AttributeValueError
 from opsdk.ops import update
 from opsdk.optimizer.optimizer import Optimizer
 from opsdk.optimizer.slot import Slot
-from opsdk.optimizer.weight_decay import decay_coefficient
 
 
 class Adam(Optimizer):
@@ -48,7 +47,10 @@ class Adam(Optimizer):
     # Any: tensors or Program variables.
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
         """Calls `adam`."""
-        return update.adam(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._attrs)
+        return update.adam(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._attrs_of(param))
+
+    def _attrs_of(self, param: Any) -> dict[str, float]:
+        return self._attrs
 
 
 class AdamW(Adam):
@@ -60,7 +62,7 @@ class AdamW(Adam):
         beta2: decay of the second moment, in [0, 1).
         epsilon: added to the root of the second moment, > 0.
         parameters: see `Optimizer`.
-        weight_decay: λ.
+        weight_decay: λ; a parameter's own `regularizer` takes its place, and draws the parameter likewise.
     """
 
     # Any: see `Optimizer`.
@@ -73,5 +75,11 @@ class AdamW(Adam):
         parameters: Any = None,
         weight_decay: Any = 0.01,
     ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters)
-        self._attrs["decay"] = decay_coefficient(weight_decay, self._subject)
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay)
+
+    def decayed(self, param: Any, grad: Any) -> Any:
+        """Returns the gradient as it is: what decays is the parameter."""
+        return grad
+
+    def _attrs_of(self, param: Any) -> dict[str, float]:
+        return {**self._attrs, "decay": self.decay_of(param)}

@@ -10,10 +10,12 @@ import numpy as np
 from opsdk.autograd.creation import full
 from opsdk.autograd.modes import GradMode
 from opsdk.autograd.tensor import Tensor
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimming
 from opsdk.ops.elementwise import elementwise_add, scale
+from opsdk.ops.shape import cast
 from opsdk.optimizer.parameters import as_named
 from opsdk.optimizer.slot import RATE, Slot, learning_rate_factor, rate_dtype
 from opsdk.optimizer.static_update import StaticUpdate
@@ -170,9 +172,18 @@ class Optimizer:
 
     def decayed(self, param: Any, grad: Any) -> Any:
         """Returns a gradient with the weight decay of its parameter added."""
+        coefficient = self.decay_of(param)
+        if not coefficient:
+            return grad
+        wide = computed_in(param.dtype)
+        if wide != param.dtype:  # in 16 bits a small decay would vanish beside the gradient
+            param, grad = cast(param, dtype=wide), cast(grad, dtype=wide)
+        return elementwise_add(grad, scale(param, scale=coefficient))
+
+    def decay_of(self, param: Any) -> float:
+        """Returns the coefficient of a parameter's weight decay: its own, else the optimizer's."""
         own = getattr(param, "regularizer", None)
-        coefficient = self._decay if own is None else decay_coefficient(own, self._subject)
-        return elementwise_add(grad, scale(param, scale=coefficient)) if coefficient else grad
+        return self._decay if own is None else decay_coefficient(own, self._subject)
 
     def _named(self) -> dict[str, Any]:
         if self._parameters is None:
@@ -258,7 +269,7 @@ class Optimizer:
     load_state_dict = set_state_dict
 
     def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
-        array = np.array(value, np.float64 if slot.is_scalar else param.dtype)
+        array = np.array(value, slot.dtype(param))
         shape = (1,) if slot.is_scalar else tuple(param.shape)
         if array.shape != shape:
             raise ShapeError(f"{self._subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
@@ -267,7 +278,7 @@ class Optimizer:
 
 def _filling(slot: Slot, param: Any) -> tuple[Sequence[int], float, Any]:
     """Returns shape, value and dtype of a slot at first."""
-    return ([1], slot.value, "float64") if slot.is_scalar else (param.shape, slot.value, param.dtype)
+    return [1] if slot.is_scalar else param.shape, slot.value, slot.dtype(param)
 
 
 def _as_rate(value: Any, subject: str) -> float:

@@ -49,7 +49,7 @@ class StaticUpdate:
         start = startup or default_startup_program()
         with program.lock, program_guard(program, start):
             first = len(block.ops)
-            rate = self._new_rate(pairs[0][0].dtype, start)
+            rate = self._new_rate(np.result_type(*(rate_dtype(param.dtype) for param, _ in pairs)), start)
             updates = [self._append(param, grad, rate) for param, grad in pairs]
             for operator in block.ops[first:]:
                 operator.role = OPTIMIZE  # a rate that is scaled, a decay that is added: no part of the forward
@@ -69,7 +69,7 @@ class StaticUpdate:
 
     def _new_rate(self, dtype: np.dtype[Any], startup: Program) -> Variable:
         name = unique_name("learning_rate")
-        rate = create_global_var([1], self._optimizer.get_lr(), rate_dtype(dtype), persistable=True, name=name)
+        rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
         self._rates.append((rate, startup))
         return rate
 
@@ -87,6 +87,5 @@ def _new_state(param: Variable, slot: Slot) -> Variable:
     while param.block.has_var(f"{param.name}_{slot.name}_{number}"):
         number += 1
     shape = [1] if slot.is_scalar else param.shape
-    dtype = "float64" if slot.is_scalar else param.dtype
     name = f"{param.name}_{slot.name}_{number}"
-    return create_global_var(shape, slot.value, dtype, persistable=True, name=name)
+    return create_global_var(shape, slot.value, slot.dtype(param), persistable=True, name=name)

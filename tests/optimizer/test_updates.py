@@ -93,3 +93,57 @@ def test_parameters_keep_their_dtype(kind, dtype):
     optimizer.step()
     assert w.dtype == dtype
     assert (w.numpy() < 1).all()
+
+
+def test_a_parameters_own_regularizer_takes_the_place_of_adamws_decay():
+    for own, decay in ((None, 0.3), (0.0, 0.0), (opsdk.optimizer.L2Decay(0.7), 0.7)):
+        w = nn.Parameter(np.ones(1), regularizer=own)
+        optimizer = AdamW(learning_rate=0.1, parameters=[w], weight_decay=0.3)
+        for gradient, value in zip(GRADIENTS, adam_steps(decay=decay), strict=True):
+            w.grad = opsdk.to_tensor(np.full(1, gradient))
+            optimizer.step()
+            assert w.numpy() == pytest.approx([value], abs=1e-12)
+
+
+def test_a_parameters_own_regularizer_takes_the_place_of_adamws_decay_in_a_program():
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [None], "float64")
+        attr = static.ParamAttr(initializer=nn.initializer.Constant(1.0), regularizer=0.0)
+        w = static.create_parameter([1], "float64", attr=attr)
+        AdamW(learning_rate=0.1, weight_decay=0.3).minimize((w * x).sum())
+    exe, scope = static.Executor(), static.Scope()
+    exe.run(startup, scope=scope)
+    for gradient, value in zip(GRADIENTS, adam_steps(decay=0.0), strict=True):
+        exe.run(main, feed={"x": np.array([gradient])}, scope=scope)
+        assert np.asarray(scope.find_var(w.name).get_tensor()) == pytest.approx([value], abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [SGD, Momentum, Adam, AdamW])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_step_of_sixteen_bits_is_that_of_float32_rounded_once(kind, dtype):
+    gradient = opsdk.to_tensor([1e-5, 3e-4, 1.0, 40_000.0], dtype).numpy()
+    found = []
+    for name in (dtype, "float32"):
+        w = nn.Parameter(np.full(4, 0.5), dtype=name)
+        optimizer = kind(learning_rate=0.01, parameters=[w], **({} if kind is AdamW else {"weight_decay": 0.001}))
+        for _ in range(1):
+            w.grad = opsdk.to_tensor(gradient.astype(w.dtype))
+            optimizer.step()
+        found.append(w.numpy())
+        slots = {value.dtype.name for key, value in optimizer.state_dict().items() if "moment" in key or "velo" in key}
+        assert slots <= {"float32"}
+    np.testing.assert_array_equal(found[0], found[1].astype(found[0].dtype))
+    assert np.isfinite(found[0].astype(np.float32)).all()
+
+
+def test_the_rate_of_a_program_is_as_exact_as_its_most_exact_parameter():
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        attr = static.ParamAttr(initializer=nn.initializer.Constant(1.0))
+        short, long = (static.create_parameter([1], dtype, attr=attr) for dtype in ("float32", "float64"))
+        SGD(learning_rate=0.1).minimize(opsdk.cast(short, "float64").sum() + long.sum())
+    exe, scope = static.Executor(), static.Scope()
+    exe.run(startup, scope=scope)
+    exe.run(main, scope=scope)
+    assert np.asarray(scope.find_var(long.name).get_tensor()).tolist() == [1 - 0.1]
