@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -46,7 +46,7 @@ class NumbaCPU:
         if isinstance(kernel.source, ScalarFunction):
             return launch_of(opdef, kernel.source)
         buffers = buffers_of(opdef, kernel)
-        function = _compiled(opdef, kernel)
+        function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
         schema = opdef.schema
         inputs = schema.input_names
         names = kernel.parameters
@@ -89,6 +89,41 @@ def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
         function = dispatcher_of(opdef, kernel)
         _DISPATCHERS[kernel] = slow("opsdk.backends.numba_parallel").guarded(function, f"{opdef.subject}, numba row")
     return _DISPATCHERS[kernel]
+
+
+_NUMBERS = {"int[]": np.int64, "float[]": np.float64, "bool[]": np.bool_, "complex[]": np.complex128}
+
+
+# Any: a Numba dispatcher, its arguments and what the kernel returns.
+def _taking_nothing(opdef: OpDef, kernel: Kernel, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a compiled row that takes empty lists of numbers too.
+
+    Lists come as tuples, and an empty one has no type of element: Numba can measure it, not loop over it. A kernel
+    that does not compile for one gets an empty array.
+    """
+    kinds = {decl.name: _NUMBERS.get(decl.type.removesuffix("?")) for decl in opdef.schema.attrs}
+    empty = {i: np.empty(0, kinds[name]) for i, name in enumerate(kernel.parameters) if kinds.get(name)}
+    if not empty:
+        return function
+    takes_arrays = False
+
+    def called(*arguments: Any) -> Any:
+        nonlocal takes_arrays
+        if not any(value.__class__ is tuple and not value for value in arguments):
+            return function(*arguments)
+        if not takes_arrays:
+            try:
+                return function(*arguments)
+            except Exception as error:
+                if not is_compile_failure(error):
+                    raise
+        nothing = [value.__class__ is tuple and not value for value in arguments]
+        given = [empty.get(i, value) if nothing[i] else value for i, value in enumerate(arguments)]
+        made = function(*given)
+        takes_arrays = True  # Numba forgets what does not compile, and would try again
+        return made
+
+    return called
 
 
 def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:

@@ -279,3 +279,41 @@ def test_a_cotangent_of_integers_is_refused(rule):
     with pytest.raises(DTypeError, match=r"op 't::half_grad': expected dy of a floating dtype, got int64; cast it"):
         gradient(np.array([1, 2]))
     assert gradient(X).tolist() == [-0.5, 1.0]
+
+
+def test_a_kernel_that_loops_over_a_list_takes_an_empty_one():
+    @opsdk.op("test_numba_cpu::shifted(Tensor x, *, int[] by=[], float[] more=[]) -> Tensor y")
+    def shifted(x, *, by, more):
+        return x + sum(by) + sum(more)
+
+    @shifted.kernel("cpu", language="numba")
+    def shifted_numba(x, by, more, y):
+        total = 0.0
+        for step in by:
+            total += step
+        for step in more:
+            total += step
+        if len(by) > 1:
+            total += 100 * by[1]
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] + total
+
+    x = np.arange(3.0)
+    for _ in range(2):
+        np.testing.assert_array_equal(shifted(x), x)
+        np.testing.assert_array_equal(shifted(x, by=[2]), x + 2)
+        np.testing.assert_array_equal(shifted(x, more=[0.5, 0.25]), x + 0.75)
+        np.testing.assert_array_equal(shifted(x, by=[2, 3], more=()), x + 305)
+
+
+def test_a_kernel_that_does_not_compile_for_an_empty_list_either_way_says_so():
+    @opsdk.op("test_numba_cpu::unlooped(Tensor x, *, int[] by=[]) -> Tensor y")
+    def unlooped(x, *, by):
+        return x.copy()
+
+    @unlooped.kernel("cpu", language="numba")
+    def unlooped_numba(x, by, y):
+        y.flat[0] = x.nonsense + by[0]
+
+    with pytest.raises(CompileError, match="does not compile"):
+        unlooped(np.ones(2))
