@@ -13,6 +13,8 @@ from opsdk.autograd.gradients import step
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
+from opsdk.backends.arena import is_leased
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
@@ -34,6 +36,28 @@ class Algebra(Protocol):
         ...
 
 
+class WideSum:
+    """Contributions of 16 bits that wait for more: added in float32, and rounded once when all have come."""
+
+    __slots__ = ("_dtype", "_total")
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._dtype = first.dtype
+        self._total = first.astype(computed_in(first.dtype))
+        self.add(second)
+
+    def add(self, value: Any) -> WideSum:
+        """Adds another contribution."""
+        self._total = self._total + value.astype(self._total.dtype)
+        return self
+
+    def rounded(self) -> Any:
+        """Returns the sum in the dtype of what was added."""
+        with np.errstate(over="ignore"):
+            made = self._total.astype(self._dtype)
+        return np.asarray(made) if isinstance(made, np.generic) else made
+
+
 class ArrayAlgebra:
     """Gradients as bare arrays: the backward is not recorded."""
 
@@ -44,6 +68,10 @@ class ArrayAlgebra:
 
     def add(self, left: Any, right: Any) -> Any:
         """Adds out of place: a contribution may be the buffer of somebody else."""
+        if left.__class__ is WideSum:
+            return left.add(right)
+        if computed_in(right.dtype) is not right.dtype:
+            return WideSum(left, right)
         total = left + right
         return np.asarray(total) if isinstance(total, np.generic) else total  # the sum of two 0-d arrays is a scalar
 
@@ -109,6 +137,9 @@ def run(
                 break
             node = heappop(queue)[1]
             cotangents = pending.pop(node)
+            for index, value in enumerate(cotangents):
+                if value.__class__ is WideSum:
+                    cotangents[index] = value.rounded()
         visited.append(node)
         if node.hooks is not None:
             for index, hooks in node.hooks.items():
@@ -120,6 +151,9 @@ def run(
                     captured[wanted[node, index]] = value
         edges = node.edges
         gradients = step(node, cotangents)
+    for key, (leaf, value) in leaves.items():
+        if value.__class__ is WideSum:
+            leaves[key] = leaf, value.rounded()
     return leaves, captured, visited, kept
 
 

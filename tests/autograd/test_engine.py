@@ -297,3 +297,26 @@ def test_a_gradient_holds_no_graph():
     gc.collect()
     assert node() is None
     assert x.grad.is_leaf
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_contributions_of_sixteen_bits_are_added_in_float32_and_rounded_once(dtype):
+    leaf = opsdk.to_tensor(np.ones(3), dtype, stop_gradient=False)
+    inner = leaf * 1.0
+    total = sum((inner * 1.0 for _ in range(3000)), leaf * 0.0)
+    total.sum().backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), np.full(3, 3000).astype(leaf.dtype))
+    assert leaf.grad.dtype == leaf.dtype
+
+
+def test_contributions_of_sixteen_bits_at_an_inner_value_and_at_hooks_are_rounded():
+    leaf = opsdk.to_tensor(np.array(1.0), "bfloat16", stop_gradient=False)
+    inner = leaf * 1.0
+    seen = []
+    inner.register_hook(lambda grad: seen.append(grad.numpy()))
+    total = sum((inner * 1.0 for _ in range(999)), inner * 1.0)
+    (wanted,) = opsdk.grad(total, inner, retain_graph=True)
+    total.backward()
+    for got in (wanted.numpy(), seen[0], leaf.grad.numpy()):
+        np.testing.assert_array_equal(got, np.asarray(1000).astype(leaf.dtype))
+        assert (type(got), got.shape, got.dtype) == (np.ndarray, (), leaf.dtype)
