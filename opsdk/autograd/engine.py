@@ -13,7 +13,6 @@ from opsdk.autograd.gradients import step
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
-from opsdk.backends.arena import is_leased
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
 
