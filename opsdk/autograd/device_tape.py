@@ -47,7 +47,7 @@ class DeviceTape:
             return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs, tensor_of)
         record = is_grad_enabled() and is_wanted(opdef, inputs)
         call = None if opdef.is_composite and record else make_device_plan(opdef, arrays, attrs, place)
-        plan = TapePlan(opdef, call, record)
+        plan = TapePlan(opdef, call, record, arrays)
         result = launch(plan, call and call.run_checked, inputs, arrays, attrs, tensor_of)
         keep(opdef, kind, plan)
         opdef.usage.in_graph = opdef.usage.in_graph or record

@@ -226,7 +226,7 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
     """Returns the cotangent to start from, ones unless given.
 
     Raises:
-        GraphError: the tensor has no graph.
+        GraphError: the tensor has no graph, or is complex and got no cotangent.
         ShapeError: the cotangent has another shape than the tensor.
         DTypeError: it has another dtype, or is no tensor or array.
     """
@@ -234,6 +234,11 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
         check_root(tensor, "backward")
     array: np.ndarray = tensor._array
     if grad is None:
+        if array.dtype.kind == "c":
+            raise GraphError(
+                f"backward: expected a real tensor, since a complex one is no loss, got {array.dtype} of shape "
+                f"{array.shape}; take abs, real or imag of it first, or pass its cotangent"
+            )
         if array.__class__ is not np.ndarray:
             return np.ones_like(array)
         ones = np.empty(array.shape, array.dtype)

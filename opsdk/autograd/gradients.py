@@ -26,6 +26,8 @@ from opsdk.ops.sum_to import sum_to
 def missing_backward(node: GradNode) -> OpsdkError:
     """Returns the error of a gradient that is asked of an op without a backward."""
     opdef = node.plan.opdef
+    if opdef.refusal:
+        return GradientMissingError(opdef.refusal, at=node.used_at or "", defined=str(opdef.origin))
     names = [opdef.schema.inputs[i].name for i in opdef.differentiable_inputs()]
     output = opdef.schema.output_names[0]
     return GradientMissingError(

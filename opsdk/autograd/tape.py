@@ -81,7 +81,7 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
     check_inputs(opdef, inputs)
     record = is_grad_enabled() and is_wanted(opdef, inputs)
     call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs)
-    plan = TapePlan(opdef, call, record)
+    plan = TapePlan(opdef, call, record, arrays)
     result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
     if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:

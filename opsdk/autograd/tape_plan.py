@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from opsdk.backends.plan import CallPlan
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
@@ -40,8 +43,11 @@ class TapePlan:
         "takes",
     )
 
-    def __init__(self, opdef: OpDef, call: CallPlan | None, record: bool) -> None:
+    # Any: per input an array, a list of arrays or None.
+    def __init__(self, opdef: OpDef, call: CallPlan | None, record: bool, inputs: Sequence[Any]) -> None:
         schema = opdef.schema
+        if record and (has_complex(inputs) or (call is not None and call.gives_complex)):
+            opdef = opdef.for_complex
         rule = opdef.grad
         self.opdef = opdef
         self.rule = rule
@@ -62,3 +68,10 @@ class TapePlan:
         self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
         told = rule is not None and (rule.attrs or rule.mask or rule.given or self.asks)
         self.bare = rule is not None and rule.materialize and not told
+
+
+# Any: arrays, lists of arrays, None.
+def has_complex(values: Sequence[Any]) -> bool:
+    """Whether an array among the values of a call is complex."""
+    flat = (array for value in values for array in (value if isinstance(value, list) else (value,)))
+    return any(array is not None and array.dtype.kind == "c" for array in flat)

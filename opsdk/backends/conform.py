@@ -27,6 +27,8 @@ def conform(
 ) -> Any:
     """Returns the gradient of input `position`, summed to `shape` and cast to `dtype` where that input was broadcast.
 
+    Of a real input beside complex ones it is the real part.
+
     Raises:
         ArityError: None where a gradient is expected, or a gradient of an input that was declared disconnected.
         ShapeError, DTypeError: the gradient is not of its input's shape or dtype.
@@ -37,6 +39,10 @@ def conform(
     if value is None:
         return None
     array = getattr(value, "_array", value)
+    if array.dtype.kind == "c" and dtype.kind != "c" and rule.complex is True:
+        part = value.real  # the real part is what a real input beside complex ones does to the loss
+        value = part() if callable(part) else part.copy()  # of tensors it is an op
+        array = getattr(value, "_array", value)
     if array.shape != shape:
         if not rule.reduces:
             raise _shape_error(forward, rule, name, array.shape, tuple(shape))

@@ -139,6 +139,11 @@ class CallPlan:
         """The dtype of the first output that the kernel makes; None where only its caller knows."""
         return self._dtypes[0] if self._dtypes else None
 
+    @property
+    def gives_complex(self) -> bool:
+        """Whether an output that the kernel makes is known to be complex."""
+        return any(dtype is not None and dtype.kind == "c" for dtype in self._dtypes)
+
     def run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs with every check: nothing mutated, nothing aliased, shapes and dtypes as declared."""
         check_inputs(self.opdef, inputs)

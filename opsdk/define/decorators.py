@@ -123,6 +123,7 @@ def register_op(
     forward: Callable[..., Any],
     backward: Callable[..., Any] | None = None,
     composite: bool = False,
+    complex: bool = False,
     **options: Any,
 ) -> Op:
     """Defines an op from functions, without decorators.
@@ -132,6 +133,7 @@ def register_op(
         forward: the reference function.
         backward: the backward; it names what it needs, as in `Op.backward`.
         composite: the backward is made of registered ops.
+        complex: the backward is right for complex tensors too, as in `Op.backward`.
         options: everything that `op` takes.
 
     Returns:
@@ -147,9 +149,9 @@ def register_op(
     replace = options.get("replace", False)
     with REGISTRY.lock:
         if replace or not gives_another(made.opdef, backward, composite):
-            made.backward(composite=composite, replace=replace)(backward)
+            made.backward(composite=composite, complex=complex, replace=replace)(backward)
             return made
         sys.stderr.write(f"{made.opdef.name} redefined ({origin_of(backward)} is another backward)\n")
         with REGISTRY.moved(made.opdef.name, Op(without_backward(made.opdef))) as other:
-            other.backward(composite=composite)(backward)
+            other.backward(composite=composite, complex=complex)(backward)
         return other

@@ -208,6 +208,7 @@ def make_gradient(
     materialize: bool,
     disconnected: Sequence[str],
     name: str | None,
+    complex: bool = False,
 ) -> GradRule:
     """Returns the rule of a forward whose backward is `function`, with the gradient op in it.
 
@@ -265,6 +266,7 @@ def make_gradient(
         materialize=materialize,
         mask=MASK if MASK in parameters else None,
         disconnected=tuple(i for i in wrt if schema.inputs[i].name in disconnected),
+        complex=complex,
     )
 
 

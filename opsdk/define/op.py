@@ -93,6 +93,7 @@ class Op:
         composite: bool = ...,
         materialize: bool = ...,
         disconnected: Sequence[str] = ...,
+        complex: bool = ...,
         name: str | None = ...,
         replace: bool = ...,
     ) -> Callable[[Callable[..., Any]], Op]: ...
@@ -104,6 +105,7 @@ class Op:
         composite: bool = False,
         materialize: bool = True,
         disconnected: Sequence[str] = (),
+        complex: bool = False,
         name: str | None = None,
         replace: bool = False,
     ) -> Op | Callable[[Callable[..., Any]], Op]:
@@ -115,6 +117,7 @@ class Op:
             composite: the function is made of registered ops and so can itself be differentiated, to any order.
             materialize: an output that nobody used gives a cotangent of zeros; False gives None.
             disconnected: inputs whose gradient is None, because nothing depends on their values.
+            complex: it is right for complex tensors too, `dy * conj(derivative)`; unless declared they are refused.
             name: name of the gradient op; `<op>_grad` unless given.
             replace: replaces a backward that graphs already use; those graphs keep the old one.
 
@@ -134,6 +137,7 @@ class Op:
                     materialize=materialize,
                     disconnected=disconnected,
                     name=name,
+                    complex=complex,
                 )
                 opdef = rule.op.opdef
                 held = None if replace else held_gradient(old, rule)

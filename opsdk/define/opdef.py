@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -65,6 +65,8 @@ class GradRule:
         reaching: with `given`, from the call's attributes to the outputs that depend on each input of `wrt`.
         disconnected: positions of inputs whose gradient may be None.
         passes: per gradient the output whose cotangent it is, unchanged, or None; empty where there is none.
+        complex: whether it is right for complex tensors, or the rule that is in its place; False refuses them.
+        real_because: why it is refused them, and what to do, where the author cannot simply say that it is right.
     """
 
     op: Handle
@@ -78,6 +80,8 @@ class GradRule:
     reaching: Callable[[Mapping[str, Any]], tuple[frozenset[int], ...]] | None = None
     disconnected: tuple[int, ...] = ()
     passes: tuple[int | None, ...] = ()
+    complex: GradRule | bool = False
+    real_because: str = ""
 
     @property
     def wants_mask(self) -> bool:
@@ -101,7 +105,7 @@ class GradRule:
     @property
     def conditions(self) -> tuple[object, ...]:
         """What was declared beside the backward."""
-        return self.materialize, self.disconnected, self.op.opdef.is_composite
+        return self.materialize, self.disconnected, bool(self.complex), self.op.opdef.is_composite
 
     def saves(self, kind: str) -> tuple[int, ...]:
         """Returns the positions of the inputs or outputs that the backward reads."""
@@ -156,6 +160,7 @@ class OpDef:
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
         function: what its author wrote: the reference, or the backward of a gradient op.
+        refusal: why there is no gradient for the tensors at hand, although there is one for others.
         more: what beside schema, traits, infer rule and function the digest is of.
         is_traced: the function was read as an expression when it was defined, and is not called any more.
         defined_as: the digest of what it was defined with, taken when it was defined, since what a function reads may
@@ -186,6 +191,7 @@ class OpDef:
     function_as: str = ""
     given: tuple[Gift, ...] = ()
     owner: str = ""
+    refusal: str = ""
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
 
@@ -227,6 +233,25 @@ class OpDef:
     def grad(self) -> GradRule | None:
         """How to differentiate it, or None. A derived gradient has a derivative of its own, so this ends nowhere."""
         return self.rule() if callable(self.rule) else self.rule
+
+    @cached_property
+    def for_complex(self) -> OpDef:
+        """This definition where complex numbers go in or come out: its gradient is right for them, or refused.
+
+        For a real loss L and z = a + ib the gradient is ∂L/∂a + i ∂L/∂b. A backward that was written without a thought
+        of that holds for real numbers only; which of the two it is, its author declares.
+        """
+        rule = self.grad
+        if rule is None or rule.complex is True:
+            return self
+        if isinstance(rule.complex, GradRule):
+            return replace(self, rule=rule.complex)
+        because = rule.real_because or (
+            f"its backward says nothing of them; @{self.schema.name}.backward(complex=True) declares that it gives "
+            "∂L/∂Re + i ∂L/∂Im, as dy * conj(derivative) is"
+        )
+        text = f"{self.subject}: expected real tensors where a gradient is asked for, got complex ones: {because}"
+        return replace(self, rule=None, refusal=text)
 
     @property
     def name(self) -> str:

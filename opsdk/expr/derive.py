@@ -5,7 +5,7 @@ The gradient of the gradient is made when it is first asked for, and so on witho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from opsdk.core.errors import DefinitionError, NameClashError
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.call import complete_attrs
 from opsdk.define.digest import digest_of
-from opsdk.define.gradient import GradientInfer
+from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.infer import broadcast
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
@@ -63,6 +63,7 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     constants = derivation.constants(gradient, derivation.expression(sampled, sources))
     opdef = _gradient_op(forward, gradient_schema, gradient, constants, reduces)
     opdef = replace(opdef, rule=deferred(lambda: derive_gradient(opdef, gradient, sampled)))
+    obstacle = scalar.no_complex_derivative(sample)
     return GradRule(
         op=_registered(forward, opdef),
         sources=sources,
@@ -73,7 +74,32 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
         given=given,
         reaching=derivation.reaching if given is not None else None,
         passes=derivation.passes(sample),
+        complex=obstacle is None,
+        real_because=f"{obstacle} has no complex derivative; give the op a complex_backward, or take real parts",
     )
+
+
+# Any: a backward has any signature; it binds by name.
+def with_complex_backward(forward: OpDef, rule: GradRule | None, function: Callable[..., Any]) -> GradRule | None:
+    """Returns the derived rule of an op, with a written one for complex tensors beside it.
+
+    Raises:
+        BindingError: a parameter of the function names no input, output, cotangent or attribute.
+    """
+    if rule is None:
+        return None
+    name = f"{forward.schema.name}_complex_grad"
+    made = make_gradient(
+        forward,
+        function,
+        lambda opdef: _registered(forward, opdef),
+        composite=True,
+        materialize=True,
+        disconnected=(),
+        name=name,
+        complex=True,
+    )
+    return replace(rule, complex=made)
 
 
 def _registered(forward: OpDef, opdef: OpDef) -> Op:

@@ -15,11 +15,11 @@ from opsdk.define.digest import is_ours
 from opsdk.define.infer import InferRule, broadcast
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
-from opsdk.define.opdef import Traits
+from opsdk.define.opdef import GradRule, OpDef, Traits
 from opsdk.define.parse import parse_schema
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.define.signature import schema_of
-from opsdk.expr.derive import derive_gradient
+from opsdk.expr.derive import derive_gradient, with_complex_backward
 from opsdk.expr.node import Node, topological
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression, as_defined, trace
@@ -45,6 +45,7 @@ def elementwise(
     linear: bool = ...,
     surrogate: bool | Callable[..., Any] = ...,
     reference: Callable[..., Any] | None = ...,
+    complex_backward: Callable[..., Any] | None = ...,
     lazy: bool = ...,
     name: str | None = ...,
     namespace: str | None = ...,
@@ -62,6 +63,7 @@ def elementwise(
     linear: bool = False,
     surrogate: bool | Callable[..., Any] = False,
     reference: Callable[..., Any] | None = None,
+    complex_backward: Callable[..., Any] | None = None,
     lazy: bool = False,
     name: str | None = None,
     namespace: str | None = None,
@@ -84,6 +86,9 @@ def elementwise(
             `@<op>.backward`.
         reference: a NumPy function of the op's inputs and attributes that says what is right, and serves other dtypes,
             in place of the expression evaluated with NumPy.
+        complex_backward: the backward for complex tensors, where the function is not holomorphic, as |z| is not: a
+            composite backward as in `Op.backward`, which gives ∂L/∂Re + i ∂L/∂Im. Holomorphic functions need none;
+            others are refused complex gradients without one.
         lazy: with `infer`, reads the function when the op is first used and not now; mistakes in it are told as late.
         name: the op's name, where it is not the function's.
         namespace: the op's namespace, where it is not the defining package.
@@ -122,6 +127,11 @@ def elementwise(
             scalar.expression(sample)
         if reference is not None:
             check_forward(schema, reference)
+
+        def derive(opdef: OpDef) -> GradRule | None:
+            rule = derive_gradient(opdef, scalar, sample)
+            return rule if complex_backward is None else with_complex_backward(opdef, rule, complex_backward)
+
         names = (*schema.input_names, *schema.attr_names)
         origin = origin_of(function)
         rows = [Kernel(KernelKey(place, floating=True), "numba", scalar, origin, names) for place in ("cpu", "cuda")]
@@ -132,7 +142,7 @@ def elementwise(
             infer or (broadcast if scalar.keeps_integers() else broadcast.with_floating()),
             reference=scalar if reference is None else reorder(reference, schema.input_names),
             rows=rows,
-            derive=None if surrogate else lambda opdef: derive_gradient(opdef, scalar, sample),
+            derive=None if surrogate else derive,
             lazy=lazy,
             traced=() if is_ours(function) else (reference, "" if lazy else scalar.expression(sample).text),
             replace=replace,

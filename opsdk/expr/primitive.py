@@ -74,8 +74,9 @@ primitive("where", lambda xp, c, a, b: xp.where(c, a, b), "bff")
 
 
 def _sigmoid(xp: Any, a: Any) -> Any:
-    decay = xp.exp(-xp.abs(a))
-    return xp.where(a >= 0, 1 / (1 + decay), decay / (1 + decay))
+    is_right = xp.real(a) >= 0
+    decay = xp.exp(xp.where(is_right, -a, a))
+    return xp.where(is_right, 1 / (1 + decay), decay / (1 + decay))
 
 
 def _softplus(xp: Any, a: Any) -> Any:

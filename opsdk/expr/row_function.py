@@ -77,7 +77,8 @@ class RowFunction(ScalarFunction):
     ) -> RowFunction:
         """Returns the function of the gradient op."""
         roles = list(map(self.role, sources))
-        return RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject, inputs)
+        made = RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject, inputs)
+        return made.gradient_of(self, sources, wrt)
 
     def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """Returns what a gradient op reads: always something of the full shape, which tells how long a row is."""
@@ -117,15 +118,19 @@ class RowFunction(ScalarFunction):
             array if array.dtype.kind in "iu" and role == ROW else array.astype(wide)
             for array, role in zip(along, self.roles, strict=True)
         ]
+        if dtype.kind == "c":
+            along = self.conjugated(along, attrs)
         values: dict[str, Any] = {**dict(zip(self.inputs, along, strict=True)), **attrs}
         values |= {"row_index": np.arange(shape[-1], like=arrays[0]), "row_size": float(shape[-1])}
         with np.errstate(all="ignore"):  # inf and nan are values of the function, not accidents
             computed = iter(self._evaluated(expression, values, wide))
-        made = tuple(
+        made: Sequence[Any] = tuple(
             None if node is None else _shaped(np.asarray(next(computed), like=arrays[0]), role, shape, dtype, axis)
             for node, role in zip(expression.outputs, self.results, strict=True)
         )
-        return made[0] if len(made) == 1 else made
+        if dtype.kind == "c":
+            made = self.conjugation.of_outputs(made)
+        return made[0] if len(made) == 1 else tuple(made)
 
     def rows_last(
         self, arrays: Sequence[Any], ndim: int, axis: int, subject: str

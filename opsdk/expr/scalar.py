@@ -3,22 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import computed_in
+from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
 from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.holomorphic import without_derivative, without_meaning
 from opsdk.expr.node import Node
 from opsdk.expr.row import FULL
 from opsdk.expr.trace import Expression
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
 Static = tuple[tuple[str, Any], ...]
+F = TypeVar("F", bound="ScalarFunction")
+
+
+@dataclass(frozen=True)
+class Conjugation:
+    """Which complex numbers a gradient conjugates on their way into its expression, and out of it.
+
+    A gradient is computed by the formula for real numbers, c ↦ c · f′, which of complex ones is the conjugate of the
+    gradient for the conjugate of the cotangent. That holds at every order: who reads what was conjugated undoes it.
+
+    Args:
+        forward: the function that this is a gradient of, of any order; None for a function of its own.
+        inputs: per input whether it is conjugated; none are where this is empty.
+        outputs: per output, likewise.
+    """
+
+    forward: ScalarFunction | None = None
+    inputs: tuple[bool, ...] = ()
+    outputs: tuple[bool, ...] = ()
+
+    def of_gradient(self, forward: ScalarFunction, sources: Sequence[Source], wrt: Sequence[int]) -> Conjugation:
+        """Returns what the gradient conjugates of a function that conjugates this."""
+
+        def is_flipped(flags: Sequence[bool], position: int) -> bool:
+            return bool(flags) and flags[position]
+
+        return Conjugation(
+            self.forward or forward,
+            tuple(
+                is_flipped(self.inputs if source.kind == "input" else self.outputs, source.position)
+                is not (source.kind == "cotangent")
+                for source in sources
+            ),
+            tuple(not is_flipped(self.inputs, position) for position in wrt),
+        )
+
+    # Any: arrays, and None for an output that nobody wants.
+    def of_inputs(self, arrays: Sequence[Any]) -> list[Any]:
+        """Returns the inputs of the expression."""
+        return [a.conj() if flip else a for a, flip in zip(arrays, self.inputs or (False,) * len(arrays), strict=True)]
+
+    def of_outputs(self, made: Sequence[Any]) -> list[Any]:
+        """Returns the results of the function."""
+        flags = self.outputs or (False,) * len(made)
+        return [a.conj() if flip and a is not None else a for a, flip in zip(made, flags, strict=True)]
 
 MOST_COMBINATIONS = 256  # of such values whose expression, or whose code, one op keeps
 
@@ -53,6 +101,7 @@ class ScalarFunction:
         self.inputs = tuple(inputs)
         self.attrs = tuple(attrs)
         self.keeps_integers = keeps_integers
+        self.conjugation = Conjugation()
         self._make = make
         self._known: Bounded[Static, Expression] = Bounded(MOST_COMBINATIONS)
 
@@ -86,7 +135,23 @@ class ScalarFunction:
         wrt: Sequence[int],
     ) -> ScalarFunction:
         """Returns the function of the gradient op: what it reads is given by `sources`, what it gives by `wrt`."""
-        return ScalarFunction(name, inputs, attrs, make)
+        return ScalarFunction(name, inputs, attrs, make).gradient_of(self, sources, wrt)
+
+    def gradient_of(self: F, forward: ScalarFunction, sources: Sequence[Source], wrt: Sequence[int]) -> F:
+        """Returns this function as a gradient's: which complex numbers it conjugates follows from the forward's."""
+        self.conjugation = forward.conjugation.of_gradient(forward, sources, wrt)
+        return self
+
+    def no_complex_derivative(self, static: Static) -> str | None:
+        """Returns the operation that has no complex derivative; None where the derived gradient serves complex numbers.
+
+        What was derived of a holomorphic function is one, though it may choose where that does not.
+        """
+        first = self.conjugation.forward
+        if first is None:
+            return without_derivative(self.expression(static).wanted)
+        own = tuple((name, value) for name, value in static if name in first.attrs)
+        return first.no_complex_derivative(own)
 
     def infer_rule(self) -> InferRule | None:
         """Returns the rule of a gradient op that this is the function of; None leaves it to the runtimes."""
@@ -101,6 +166,29 @@ class ScalarFunction:
         return FULL
 
     # Any: arrays and attribute values.
+    def conjugated(self, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+        """Returns complex inputs as the expression takes them, which is that of real numbers.
+
+        Raises:
+            DTypeError: the expression has no value there.
+            GradientMissingError: the function that this is a gradient of has no derivative there.
+        """
+        static = static_of(attrs)
+        missing = without_meaning(self.expression(static).wanted)
+        if missing is not None:
+            raise DTypeError(
+                f"op {self.name!r}: expected real numbers, since there is no {missing} of complex ones, "
+                f"got {np.result_type(*[array.dtype for array in arrays])}; take the real part or the absolute value"
+            )
+        missing = None if self.conjugation.forward is None else self.no_complex_derivative(static)
+        if missing is not None:
+            raise GradientMissingError(
+                f"op {self.name!r}: expected real numbers, since {missing} has no complex derivative, "
+                f"got {np.result_type(*[array.dtype for array in arrays])}; give the op a complex_backward"
+            )
+        return self.conjugation.of_inputs(arrays)
+
+    # Any: arrays and attribute values.
     def __call__(self, *arrays: Any, **attrs: Any) -> Any:
         """Evaluates with NumPy, step by step in the dtype of the arrays: the reference of an elementwise op.
 
@@ -112,6 +200,8 @@ class ScalarFunction:
             dtype = np.dtype("float64")
         wide = computed_in(dtype)
         given = [array.astype(wide, copy=False) for array in arrays]
+        if dtype.kind == "c":
+            given = self.conjugated(given, attrs)
         values = {**dict(zip(self.inputs, given, strict=True)), **attrs}
         shape = arrays[0].shape
         if any(array.shape != shape for array in arrays):
@@ -121,6 +211,8 @@ class ScalarFunction:
             results = iter(evaluate(expression.wanted, values, np, wide))
             for node in expression.outputs:
                 made.append(None if node is None else _whole(next(results), shape, dtype, [*arrays, *made]))
+        if dtype.kind == "c":
+            made = self.conjugation.of_outputs(made)
         return made[0] if len(made) == 1 else tuple(made)
 
 

@@ -14,7 +14,10 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
+from opsdk.ops.compare import equal
+from opsdk.ops.complex import real_dtype
 from opsdk.ops.elementwise import check_whole
+from opsdk.ops.joining import where
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read; None for a bound that is not given.
 _FLOATING = broadcast.with_floating()  # integers give floats
@@ -42,18 +45,25 @@ def _absolute(x: np.ndarray) -> np.ndarray:
     return np.abs(x)
 
 
-class _AbsInfer(like):
-    """As the input, but real where that is complex."""
-
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        (spec,) = specs
-        assert isinstance(spec, TensorSpec)
-        return (spec if spec.dtype.kind != "c" else TensorSpec(spec.shape, f"float{4 * spec.dtype.itemsize}"),)
+def _magnitude(x: TensorSpec) -> TensorSpec:
+    return TensorSpec(x.shape, real_dtype(x.dtype))
 
 
-@elementwise("opsdk::abs(Tensor x) -> Tensor out", infer=_AbsInfer(), reference=_absolute, lazy=True)
+def _magnitude_grad(x: Any, out: Any, dout: Any) -> Any:
+    """dout · x / |x|, and 0 at 0."""
+    at_zero = equal(out, 0.0)
+    return x * (dout * where(at_zero, 0.0, 1.0 / where(at_zero, 1.0, out)))
+
+
+@elementwise(
+    "opsdk::abs(Tensor x) -> Tensor out",
+    infer=_magnitude,
+    reference=_absolute,
+    complex_backward=_magnitude_grad,
+    lazy=True,
+)
 def abs(x: Any) -> Any:
-    """|x|, which is real for complex x. Gradient 0 at the kink."""
+    """|x|, real where x is complex. Gradient 0 at the kink."""
     return vmath.abs(x)
 
 

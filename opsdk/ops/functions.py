@@ -17,6 +17,7 @@ from opsdk.ops import (
     reduction,
     shape,
 )
+from opsdk.ops import complex as _complex
 from opsdk.ops import matmul as _matmul
 from opsdk.ops.methods import as_axes
 
@@ -48,6 +49,9 @@ sigmoid = activation.sigmoid
 relu = activation.relu
 matmul = _matmul.matmul
 where = joining.where
+conj = _complex.conj
+real = _complex.real
+imag = _complex.imag
 
 
 def softmax(x: Any, axis: int = -1) -> Any:

@@ -14,6 +14,7 @@ from opsdk.core.sums import sum_at
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast, normalize_axes
 from opsdk.define.sample import Sample
+from opsdk.ops.complex import real_part
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.shape import cast
 
@@ -42,14 +43,15 @@ def _concat(x: list[TensorSpec], axis: int) -> TensorSpec:
     return TensorSpec(dims, np.result_type(*(spec.dtype for spec in x)))
 
 
-@concat.backward
+@concat.backward(complex=True)
 def concat_grad(x: Sequence[np.ndarray], dout: np.ndarray, axis: int) -> list[np.ndarray]:
     """The pieces of the cotangent, each in the dtype of what it is the gradient of."""
     ends = np.cumsum([part.shape[axis] for part in x])[:-1].tolist()
-    return [piece.astype(part.dtype) for piece, part in zip(np.split(dout, ends, axis=axis), x, strict=True)]
+    pieces = zip(np.split(dout, ends, axis=axis), x, strict=True)
+    return [(real_part(piece) if part.dtype.kind != "c" else piece).astype(part.dtype) for piece, part in pieces]
 
 
-@concat_grad.backward(composite=True, disconnected=("x",))
+@concat_grad.backward(composite=True, disconnected=("x",), complex=True)
 def concat_grad_grad(ddx: Any, axis: int) -> Any:
     """The pieces that enter, joined."""
     return None, concat(ddx, axis=axis)
@@ -100,7 +102,7 @@ def _open_dims(x: TensorSpec, entries: tuple[Any, ...]) -> list[int | None]:
     return dims
 
 
-@getitem.backward
+@getitem.backward(complex=True)
 def getitem_grad(x: np.ndarray, dout: np.ndarray, index: Sequence[int]) -> np.ndarray:
     """Zeros, with the cotangent where it was taken from."""
     dx = np.zeros_like(x)
@@ -108,7 +110,7 @@ def getitem_grad(x: np.ndarray, dout: np.ndarray, index: Sequence[int]) -> np.nd
     return dx
 
 
-@getitem_grad.backward(composite=True, disconnected=("x",))
+@getitem_grad.backward(composite=True, disconnected=("x",), complex=True)
 def getitem_grad_grad(ddx: Any, index: Sequence[int]) -> Any:
     """The same elements of what enters."""
     return None, getitem(ddx, index=index)
@@ -198,7 +200,7 @@ def _gather(x: TensorSpec, index: TensorSpec, axis: int) -> TensorSpec:
     return TensorSpec([*x.shape[:at], *index.shape, *x.shape[at + 1 :]], x.dtype)
 
 
-@gather.backward
+@gather.backward(complex=True)
 def gather_grad(x: np.ndarray, index: np.ndarray, dout: np.ndarray, axis: int) -> np.ndarray:
     """Zeros, with the cotangents added where they were taken from."""
     at = axis % x.ndim
@@ -207,7 +209,7 @@ def gather_grad(x: np.ndarray, index: np.ndarray, dout: np.ndarray, axis: int) -
     return np.moveaxis(dx, 0, at).copy(order="C") if at else dx
 
 
-@gather_grad.backward(composite=True, disconnected=("x",))
+@gather_grad.backward(composite=True, disconnected=("x",), complex=True)
 def gather_grad_grad(index: Any, ddx: Any, axis: int) -> Any:
     """The same slices of what enters."""
     return None, gather(ddx, index, axis=axis)
@@ -241,12 +243,15 @@ def _stack(x: list[TensorSpec], axis: int) -> TensorSpec:
     return TensorSpec([*x[0].shape[:at], len(x), *x[0].shape[at:]], np.result_type(*(spec.dtype for spec in x)))
 
 
-@stack.backward(composite=True)
+@stack.backward(composite=True, complex=True)
 def stack_grad(x: Any, dout: Any, axis: int) -> Any:
     """The slices of the cotangent."""
     front = (slice(None),) * (axis % len(dout.shape))
     slices = [getitem(dout, index=encode_index((*front, i))) for i in range(len(x))]
-    return [cast(piece, dtype=part.dtype) for piece, part in zip(slices, x, strict=True)]
+    return [
+        cast(real_part(piece) if part.dtype.kind != "c" else piece, dtype=part.dtype)
+        for piece, part in zip(slices, x, strict=True)
+    ]
 
 
 @stack.samples
@@ -281,7 +286,7 @@ class _WhereInfer:
 where.infer(_WhereInfer())
 
 
-@where.backward(composite=True)
+@where.backward(composite=True, complex=True)
 def where_grad(condition: Any, dout: Any) -> Any:
     """The cotangent, to whichever value was taken."""
     nothing = fill_any_like(dout)  # and not 0 · dout, which may be infinite

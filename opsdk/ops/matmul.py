@@ -14,6 +14,7 @@ from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims, common_dtype
 from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
+from opsdk.ops.complex import conjugated
 from opsdk.ops.shape import flatten, reshape_like, squeeze, transpose, unsqueeze
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -72,14 +73,14 @@ def _product(left: np.ndarray, right: np.ndarray, dtype: np.dtype[Any]) -> np.nd
         return made.astype(dtype)
 
 
-@matmul.backward(composite=True)
+@matmul.backward(composite=True, complex=True)
 def matmul_grad(
     x: Any, y: Any, dout: Any, transpose_x: bool, transpose_y: bool, needs_input_grad: tuple[bool, ...]
 ) -> Any:
-    """dout · yᵀ and xᵀ · dout, with the transpositions of the forward undone."""
+    """dout · yᴴ and xᴴ · dout, with the transpositions of the forward undone."""
     left, right = len(x.shape) == 1, len(y.shape) == 1
-    a = unsqueeze(x, axis=[0]) if left else x
-    b = unsqueeze(y, axis=[1]) if right else y
+    a = conjugated(unsqueeze(x, axis=[0]) if left else x)
+    b = conjugated(unsqueeze(y, axis=[1]) if right else y)
     flip_a, flip_b = transpose_x and not left, transpose_y and not right
     d = dout
     if right:
@@ -168,7 +169,7 @@ def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int)
     return TensorSpec((*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]), dtype)
 
 
-@mul.backward
+@mul.backward(complex=True)
 def mul_grad(
     x: np.ndarray,
     y: np.ndarray,
@@ -177,15 +178,20 @@ def mul_grad(
     y_num_col_dims: int,
     needs_input_grad: tuple[bool, ...],
 ) -> Any:
-    """dout · yᵀ and xᵀ · dout, flattened as the forward flattens."""
+    """dout · yᴴ and xᴴ · dout, flattened as the forward flattens."""
     left, right = _matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims)
     d = dout.reshape(left.shape[0], right.shape[1])
-    dx = _product(d, right.T, x.dtype).reshape(x.shape) if needs_input_grad[0] else None
-    dy = _product(left.T, d, y.dtype).reshape(y.shape) if needs_input_grad[1] else None
+    dx = _product(d, right.conj().T, _dtype_of(x, d)).reshape(x.shape) if needs_input_grad[0] else None
+    dy = _product(left.conj().T, d, _dtype_of(y, d)).reshape(y.shape) if needs_input_grad[1] else None
     return dx, dy
 
 
-@mul_grad.backward(composite=True)
+def _dtype_of(x: np.ndarray, cotangent: np.ndarray) -> np.dtype[Any]:
+    """Returns the dtype of a gradient: that of its input, or complex where a real part is taken of it."""
+    return cotangent.dtype if cotangent.dtype.kind == "c" and x.dtype.kind != "c" else x.dtype
+
+
+@mul_grad.backward(composite=True, complex=True)
 def mul_grad_grad(
     x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int
 ) -> Any:
@@ -199,14 +205,14 @@ def mul_grad_grad(
 def _from_right(dout: Any, ddy: Any, x: Any, sizes: dict[str, int]) -> Any:
     columns = len(ddy.shape) - sizes["y_num_col_dims"]
     rows = list(range(sizes["y_num_col_dims"], len(ddy.shape))) + list(range(sizes["y_num_col_dims"]))
-    flipped = transpose(ddy, perm=rows)
+    flipped = conjugated(transpose(ddy, perm=rows))
     return reshape_like(mul(dout, flipped, x_num_col_dims=sizes["x_num_col_dims"], y_num_col_dims=columns), x)
 
 
 def _from_left(dout: Any, ddx: Any, y: Any, sizes: dict[str, int]) -> Any:
     rows = sizes["x_num_col_dims"]
     order = list(range(rows, len(ddx.shape))) + list(range(rows))
-    flipped = transpose(ddx, perm=order)
+    flipped = conjugated(transpose(ddx, perm=order))
     return reshape_like(mul(flipped, dout, x_num_col_dims=len(ddx.shape) - rows, y_num_col_dims=rows), y)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul, reduction, shape
+from opsdk.ops import complex as complex_numbers
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
 _NUMBERS = (int, float)
@@ -190,6 +191,18 @@ class ValueMethods(NumpyProtocol):
     def tanh(self) -> Any:
         """Returns the hyperbolic tangent. Differentiable."""
         return activation.tanh(self)
+
+    def conj(self) -> Any:
+        """Returns the complex conjugate. Differentiable."""
+        return complex_numbers.conj(self)
+
+    def real(self) -> Any:
+        """Returns the real part. Differentiable."""
+        return complex_numbers.real(self)
+
+    def imag(self) -> Any:
+        """Returns the imaginary part. Differentiable."""
+        return complex_numbers.imag(self)
 
 
 def _is_number(value: Any, other: Any) -> bool:

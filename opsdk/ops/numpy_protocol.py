@@ -16,6 +16,7 @@ from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
 from opsdk.core.traceback import trimmed
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import activation, compare, elementary, elementwise, exponential, joining, matmul
+from opsdk.ops import complex as complex_numbers
 
 
 class Obstacle(NamedTuple):
@@ -175,6 +176,14 @@ def _reciprocal(x: Any) -> Any:
     return elementary.reciprocal(x)
 
 
+def _real(val: Any) -> Any:
+    return complex_numbers.real(val)
+
+
+def _imag(val: Any) -> Any:
+    return complex_numbers.imag(val)
+
+
 def _negative(x: Any) -> Any:
     return elementwise.scale(x, scale=-1.0)
 
@@ -199,6 +208,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.sqrt: activation.sqrt,
     np.square: activation.square,
     np.absolute: activation.abs,
+    np.conjugate: complex_numbers.conj,
     np.tanh: activation.tanh,
     np.sign: activation.sign,
     np.negative: _negative,
@@ -227,6 +237,8 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.concatenate: _concatenate,
     np.stack: _stack,
     np.where: _where,
+    np.real: _real,
+    np.imag: _imag,
 }
 
 # Their results say whether, where or how, which no gradient flows through; a tensor's values are theirs to read.

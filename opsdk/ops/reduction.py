@@ -68,14 +68,14 @@ def reduce_sum(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: b
     return sums.total(x, _axes(axis), keepdim, _sum_dtype(x.dtype))
 
 
-@reduce_sum.backward
+@reduce_sum.backward(complex=True)
 def reduce_sum_grad(x: np.ndarray, dout: np.ndarray, axis: Any, keepdim: bool) -> np.ndarray:
     """The cotangent, broadcast back."""
     kept = dout if keepdim else np.expand_dims(dout, normalize_axes(axis, x.ndim, "reduce_sum"))
     return np.broadcast_to(kept, x.shape).copy()
 
 
-@reduce_sum_grad.backward(composite=True, disconnected=("x",))
+@reduce_sum_grad.backward(composite=True, disconnected=("x",), complex=True)
 def reduce_sum_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
     """The sum of what enters: the gradient of a sum is linear in its cotangent, and x only lends its shape."""
     return None, reduce_sum(ddx, axis=axis, keepdim=keepdim)
@@ -90,7 +90,7 @@ def reduce_mean(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: 
     return sums.mean(x, _axes(axis), keepdim, _mean_dtype(x.dtype))
 
 
-@reduce_mean.backward
+@reduce_mean.backward(complex=True)
 def reduce_mean_grad(x: np.ndarray, dout: np.ndarray, axis: Any, keepdim: bool) -> np.ndarray:
     """The cotangent, divided by the number of elements averaged, and broadcast back."""
     axes = normalize_axes(axis, x.ndim, "reduce_mean")
@@ -100,7 +100,7 @@ def reduce_mean_grad(x: np.ndarray, dout: np.ndarray, axis: Any, keepdim: bool) 
     return np.broadcast_to(share, x.shape).copy()
 
 
-@reduce_mean_grad.backward(composite=True, disconnected=("x",))
+@reduce_mean_grad.backward(composite=True, disconnected=("x",), complex=True)
 def reduce_mean_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
     """The mean of what enters: the gradient of a mean is linear in its cotangent, and x only lends its shape."""
     return None, reduce_mean(ddx, axis=axis, keepdim=keepdim)

@@ -12,6 +12,7 @@ from opsdk.core.spec import OpenSize, TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
+from opsdk.ops.complex import real_part
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 Dims = Sequence["int | None"]
@@ -29,10 +30,10 @@ def _cast(x: TensorSpec, dtype: np.dtype[Any]) -> TensorSpec:
     return TensorSpec(x.shape, dtype)
 
 
-@cast.backward(composite=True)
+@cast.backward(composite=True, complex=True)
 def cast_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's dtype."""
-    return cast(dout, dtype=x.dtype)
+    return cast(dout if x.dtype.kind == "c" else real_part(dout), dtype=x.dtype)
 
 
 @cast.samples
@@ -54,7 +55,7 @@ def assign(x: np.ndarray) -> np.ndarray:
     return x.copy()
 
 
-@assign.backward(composite=True)
+@assign.backward(composite=True, complex=True)
 def assign_grad(dout: Any) -> Any:
     """The cotangent."""
     return assign(dout)
@@ -101,7 +102,7 @@ def _reshape(x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
     return TensorSpec([total // known if size == -1 else size for size in resolved], x.dtype)
 
 
-@reshape.backward(composite=True)
+@reshape.backward(composite=True, complex=True)
 def reshape_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
@@ -130,7 +131,7 @@ def _reshape_like(x: TensorSpec, like: TensorSpec) -> TensorSpec:
     return TensorSpec(like.shape, x.dtype)
 
 
-@reshape_like.backward(composite=True)
+@reshape_like.backward(composite=True, complex=True)
 def reshape_like_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
@@ -161,7 +162,7 @@ def _transpose(x: TensorSpec, perm: Sequence[int]) -> TensorSpec:
     return TensorSpec([x.shape[axis] for axis in _permutation(perm, x.ndim)], x.dtype)
 
 
-@transpose.backward(composite=True)
+@transpose.backward(composite=True, complex=True)
 def transpose_grad(dout: Any, perm: Sequence[int]) -> Any:
     """The cotangent, with the axes back where they were."""
     positive = [axis % len(perm) for axis in perm]
@@ -191,7 +192,7 @@ def _unsqueeze(x: TensorSpec, axis: Sequence[int]) -> TensorSpec:
     return TensorSpec([1 if i in at else next(dims) for i in range(ndim)], x.dtype)
 
 
-@unsqueeze.backward(composite=True)
+@unsqueeze.backward(composite=True, complex=True)
 def unsqueeze_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
@@ -221,7 +222,7 @@ def _squeeze(x: TensorSpec, axis: Sequence[int] | None) -> TensorSpec:
     return TensorSpec([dim for i, dim in enumerate(x.shape) if not (i in at and dim == 1)], x.dtype)
 
 
-@squeeze.backward(composite=True)
+@squeeze.backward(composite=True, complex=True)
 def squeeze_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)
@@ -258,7 +259,7 @@ def _flatten(x: TensorSpec, start_axis: int, stop_axis: int) -> TensorSpec:
     return TensorSpec(_flat_dims(x.shape, start_axis, stop_axis), x.dtype)
 
 
-@flatten.backward(composite=True)
+@flatten.backward(composite=True, complex=True)
 def flatten_grad(x: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
     return reshape_like(dout, x)

@@ -71,13 +71,13 @@ def _summed(x: Any, like: Any) -> Any:
 
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
-@sum_to_like.backward(composite=True)
+@sum_to_like.backward(composite=True, complex=True)
 def sum_to_like_grad(x: Any, dout: Any) -> Any:
     """The cotangent, broadcast back."""
     return expand_as(dout, x)
 
 
-@expand_as.backward(composite=True)
+@expand_as.backward(composite=True, complex=True)
 def expand_as_grad(x: Any, dout: Any) -> Any:
     """The cotangent, summed back."""
     return sum_to_like(dout, x)
@@ -94,7 +94,7 @@ def sum(x: Sequence[np.ndarray]) -> np.ndarray:
         return np.asarray(made, dtype, like=x[0])
 
 
-@sum.backward(composite=True)
+@sum.backward(composite=True, complex=True)
 def sum_grad(x: Any, dout: Any) -> Any:
     """The cotangent, for each."""
     return [dout for _ in x]

@@ -13,7 +13,7 @@ from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.static.block import Block
 from opsdk.static.operator import BACKWARD, Operator
 from opsdk.static.recording import connect
-from opsdk.static.rewrite import differentiable
+from opsdk.static.rewrite import definition_of, differentiable
 from opsdk.static.sums import Contributions
 from opsdk.static.variable import Variable
 
@@ -40,7 +40,7 @@ def append_backward(
         GradientMissingError: an op between them has no backward.
         DerivativeOrderError: an op between them is an opaque backward.
     """
-    if not isinstance(loss, Variable) or not is_differentiable(loss.dtype):
+    if not isinstance(loss, Variable) or not is_differentiable(loss.dtype) or loss.dtype.kind == "c":
         got = f"{loss.name!r} of {loss.dtype}" if isinstance(loss, Variable) else type(loss).__name__
         raise ProgramError(f"append_backward: loss expected a float Variable, got {got}")
     block = loss.block
@@ -125,6 +125,11 @@ def _members(block: Block | None, variables: list[Variable], role: str) -> list[
 
 
 def _check_seed(target: Variable, seed: Variable | None) -> None:
+    if seed is None and target.dtype.kind == "c":
+        raise ProgramError(
+            f"gradients: target {target.name!r} expected real, since a complex one is no loss, got {target.dtype}; "
+            "take abs, real or imag of it first, or pass its cotangent in target_gradients"
+        )
     if seed is None:
         return
     fits = len(seed.spec.shape) == len(target.spec.shape) and all(
@@ -240,7 +245,8 @@ class _Reverse:
     def _differentiate(self, operator: Operator) -> None:
         """Appends the gradient op of an operator that has a rule."""
         block = self.block
-        rule = operator.opdef.grad
+        opdef = definition_of(block, operator)
+        rule = opdef.grad
         assert rule is not None
         cotangents = [
             [self.sums.total(block.vars[name]) if name else None for name in names]
@@ -272,7 +278,7 @@ class _Reverse:
         if rule.given is not None:
             attrs[rule.given] = given
         gradient = connect(block, rule.op.opdef, inputs, outputs, attrs, BACKWARD)
-        gradient.forward = operator.opdef
+        gradient.forward = opdef
         for slot, grads, position in zip(gradient_schema.output_names, made, rule.wrt, strict=True):
             gradient.outputs[slot] = ["" if grad is None else grad.name for grad in grads]
             gradient.of[slot] = list(slots[position])

@@ -189,7 +189,8 @@ def _rule(
         positional=tuple(f"{names[source.kind]}{source.position}" for source in sources),
     )
     gradient = _made(schema, backward, _Unknown(), gradient_of=opdef.name)
-    return GradRule(Op(gradient), tuple(sources), (), tuple(range(len(inputs))))
+    because = "a backward_func says nothing of them; register an op with @op.backward(complex=True) in its place"
+    return GradRule(Op(gradient), tuple(sources), (), tuple(range(len(inputs))), real_because=because)
 
 
 class _Unknown:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from opsdk.core.errors import ArityError, DerivativeOrderError, GradientMissingError, OpsdkError, ReturnError
+from opsdk.define.opdef import OpDef
+from opsdk.ops.complex import real_part
 from opsdk.ops.shape import assign, cast
 from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.block import Block
@@ -22,18 +26,26 @@ def differentiable(block: Block, operator: Operator) -> list[Operator]:
         GradientMissingError: it has no backward.
         DerivativeOrderError: it is itself an opaque backward.
     """
-    opdef = operator.opdef
+    opdef = definition_of(block, operator)
     if opdef.grad is not None and not _hides_a_sum(block, operator):
         return [operator]
     if opdef.grad is None and not opdef.is_composite:
-        raise missing(operator)
+        raise missing(operator, opdef)
     return _expand(block, operator)
 
 
-def missing(operator: Operator) -> OpsdkError:
+def definition_of(block: Block, operator: Operator) -> OpDef:
+    """Returns what an operator computes, with the gradient that its variables take, which complex ones may not."""
+    names = (*operator.input_arg_names, *operator.output_arg_names)
+    is_complex = any(block.vars[name].dtype.kind == "c" for name in names if name)
+    return operator.opdef.for_complex if is_complex else operator.opdef
+
+
+def missing(operator: Operator, opdef: OpDef) -> OpsdkError:
     """Returns the error of an operator that has no derivative."""
-    opdef = operator.opdef
     name = opdef.schema.name
+    if opdef.refusal:
+        return GradientMissingError(opdef.refusal, at=str(operator.origin), defined=str(opdef.origin))
     is_py_func = opdef.schema.namespace == PY_FUNC
     if opdef.gradient_of is not None:
         orders = "(order 2, any NumPy), or a composite backward with opsdk ops only (any order)"
@@ -58,6 +70,8 @@ def missing(operator: Operator) -> OpsdkError:
 
 def _hides_a_sum(block: Block, operator: Operator) -> bool:
     """Whether a gradient op is followed by a sum over broadcast axes that no operator shows."""
+    if _hides_a_real_part(block, operator):
+        return True
     if operator.forward is None or operator.forward.grad is None or not operator.forward.grad.reduces:
         return False
     return any(not _same_shape(block, operator, like) for like in operator.like.values())
@@ -65,8 +79,17 @@ def _hides_a_sum(block: Block, operator: Operator) -> bool:
 
 def _same_shape(block: Block, operator: Operator, like: str) -> bool:
     """Whether a variable surely has the shape of the cotangents, so that there is nothing to sum."""
-    shape = block.vars[like].spec.shape
-    return None not in shape and all(shape == variable.spec.shape for variable in _cotangents(block, operator))
+    variable = block.vars[like]
+    shape = variable.spec.shape
+    return None not in shape and all(shape == entering.spec.shape for entering in _cotangents(block, operator))
+
+
+def _hides_a_real_part(block: Block, operator: Operator) -> bool:
+    """Whether a gradient op of complex numbers is followed by a real part, for a real input, that no operator shows."""
+    if operator.forward is None or operator.forward.grad is None:
+        return False
+    is_real = any(block.vars[like].dtype.kind != "c" for like in operator.like.values())
+    return is_real and any(block.vars[name].dtype.kind == "c" for name in operator.input_arg_names if name)
 
 
 def _cotangents(block: Block, operator: Operator) -> list[Variable]:
@@ -135,11 +158,16 @@ def _inputs(block: Block, operator: Operator) -> list[Any]:
 def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     """Appends an opaque gradient op once more, with outputs of the cotangent's shape, from before the hidden sum."""
     cotangent = _cotangents(block, operator)[0]
+    is_complex = _hides_a_real_part(block, operator)
+    reduces = operator.forward is not None and operator.forward.grad is not None and operator.forward.grad.reduces
 
     def wide(name: str) -> Variable | None:
         if not name:
             return None
-        return block.create_var(block.free_name(f"{name}@WIDE"), cotangent.spec.shape, block.vars[name].dtype)
+        held = block.vars[name]
+        dtype = np.result_type(held.dtype, np.complex64) if is_complex else held.dtype
+        shape = cotangent.spec.shape if reduces else held.spec.shape
+        return block.create_var(block.free_name(f"{name}@WIDE"), shape, dtype)
 
     results: list[Any] = []
     for decl, names in zip(operator.opdef.schema.outputs, operator.outputs.values(), strict=True):
@@ -148,12 +176,14 @@ def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     new = connect(block, operator.opdef, values, results, dict(operator.attrs), operator.role)
     for slot, names in operator.outputs.items():
         new.outputs[slot] = new.outputs[slot] or [""] * len(names)
-        new.of[slot] = [cotangent.name] * len(names)
+        new.of[slot] = [cotangent.name] * len(names) if reduces else list(operator.of[slot])
     return results
 
 
 def _deliver(block: Block, value: Variable, target: Variable, operator: Operator) -> None:
     """Connects what a body returned to the variable that the operator gave, summed where that was broadcast."""
+    if target.dtype.kind != "c":
+        value = real_part(value)
     if value.dtype != target.dtype:  # a promotion, undone where the shapes are
         value = cast(value, dtype=target.dtype)
     like = operator.like.get(target.name)

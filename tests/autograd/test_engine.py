@@ -320,3 +320,26 @@ def test_contributions_of_sixteen_bits_at_an_inner_value_and_at_hooks_are_rounde
     for got in (wanted.numpy(), seen[0], leaf.grad.numpy()):
         np.testing.assert_array_equal(got, np.asarray(1000).astype(leaf.dtype))
         assert (type(got), got.shape, got.dtype) == (np.ndarray, (), leaf.dtype)
+
+
+STARTS = [lambda y: y.backward(), lambda y: opsdk.autograd.backward([y]), lambda y: opsdk.grad(y, y)]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_complex_tensor_is_no_loss_unless_its_cotangent_is_given(start):
+    z = opsdk.to_tensor(np.array([1 + 2j, 3j]), stop_gradient=False)
+    message = "expected a real tensor, since a complex one is no loss, got complex128 of shape"
+    with pytest.raises(GraphError, match=message):
+        start(z * z)
+    y = z * z
+    y.backward(opsdk.to_tensor(np.array([1, 1j])))
+    np.testing.assert_allclose(z.grad.numpy(), [2 - 4j, 6])
+
+
+def test_hooks_see_complex_gradients_and_may_change_them():
+    z = opsdk.to_tensor(np.array([1 + 2j, 3j]), stop_gradient=False)
+    seen = []
+    z.register_hook(lambda grad: (seen.append(grad.numpy()), grad * 1j)[1])
+    opsdk.real(z * z).sum().backward()
+    np.testing.assert_allclose(seen[0], [2 - 4j, -6j])
+    np.testing.assert_allclose(z.grad.numpy(), [4 + 2j, 6])

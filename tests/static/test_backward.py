@@ -236,3 +236,17 @@ def test_a_variable_of_another_program_is_refused(x, role):
     arguments[role] = [x if role == "inputs" else y, stranger][-len(arguments[role]) :]
     with pytest.raises(VariableNotFoundError, match=f"{role} expected variables of the Program of the targets"):
         static.gradients(**arguments)
+
+
+def test_complex_targets_need_a_cotangent_and_complex_losses_are_refused():
+    with static.program_guard(static.Program(), static.Program()):
+        z = static.data("z", [2], "complex128")
+        z.stop_gradient = False
+        y = z * z
+        with pytest.raises(ProgramError, match="expected real, since a complex one is no loss, got complex128"):
+            static.gradients(y, z)
+        with pytest.raises(ProgramError, match=r"loss expected a float Variable, got .* of complex128"):
+            static.append_backward(y, [z])
+        (dz,) = static.gradients(y, z, [opsdk.conj(z)])
+        made = static.Executor().run(z.block.program, feed={"z": np.array([1 + 2j, 3j])}, fetch_list=[dz])
+    np.testing.assert_allclose(made[0], 2 * np.conj(np.array([1 + 2j, 3j])) ** 2)

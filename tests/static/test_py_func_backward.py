@@ -237,3 +237,12 @@ def test_an_output_that_was_stopped_before_stays_stopped(block, x, stop):
         out.stop_gradient = True
     static.py_func(relu, x * static.create_parameter([3]), out)
     assert out.stop_gradient is True
+
+
+def test_complex_gradients_through_a_backward_func_are_refused(block):
+    z = static.data("z", [3], "complex64")
+    z.stop_gradient = False
+    out = block.create_var(name="out", dtype="complex64", shape=[3])
+    static.py_func(lambda v: 2 * v, z, out, backward_func=lambda v, y, dy: 2 * dy)
+    with pytest.raises(GradientMissingError, match="a backward_func says nothing of them; register an op"):
+        static.gradients(opsdk.abs(out).sum(), z)
