@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from opsdk.core.dtype import computed_in
+from opsdk.core.errors import DTypeError
+from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
 
@@ -154,6 +156,18 @@ def adam(
     state = (moment1, moment2, beta1_pow, beta2_pow)
     numbers = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "decay": decay}
     _adam((param, *state), param, grad, learning_rate, *state, **numbers)
+
+
+@adam.infer
+def _adam_specs(
+    param: TensorSpec, moment1: TensorSpec, moment2: TensorSpec, beta1_pow: TensorSpec, beta2_pow: TensorSpec
+) -> tuple[TensorSpec, ...]:
+    if param.dtype.kind == "c":
+        raise DTypeError(
+            f"op 'opsdk::adam': param expected a real dtype, since the moments scale each number by its own size, got "
+            f"{param.dtype}; keep real and imaginary part as two parameters, or use SGD or Momentum"
+        )
+    return param, moment1, moment2, beta1_pow, beta2_pow
 
 
 @sgd.samples

@@ -39,4 +39,4 @@ def learning_rate_factor(param: Any) -> float:
 
 def rate_dtype(dtype: np.dtype[Any]) -> str:
     """Returns the dtype of the learning rate for parameters of a dtype."""
-    return "float64" if dtype == np.float64 else "float32"
+    return "float64" if dtype in (np.float64, np.complex128) else "float32"

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 import opsdk
+import opsdk.optimizer
+from opsdk.core.errors import DTypeError
 from opsdk.ops import update
 from opsdk.ops.update import APART
 
@@ -82,3 +84,19 @@ def test_new_values_apart_are_those_in_place_and_leave_the_old(name, arrays, att
     for at, value in zip(changed, made, strict=True):
         assert (type(value), value.dtype, value.shape) == (np.ndarray, arrays[at].dtype, arrays[at].shape)
         np.testing.assert_array_equal(value, arrays[at])
+
+
+def test_adam_of_complex_numbers_is_refused_and_changes_nothing():
+    z, ones = np.array([1 + 2j]), np.ones(1)
+    with pytest.raises(DTypeError, match=r"op 'opsdk::adam': param expected a real dtype, .* got complex128"):
+        update.adam(z, z.copy(), np.array([0.1]), np.zeros_like(z), np.zeros_like(z), ones, ones.copy())
+    np.testing.assert_array_equal(z, [1 + 2j])
+
+
+@pytest.mark.parametrize("optimizer", [opsdk.optimizer.SGD, opsdk.optimizer.Momentum])
+def test_complex_parameters_step_against_both_parts_of_the_gradient(optimizer):
+    z = opsdk.to_tensor(np.array([1 + 2j, 3 - 1j]), stop_gradient=False)
+    stepper = optimizer(0.1, parameters=[z])
+    opsdk.abs(z * z).sum().backward()  # |z|², of gradient 2 z
+    stepper.step()
+    np.testing.assert_allclose(z.numpy(), 0.8 * np.array([1 + 2j, 3 - 1j]), rtol=1e-15)
