@@ -18,6 +18,8 @@ CHECKS = (
     "vjp",
     "nondifferentiable",
     "vjp2",
+    "complex",
+    "complex2",
     "dynamic",
     "static",
     "static2",

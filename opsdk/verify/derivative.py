@@ -58,7 +58,7 @@ def check_gradient(session: Session) -> None:
     by_body = opdef.is_composite and opdef.gradient_of is None
     for call in session.calls:
         if any(array.dtype.kind == "c" for array in flat(call.inputs)):
-            session.skipped[f"{opdef.name}, gradient at {call}: complex inputs are not judged"] = None
+            _say_not_judged(session, call, "inputs")
             continue
         wanted = [i for i in opdef.differentiable_inputs() if any(map(is_float, flat([call.inputs[i]])))]
         if wanted and carriers(opdef) and (opdef.grad is not None or by_body):
@@ -73,6 +73,13 @@ def check_gradient(session: Session) -> None:
             _judge_declared(session, call)
 
 
+def _say_not_judged(session: Session, call: Call, what: str) -> None:
+    """Says of a complex call why its gradient is not judged, where it is refused; else it is judged by itself."""
+    opdef = session.opdef
+    if opdef.for_complex.refusal:
+        session.skipped[f"{opdef.name}, gradient at {call}: complex {what} are not judged, as they are refused"] = None
+
+
 def _judge(session: Session, call: Call) -> None:
     opdef = session.opdef
     reference = opdef.kernels.reference()
@@ -80,7 +87,7 @@ def _judge(session: Session, call: Call) -> None:
     if not any(is_float(array) for i in carriers(opdef) for array in flat([outputs[i]])):
         return
     if any(array.dtype.kind == "c" for i in carriers(opdef) for array in flat([outputs[i]])):
-        session.skipped[f"{opdef.name}, gradient at {call}: complex outputs are not judged"] = None
+        _say_not_judged(session, call, "outputs")
         return
     rule = opdef.grad
     cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
@@ -313,7 +320,7 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
             return
     session.tested += report.coverage.tested
     for finding in report.findings:
-        _record(session, row, call, check, at, finding)
+        record(session, row, call, check, at, finding)
     seen = report.coverage.smallest_error_seen
     if math.isfinite(seen):
         line.sees = max(line.sees or 0.0, seen)
@@ -325,12 +332,13 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
         unsure[f"{opdef.name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
 
 
-def _record(session: Session, row: str, call: Call, check: str, at: str, finding: gradcheck.Finding) -> None:
+def record(session: Session, row: str, call: Call, check: str, at: str, finding: gradcheck.Finding) -> None:
+    """Records what gradcheck found, as a finding of an op."""
     name = finding.input or finding.check.replace(" ", "-").removeprefix("vjp-")
     line = session.line(row)
     if not call.is_far:
         line.worst = max(line.worst or 0.0, _relative(finding))
-    second = "" if check != "vjp2" else ", gradient of its gradient"
+    second = "" if check not in ("vjp2", "complex2") else ", gradient of its gradient"
     session.find(
         row,
         f"{check}.{name}",

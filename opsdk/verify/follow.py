@@ -10,7 +10,7 @@ from opsdk.verify.report import Finding
 # A fault before those that may follow from it.
 _GRAVITY = (
     *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "value", "layout"),
-    *("vjp", "mask", "materialize", "nondifferentiable", "linear", "vjp2"),
+    *("vjp", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
 _NUMBERS = _GRAVITY.index("value")  # what comes before keeps an op from being judged at all
 _FOLLOWING = {

@@ -15,6 +15,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.verify.broadcasting import check_broadcasting
+from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
 from opsdk.verify.expected import missed, unexpected, with_failures, without_failures
@@ -179,6 +180,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     check_broadcasting(session)
     if not is_last:
         check_gradient(session)
+        check_complex(session)
         check_tape(session)
         check_programs(session)
         check_second_order(session)
