@@ -39,10 +39,15 @@ class Adam(Optimizer):
         weight_decay: Any = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay)
-        for name, value in (("beta1", beta1), ("beta2", beta2)):
-            if not 0 <= value < 1:
-                raise AttributeValueError(f"{self._subject}: {name} expected in [0, 1), got {value}")
-        self._attrs = {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+        attrs = {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+        self._check_attrs(attrs)
+        self._attrs = attrs
+
+    def _check_attrs(self, attrs: Mapping[str, Any]) -> None:
+        for name in ("beta1", "beta2"):
+            if not 0 <= attrs[name] < 1:
+                raise AttributeValueError(f"{self._subject}: {name} expected in [0, 1), got {attrs[name]}")
+        decay_coefficient(attrs.get("decay"), self._subject)
 
     # Any: tensors or Program variables.
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from opsdk.core.traceback import trimming
 from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.ops.shape import cast
 from opsdk.optimizer.parameters import as_named
-from opsdk.optimizer.slot import RATE, Slot, learning_rate_factor, rate_dtype
+from opsdk.optimizer.slot import RATE, WEIGHT_DECAY, Slot, learning_rate_factor, rate_dtype
 from opsdk.optimizer.static_update import StaticUpdate
 from opsdk.optimizer.weight_decay import decay_coefficient
 from opsdk.static.program import Program
@@ -48,6 +48,7 @@ class Optimizer:
         self._learning_rate = _as_rate(learning_rate, self._subject)
         self._parameters = None if parameters is None else as_named(parameters, self._subject)
         self._decay = decay_coefficient(weight_decay, self._subject)
+        self._attrs: dict[str, Any] = {}  # of the update op; a subclass sets its own, which `state_dict` carries
         self._state: dict[str, dict[str, Tensor]] = {}
         self._rates: dict[Any, Tensor] = {}
         self._static = StaticUpdate(self)
@@ -124,14 +125,38 @@ class Optimizer:
     def _entries(self, parameters: Any, no_grad_set: Any) -> list[tuple[str, Any, Any]]:
         """Returns name, parameter and gradient of those that a step changes."""
         chosen = self._named() if parameters is None else as_named(parameters, self._subject)
+        blocked = self._blocked(chosen, no_grad_set)
         own = {id(param): name for name, param in (self._parameters or {}).items()}
-        blocked = {entry if isinstance(entry, str) else id(entry) for entry in no_grad_set or ()}
         return [
             (own.get(id(param), param.name), param, param.grad)
             for param in chosen.values()
             if param.grad is not None and not param.stop_gradient
-            if id(param) not in blocked and param.name not in blocked
+            if id(param) not in blocked
         ]
+
+    def _blocked(self, chosen: Mapping[str, Any], no_grad_set: Any) -> set[int]:
+        """Returns the ids of the parameters that are left out, given as such or by name.
+
+        Raises:
+            AttributeValueError: one parameter or name instead of a set, or an entry that is none of the parameters.
+        """
+        if isinstance(no_grad_set, (str, Tensor)) or not isinstance(no_grad_set, (Iterable, type(None))):
+            raise AttributeValueError(
+                f"{self._subject}: no_grad_set expected a set of parameters or names, got one "
+                f"{type(no_grad_set).__name__}; put it into a set"
+            )
+        known = {key: id(param) for name, param in chosen.items() for key in (name, param.name, id(param))}
+        blocked = set()
+        for entry in no_grad_set or ():
+            key = entry if isinstance(entry, str) else id(entry)
+            if key not in known:
+                shown = repr(entry) if isinstance(entry, str) else f"a {type(entry).__name__}"
+                raise AttributeValueError(
+                    f"{self._subject}: no_grad_set expected parameters to leave out "
+                    f"({alternatives('', [param.name for param in chosen.values()])}), got {shown}"
+                )
+            blocked.add(known[key])
+        return blocked
 
     def apply_gradients(
         self, params_grads: Sequence[tuple[Any, Any]], startup_program: Program | None = None
@@ -225,24 +250,54 @@ class Optimizer:
     # -- state --------------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state by `<parameter>.<slot>`, and the learning rate.
+        """Returns the state by `<parameter>.<slot>`, and the numbers that the optimizer was made with.
 
-        A parameter that was never changed has no state yet. The tensors are the optimizer's own.
+        These are `weight_decay`, the attributes of its update op, such as `beta1` or `mu`, and `learning_rate`. A
+        parameter that was never changed has no state yet. The tensors are the optimizer's own.
         """
         state: dict[str, Any] = {
             f"{name}.{slot}": value for name, slots in self._state.items() for slot, value in slots.items()
         }
-        state[RATE] = self._learning_rate
-        return state
+        return {**state, WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Puts back what `state_dict` gave; a parameter without an entry starts afresh.
+        """Puts back what `state_dict` gave; a parameter without an entry starts afresh, a number without one stays.
+
+        Nothing is set where it raises.
 
         Raises:
-            StateDictError: an entry belongs to no parameter, or one of a parameter's is missing; nothing is set then.
-            ShapeError: an entry has another shape than its parameter; nothing is set then.
+            StateDictError: an entry belongs to no parameter, or one of a parameter's is missing; or Programs were built
+                with other numbers than those given.
+            ShapeError: an entry has another shape than its parameter.
+            AttributeValueError: a number is none, or out of its range.
         """
-        entries = {key: value for key, value in state_dict.items() if key != RATE}
+        numbers = {WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
+        given = {name: _number(state_dict.get(name, now), now, name, self._subject) for name, now in numbers.items()}
+        rate = _as_rate(given.pop(RATE), self._subject)
+        decay = decay_coefficient(given.pop(WEIGHT_DECAY), self._subject)
+        self._check_attrs(given)
+        if self._static.is_used and (decay, given) != (self._decay, self._attrs):
+            raise StateDictError(
+                f"{self._subject}, set_state_dict: expected the numbers that its Programs were built with, "
+                f"{ {WEIGHT_DECAY: self._decay, **self._attrs} }, got { {WEIGHT_DECAY: decay, **given} }; make another "
+                "optimizer"
+            )
+        fresh = self._restored_slots({key: value for key, value in state_dict.items() if key not in numbers})
+        if RATE in state_dict:
+            self.set_lr(rate)
+        self._state, self._decay, self._attrs = fresh, decay, given
+
+    load_state_dict = set_state_dict
+
+    def _check_attrs(self, attrs: Mapping[str, Any]) -> None:
+        """Checks the attributes of the update op; a subclass says what their ranges are."""
+
+    def _restored_slots(self, entries: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
+        """Returns the slots of every parameter that has entries.
+
+        Raises:
+            StateDictError, ShapeError: as `set_state_dict` raises them.
+        """
         fresh: dict[str, dict[str, Tensor]] = {}
         for name, param in self._named().items():
             keys = {slot.name: f"{name}.{slot.name}" for slot in self.slots}
@@ -262,11 +317,7 @@ class Optimizer:
                 f"({alternatives('', self._named())}), got {alternatives('', entries)}; parameters given with names, "
                 "as layer.named_parameters() has them, keep them"
             )
-        if RATE in state_dict:
-            self.set_lr(float(state_dict[RATE]))
-        self._state = fresh
-
-    load_state_dict = set_state_dict
+        return fresh
 
     def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
         array = np.array(value, slot.dtype(param))
@@ -279,6 +330,21 @@ class Optimizer:
 def _filling(slot: Slot, param: Any) -> tuple[Sequence[int], float, Any]:
     """Returns shape, value and dtype of a slot at first."""
     return [1] if slot.is_scalar else param.shape, slot.value, slot.dtype(param)
+
+
+def _number(value: Any, like: Any, name: str, subject: str) -> Any:
+    """Returns a number of a state as one of the kind that the optimizer has; files give arrays of one element.
+
+    Raises:
+        AttributeValueError: it is of another kind.
+    """
+    plain = np.asarray(value).item() if getattr(value, "size", 1) == 1 and hasattr(value, "dtype") else value
+    is_number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
+    if isinstance(plain, bool) if isinstance(like, bool) else is_number:
+        return plain if isinstance(like, bool) else float(plain)
+    raise AttributeValueError(
+        f"{subject}, set_state_dict: {name} expected a {'bool' if isinstance(like, bool) else 'number'}, got {value!r}"
+    )
 
 
 def _as_rate(value: Any, subject: str) -> float:

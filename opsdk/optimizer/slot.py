@@ -9,6 +9,7 @@ import numpy as np
 from opsdk.core.dtype import computed_in
 
 RATE = "learning_rate"
+WEIGHT_DECAY = "weight_decay"
 
 
 # Any, in this file: a tensor or a Program variable.

@@ -30,6 +30,11 @@ class StaticUpdate:
         self._optimizer = optimizer
         self._rates: list[tuple[Variable, Program]] = []  # learning rates, each with its startup Program
 
+    @property
+    def is_used(self) -> bool:
+        """Whether updates were appended to a Program; their numbers are there to stay, but for the learning rate."""
+        return bool(self._rates)
+
     # Any: parameters and blocked variables come as Variables or names.
     def minimize(
         self, loss: Variable, startup: Program | None, parameters: Any, no_grad_set: Any

@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk import nn
 from opsdk.core.errors import AttributeValueError, GraphError, NameClashError, ShapeError, StateDictError
-from opsdk.optimizer import SGD, Adam, L2Decay, Momentum, Optimizer
+from opsdk.optimizer import SGD, Adam, AdamW, L2Decay, Momentum, Optimizer
 
 
 def parameter(values, gradient=None, **options):
@@ -282,7 +282,13 @@ def test_training_goes_on_bit_by_bit_in_a_second_model(named, kind):
 
 def test_the_state_is_kept_under_structured_names():
     net, optimizer = net_and_optimizer(1)
-    assert optimizer.state_dict() == {"learning_rate": 0.01}
+    assert optimizer.state_dict() == {
+        "weight_decay": 0.0,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "epsilon": 1e-08,
+        "learning_rate": 0.01,
+    }
     train(net, optimizer, 1)
     assert list(optimizer.state_dict())[:4] == [
         "0.weight.moment1",
@@ -321,7 +327,8 @@ def test_an_entry_of_no_parameter_is_refused_when_it_is_set():
         match=r"optimizer Adam, set_state_dict: expected entries of its parameters \(mine\), got .*moment1",
     ):
         other.set_state_dict(optimizer.state_dict())
-    assert other.state_dict() == {"learning_rate": 0.001}
+    assert other.get_lr() == 0.001
+    assert not [key for key in other.state_dict() if "." in key]
 
 
 def test_a_missing_entry_is_refused():
@@ -349,3 +356,70 @@ def test_a_parameter_without_state_starts_afresh():
     v.grad = opsdk.to_tensor(np.array([1.0]))
     other.step()
     assert other.state_dict()["v.velocity"].tolist() == [1.0]
+
+
+# -- the numbers of a state -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "saved", "held"),
+    [
+        (Adam, {"beta1": 0.5, "beta2": 0.75, "epsilon": 0.125, "weight_decay": 0.25}, {"beta1": 0.9}),
+        (AdamW, {"beta1": 0.5, "beta2": 0.75, "epsilon": 0.125, "weight_decay": 0.25}, {"weight_decay": 0.0}),
+        (Momentum, {"momentum": 0.5, "use_nesterov": True, "weight_decay": 0.25}, {"use_nesterov": False}),
+        (SGD, {"weight_decay": 0.25}, {}),
+    ],
+)
+@pytest.mark.parametrize("as_arrays", [False, True])
+def test_a_state_brings_the_numbers_that_its_optimizer_was_made_with(kind, saved, held, as_arrays):
+    first, second = parameter([1.0, 2.0]), parameter([1.0, 2.0])
+    one, other = kind(0.1, parameters=[first], **saved), kind(0.5, parameters=[second], **held)
+    state = one.state_dict()
+    other.load_state_dict({name: np.array(value) for name, value in state.items()} if as_arrays else state)
+    assert other.state_dict() == state
+    for optimizer, weight in ((one, first), (other, second)):
+        for _ in range(3):
+            (weight * weight).sum().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+    assert first.tolist() == second.tolist()
+
+
+def test_a_state_without_numbers_leaves_those_that_there_are():
+    optimizer = Adam(0.1, beta1=0.5, parameters=[parameter([1.0])])
+    optimizer.load_state_dict({})
+    assert (optimizer.state_dict()["beta1"], optimizer.get_lr()) == (0.5, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "text"),
+    [
+        (Adam, {"beta1": 1.0}, r"optimizer Adam: beta1 expected in \[0, 1\), got 1.0"),
+        (Adam, {"beta2": "0.9"}, "optimizer Adam, set_state_dict: beta2 expected a number, got '0.9'"),
+        (Momentum, {"use_nesterov": 1}, "optimizer Momentum, set_state_dict: use_nesterov expected a bool, got 1"),
+        (Momentum, {"mu": True}, "optimizer Momentum, set_state_dict: mu expected a number, got True"),
+        (AdamW, {"decay": -1.0}, "optimizer AdamW: weight_decay expected a number ≥ 0 or an L2Decay, got -1.0"),
+        (SGD, {"learning_rate": -1.0}, "optimizer SGD: learning_rate expected a number ≥ 0, got -1.0"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_and_nothing_is_set(kind, state, text):
+    optimizer = kind(0.1, parameters=[parameter([1.0])])
+    before = optimizer.state_dict()
+    with pytest.raises(AttributeValueError, match=text):
+        optimizer.load_state_dict({"learning_rate": 0.5, "weight_decay": 0.5, **state})
+    assert optimizer.state_dict() == before
+
+
+@pytest.mark.parametrize("blocked", ["a", parameter([1.0]), 3])
+def test_a_no_grad_set_is_a_set(blocked):
+    a = parameter([1.0], [1.0], name="a")
+    with pytest.raises(AttributeValueError, match="optimizer SGD: no_grad_set expected a set of parameters or names, "):
+        SGD(0.1).minimize(a * 1.0, parameters=[a], no_grad_set=blocked)
+    assert a.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("blocked", [{"b"}, [parameter([1.0])]])
+def test_a_no_grad_set_names_parameters_that_there_are(blocked):
+    a = parameter([1.0], [1.0], name="a")
+    with pytest.raises(AttributeValueError, match=r"no_grad_set expected parameters to leave out \(a\), got ('b'|a )"):
+        SGD(0.1).minimize(a * 1.0, parameters=[a], no_grad_set=blocked)

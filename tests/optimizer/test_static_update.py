@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from opsdk import nn, static
-from opsdk.core.errors import ProgramError
+from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.nn import functional as F
-from opsdk.optimizer import SGD, Adam
+from opsdk.optimizer import SGD, Adam, Momentum
 
 
 def build(optimizer, weight_attr=None, **options):
@@ -162,3 +162,16 @@ def test_a_classifier_learns():
     exe.run(startup, scope=scope)
     losses = [exe.run(main, feed={"x": x, "label": label}, fetch_list=[loss], scope=scope)[0] for _ in range(40)]
     assert losses[-1] < 0.25 * losses[0]
+
+
+def test_numbers_that_a_program_was_built_with_are_not_loaded_over():
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        loss = static.nn.fc(static.data("X", [None, 1], "float32"), 2).mean()
+        optimizer = Momentum(0.1, momentum=0.5, parameters=main.all_parameters())
+        optimizer.load_state_dict({"mu": 0.75})
+        optimizer.minimize(loss)
+    optimizer.load_state_dict({"mu": 0.75, "learning_rate": 0.5})
+    with pytest.raises(StateDictError, match=r"expected the numbers that its Programs were built with, .*'mu': 0.75"):
+        optimizer.load_state_dict({"mu": 0.9, "learning_rate": 0.25})
+    assert optimizer.get_lr() == 0.5
