@@ -15,6 +15,7 @@ from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
+from opsdk.core.truth import as_bool
 from opsdk.ops import creation as ops
 
 
@@ -33,10 +34,11 @@ def to_tensor(
 
     Raises:
         DTypeError: the data is not numeric.
-        AttributeValueError: a gradient is asked for an integer dtype.
+        AttributeValueError: a gradient is asked for an integer dtype, or `stop_gradient` is not a bool.
         PlaceError: there is no such device here.
         MissingDependencyError: the place is a device, and CuPy is not installed.
     """
+    stop_gradient = as_bool(stop_gradient, "to_tensor: stop_gradient")
     here = place_of(data._array if isinstance(data, Tensor) else data)
     there = here if place is None else place
     if here.kind != "cpu" or there.kind != "cpu":

@@ -215,7 +215,7 @@ def check_root(tensor: Any, subject: str) -> None:
     Raises:
         GraphError: it has none.
     """
-    if tensor.stop_gradient:
+    if tensor._stop:
         raise GraphError(
             f"{subject}: expected a tensor that was computed from one with stop_gradient=False, "
             f"got shape {tuple(tensor.shape)} {tensor.dtype} with stop_gradient=True"
@@ -230,7 +230,7 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
         ShapeError: the cotangent has another shape than the tensor.
         DTypeError: it has another dtype, or is no tensor or array.
     """
-    if tensor.stop_gradient:
+    if tensor._stop:
         check_root(tensor, "backward")
     array: np.ndarray = tensor._array
     if grad is None:

@@ -10,9 +10,8 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from opsdk.core.errors import AttributeValueError
+from opsdk.core.truth import as_bool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -142,11 +141,9 @@ class set_grad_enabled(GradMode):
     """
 
     def __init__(self, mode: bool) -> None:
-        if not isinstance(mode, (bool, np.bool_)):
-            raise AttributeValueError(f"set_grad_enabled: mode expected True or False, got {mode!r}")
-        super().__init__(mode)
+        super().__init__(as_bool(mode, "set_grad_enabled: mode"))
         self._at_first: bool | None = is_grad_enabled()
-        _switch(mode)
+        _switch(self._mode)
 
     def __enter__(self) -> None:
         super().__enter__()

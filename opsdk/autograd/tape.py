@@ -57,7 +57,7 @@ class Tape:
                     array = value._array
                     arrays.append(array)
                     key.append(array.dtype)
-                    key.append(value.stop_gradient)
+                    key.append(value._stop)
         except AttributeError:  # a constant or a list among the inputs
             inputs = lift(opdef, inputs)
             arrays = [arrays_of(value) for value in inputs]
@@ -89,7 +89,7 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
         saves_one = plan.saves_output or plan.saves_input
         if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
             lanes = opdef.plans.recorded if record else opdef.plans.plain
-            if record or inputs[0].stop_gradient or not is_grad_enabled():
+            if record or inputs[0]._stop or not is_grad_enabled():
                 lanes[arrays[0].dtype] = _lane(plan)
     if call is not None and plan.plain and not record and not FLAGS.debug:
         opdef.plans.again = call.again(Tensor)
@@ -100,7 +100,7 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
 def short(opdef: OpDef, value: Tensor) -> Any:
     """Applies an op to one tensor: the way of most calls, straight through a lane once the kind of call is known."""
     plans = opdef.plans
-    plain = value.stop_gradient or (OFF and not is_grad_enabled())
+    plain = value._stop or (OFF and not is_grad_enabled())
     try:
         lane = (plans.plain if plain else plans.recorded)[value._array.dtype]
     except KeyError:
@@ -138,7 +138,7 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
         out._array = made
         out._version = box = [0]
         out._edge = (node, 0)
-        out.stop_gradient = False
+        out._stop = False
         node.plan = plan
         node.edges = (value._edge or (value, -1),)
         if saves_output:
@@ -156,7 +156,7 @@ def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     """Whether a gradient can be asked for of any input."""
     wanted = (inputs[i] for i in opdef.differentiable_inputs())
     tensors = (t for value in wanted for t in (value if isinstance(value, list) else (value,)) if t is not None)
-    return any(not t.stop_gradient and is_differentiable(t._array.dtype) for t in tensors)
+    return any(not t._stop and is_differentiable(t._array.dtype) for t in tensors)
 
 
 def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
@@ -192,7 +192,7 @@ def kind_of(value: Any) -> Any:
     """Returns what a plan's key holds of a tensor."""
     if isinstance(value, list):
         return tuple(kind_of(item) for item in value)
-    return None if value is None else (value._array.dtype, value.stop_gradient)
+    return None if value is None else (value._array.dtype, value._stop)
 
 
 def launch(
@@ -259,7 +259,7 @@ def _tensors(value: Any) -> Sequence[Any]:
 
 def _check_mutable(opdef: OpDef, tensor: Tensor, name: str) -> None:
     check_in_place(tensor, f"{opdef.subject}, input {name!r}")
-    if is_grad_enabled() and not tensor.stop_gradient and opdef.grad is None:
+    if is_grad_enabled() and not tensor._stop and opdef.grad is None:
         raise InPlaceError(
             f"{opdef.subject}, input {name!r}: expected a tensor outside of the graph, since the op has no backward, "
             "got one that needs a gradient; call it inside opsdk.no_grad(), or on a copy"
@@ -299,7 +299,7 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
     for value, stop in zip(outputs, plan.stops, strict=True):
         for out in value if value.__class__ is list else (value,):
             if out is not None and not stop and is_differentiable(out._array.dtype):
-                out.stop_gradient = False
+                out._stop = False
                 out._edge = (node, index)
             index += 1
 
@@ -323,7 +323,7 @@ class _Boxes:
 
 
 def _edge(tensor: Any) -> Any:
-    return None if tensor is None or tensor.stop_gradient else tensor._edge or (tensor, -1)
+    return None if tensor is None or tensor._stop else tensor._edge or (tensor, -1)
 
 
 TAPE = Tape()

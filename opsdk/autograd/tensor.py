@@ -17,6 +17,7 @@ from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPla
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed
+from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 
@@ -43,7 +44,7 @@ class Tensor(ValueMethods):
         self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None
     ) -> None:
         self._array = array
-        self.stop_gradient = stop_gradient
+        self._stop = stop_gradient
         self._edge = edge  # the node that made this tensor and the output that it is; None for a leaf
         self._version = [0]
 
@@ -91,13 +92,22 @@ class Tensor(ValueMethods):
         return self._edge is None
 
     @property
+    def stop_gradient(self) -> bool:
+        """Whether no gradient is asked for. Setting anything but True or False is refused."""
+        return self._stop
+
+    @stop_gradient.setter
+    def stop_gradient(self, value: bool) -> None:
+        self._stop = as_bool(value, "tensor: stop_gradient")
+
+    @property
     def requires_grad(self) -> bool:
         """The opposite of `stop_gradient`, in PyTorch's words."""
         return not self.stop_gradient
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.stop_gradient = not value
+        self.stop_gradient = not as_bool(value, "tensor: requires_grad")
 
     @property
     def inplace_version(self) -> int:
@@ -215,7 +225,7 @@ class Tensor(ValueMethods):
     def _overwrite(self, value: Any) -> None:
         """Changes every element; what an op made this tensor of is then no longer what it holds."""
         if self._edge is not None and is_grad_enabled():
-            self._edge, self.stop_gradient = None, True
+            self._edge, self._stop = None, True
         self._array[...] = value
         self._version[0] += 1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn.layer import Layer
-from opsdk.nn.numbering import as_position
+from opsdk.nn.numbering import as_gap, as_position
 from opsdk.nn.parameter import Parameter
 
 
@@ -34,9 +34,13 @@ class _Numbered(Layer):
         return self
 
     def insert(self, index: int, entry: Any) -> None:
-        """Puts an entry before the one at `index`; those after it are renumbered."""
+        """Puts an entry before the one at `index`, or at the end; those after it are renumbered.
+
+        Raises:
+            IndexError: the index is beyond the end or the start, where a list of Python's would take the nearest.
+        """
         entries = list(self)
-        entries.insert(index, self._checked(entry))
+        entries.insert(as_gap(index, len(entries), type(self).__name__), self._checked(entry))
         self._renumber(entries)
 
     def pop(self, index: int = -1) -> Any:

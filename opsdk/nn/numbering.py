@@ -31,3 +31,17 @@ def as_position(index: Any, length: int, subject: str) -> int:
     if not -length <= position < length:
         raise IndexError(f"{subject}: index expected in [{-length}, {length}), got {position}")
     return position % length
+
+
+# Any: as for `as_position`.
+def as_gap(index: Any, length: int, subject: str) -> int:
+    """Returns where something is put in, as a position in [0, length]; negative ones count from the end.
+
+    Raises:
+        IndexError: there is no entry before that index, and it is not the end.
+        TypeError: the index is no integer.
+    """
+    position = operator.index(index)
+    if not -length <= position <= length:
+        raise IndexError(f"{subject}: index to insert at expected in [{-length}, {length}], got {position}")
+    return position if position >= 0 else position + length

@@ -9,6 +9,7 @@ from opsdk.autograd.tape import TAPE, short
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.names import unique_name
+from opsdk.core.truth import as_bool
 from opsdk.define.frontend import register_frontend
 from opsdk.ops.initializer import Initializer, ParamAttr
 
@@ -27,7 +28,7 @@ class Parameter(Tensor):
         requires_grad: `trainable`, in PyTorch's words.
 
     Raises:
-        AttributeValueError: a trainable parameter of an integer dtype.
+        AttributeValueError: a trainable parameter of an integer dtype, or `trainable` is not a bool.
         DTypeError: the data is not numeric.
     """
 
@@ -46,7 +47,8 @@ class Parameter(Tensor):
         need_clip: bool = True,
         requires_grad: bool | None = None,
     ) -> None:
-        trainable = trainable if requires_grad is None else requires_grad
+        given = ("trainable", trainable) if requires_grad is None else ("requires_grad", requires_grad)
+        trainable = as_bool(given[1], f"Parameter: {given[0]}")
         super().__init__(to_tensor(data, dtype)._array, not trainable)
         if trainable:
             needs_float(self, "Parameter")
@@ -62,7 +64,7 @@ class Parameter(Tensor):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self.stop_gradient = not value
+        self.stop_gradient = not as_bool(value, "Parameter: trainable")
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

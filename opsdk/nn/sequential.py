@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.core.errors import AttributeValueError, NameClashError
 from opsdk.nn.layer import Layer
-from opsdk.nn.numbering import as_position, free_number
+from opsdk.nn.numbering import as_gap, as_position, free_number
 
 
 class Sequential(Layer):
@@ -51,10 +51,16 @@ class Sequential(Layer):
         return self
 
     def insert(self, index: int, layer: Any) -> Sequential:
-        """Puts a layer before the one at `index`; layers called by their number are renumbered. Returns self."""
+        """Puts a layer before the one at `index`, or at the end; layers called by their number are renumbered.
+
+        Returns self.
+
+        Raises:
+            IndexError: the index is beyond the end or the start.
+        """
         self._check(layer)
         entries: list[tuple[str, Any]] = list(self._sub_layers.items())
-        entries.insert(index, ("0", layer))
+        entries.insert(as_gap(index, len(entries), "Sequential"), ("0", layer))
         self._sub_layers.clear()
         for name, entry in entries:
             key = free_number(self._sub_layers, len(self._sub_layers)) if name.isdigit() else name

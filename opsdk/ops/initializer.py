@@ -12,6 +12,7 @@ import numpy as np
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.random import next_seed
+from opsdk.core.truth import as_bool
 from opsdk.define.op import Op
 from opsdk.ops.creation import assign_value, fill_constant, gaussian_random, uniform_random
 
@@ -287,6 +288,10 @@ class ParamAttr:
     regularizer: Any = None  # Any: a number or an object with `coeff`
     trainable: bool = True
     need_clip: bool = True
+
+    def __post_init__(self) -> None:
+        as_bool(self.trainable, "ParamAttr: trainable")
+        as_bool(self.need_clip, "ParamAttr: need_clip")
 
 
 # Any: every form that a layer's weight_attr and bias_attr take.

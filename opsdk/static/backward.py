@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from opsdk.core.dtype import is_differentiable
@@ -50,7 +50,7 @@ def append_backward(
         entries = [parameter_list] if isinstance(parameter_list, (Variable, str)) else parameter_list
         named = [block.var(entry) if isinstance(entry, str) else entry for entry in entries]
         wanted = _members(block, named, "append_backward: parameter_list")
-    found = _Reverse(block, [loss], wanted, names_of(no_grad_set)).run([None])
+    found = _Reverse(block, [loss], wanted, _blocked(block, no_grad_set, "append_backward")).run([None])
     pairs = [(variable, grad) for variable, grad in zip(wanted, found, strict=True) if grad is not None]
     if not pairs:
         names = ", ".join(variable.name for variable in wanted) or "none at all"
@@ -102,14 +102,26 @@ def gradients(
     _members(block, [seed for seed in seeds if seed is not None], "gradients: target_gradients")
     for target, seed in zip(outs, seeds, strict=True):
         _check_seed(target, seed)
-    return _Reverse(block, outs, ins, names_of(no_grad_set)).run(seeds)
+    return _Reverse(block, outs, ins, _blocked(block, no_grad_set, "gradients")).run(seeds)
 
 
-# Any: a set of Variables or names, or one of them.
-def names_of(variables: Any) -> set[str]:
-    """Returns the names of variables given as such or by name."""
-    entries = () if variables is None else (variables,) if isinstance(variables, (Variable, str)) else variables
-    return {entry if isinstance(entry, str) else entry.name for entry in entries}
+# Any: a set of Variables or names, or what a user passed instead.
+def _blocked(block: Block, variables: Any, subject: str) -> set[str]:
+    """Returns the names of the variables of a no_grad_set, given as such or by name.
+
+    Raises:
+        ProgramError: it is one of them, or nothing that has entries.
+        VariableNotFoundError: an entry is not in the block.
+    """
+    if variables is None:
+        return set()
+    if isinstance(variables, (Variable, str)) or not isinstance(variables, Iterable):
+        raise ProgramError(
+            f"{subject}: no_grad_set expected a set of Variables or names, got one {type(variables).__name__}; "
+            "put it into a set"
+        )
+    entries = [block.var(entry) if isinstance(entry, str) else entry for entry in variables]
+    return {variable.name for variable in _members(block, entries, f"{subject}: no_grad_set")}
 
 
 def _members(block: Block | None, variables: list[Variable], role: str) -> list[Variable]:

@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError, ShapeError
 from opsdk.core.spec import TensorSpec, shown_shape
+from opsdk.core.truth import as_bool
 from opsdk.static.framework import default_main_program
 from opsdk.static.variable import Variable
 
@@ -58,7 +59,7 @@ class InputSpec:
     ) -> None:
         self.spec = TensorSpec(shape, dtype)
         self.name = name
-        self.stop_gradient = stop_gradient
+        self.stop_gradient = as_bool(stop_gradient, "InputSpec: stop_gradient")
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:

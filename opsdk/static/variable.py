@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
 from opsdk.core.spec import TensorSpec, shown_shape
+from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 
@@ -52,7 +53,7 @@ class Variable(ValueMethods):
         self.is_data = is_data
         self.value = value
         self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
-        self._stop_gradient = stop_gradient
+        self._stop_gradient = as_bool(stop_gradient, f"variable {name!r}: stop_gradient")
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -89,7 +90,7 @@ class Variable(ValueMethods):
 
     @stop_gradient.setter
     def stop_gradient(self, value: bool) -> None:
-        self._stop_gradient = bool(value)
+        self._stop_gradient = as_bool(value, f"variable {self.name!r}: stop_gradient")
         self.is_cut = bool(value)
 
     def mark_stop(self, value: bool) -> None:
@@ -182,7 +183,8 @@ class Parameter(Variable):
         regularizer: Any = None,  # Any: a weight decay of the optimizer's kinds
         need_clip: bool = True,
     ) -> None:
-        super().__init__(block, name, shape, dtype, persistable=True, stop_gradient=not trainable)
+        super().__init__(block, name, shape, dtype, persistable=True)
+        self._stop_gradient = not as_bool(trainable, f"parameter {name!r}: trainable")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
         self.need_clip = need_clip
@@ -194,4 +196,4 @@ class Parameter(Variable):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self.stop_gradient = not value
+        self.stop_gradient = not as_bool(value, f"parameter {self.name!r}: trainable")

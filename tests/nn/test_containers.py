@@ -216,3 +216,27 @@ def test_a_parameter_dict_registers_by_name():
     assert [name for name, _ in params.named_parameters()] == ["linear1", "linear2"]
     assert params["linear2"].shape == [4, 1]
     assert nn.ModuleDict is nn.LayerDict
+
+
+# -- inserting --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [nn.LayerList, nn.ParameterList, nn.Sequential])
+@pytest.mark.parametrize("index", [3, 7, -3])
+def test_nothing_is_inserted_beyond_an_end(kind, index):
+    entry = (lambda: nn.Parameter([1.0])) if kind is nn.ParameterList else nn.ReLU
+    held = [entry(), entry()]
+    made = kind(*held) if kind is nn.Sequential else kind(held)
+    with pytest.raises(IndexError, match=rf"{kind.__name__}: index to insert at expected in \[-2, 2\], got {index}"):
+        made.insert(index, entry())
+    assert list(made) == held
+
+
+@pytest.mark.parametrize(("index", "position"), [(0, 0), (2, 2), (1, 1), (-1, 1), (-2, 0)])
+@pytest.mark.parametrize("kind", [nn.LayerList, nn.Sequential])
+def test_an_entry_is_inserted_before_the_one_at_an_index_or_at_the_end(kind, index, position):
+    held, new = [nn.ReLU(), nn.ReLU()], nn.ReLU()
+    made = kind(*held) if kind is nn.Sequential else kind(held)
+    made.insert(index, new)
+    assert list(made).index(new) == position
+    assert list(made.state_dict()) == []

@@ -84,7 +84,7 @@ def test_parameters_that_the_loss_does_not_depend_on_are_left_out(x, b):
     assert [param.name for param, _ in static.append_backward((x * b).sum())] == ["b"]
 
 
-@pytest.mark.parametrize("blocked", [{"fc_0.b_0"}, ["fc_0.b_0"], "fc_0.b_0"])
+@pytest.mark.parametrize("blocked", [{"fc_0.b_0"}, ["fc_0.b_0"], ("fc_0.b_0",)])
 def test_a_no_grad_set_leaves_parameters_out(x, blocked):
     ((param, _),) = static.append_backward(static.nn.fc(x, 4).sum(), no_grad_set=blocked)
     assert param.name == "fc_0.w_0"
@@ -250,3 +250,20 @@ def test_complex_targets_need_a_cotangent_and_complex_losses_are_refused():
         (dz,) = static.gradients(y, z, [opsdk.conj(z)])
         made = static.Executor().run(z.block.program, feed={"z": np.array([1 + 2j, 3j])}, fetch_list=[dz])
     np.testing.assert_allclose(made[0], 2 * np.conj(np.array([1 + 2j, 3j])) ** 2)
+
+
+@pytest.mark.parametrize("blocked", ["fc_0.b_0", 3])
+def test_a_no_grad_set_is_a_set(main, state, x, blocked):
+    loss = static.nn.fc(x, 4).sum()
+    before = state(main)
+    text = f"no_grad_set expected a set of Variables or names, got one {type(blocked).__name__}; put it into a set"
+    with pytest.raises(ProgramError, match=f"append_backward: {text}"):
+        static.append_backward(loss, no_grad_set=blocked)
+    with pytest.raises(ProgramError, match=f"gradients: {text}"):
+        static.gradients(loss, x, no_grad_set=blocked)
+    assert state(main) == before
+
+
+def test_a_no_grad_set_names_variables_that_there_are(x):
+    with pytest.raises(VariableNotFoundError, match=r"fc_0\.c_0"):
+        static.append_backward(static.nn.fc(x, 4).sum(), no_grad_set={"fc_0.c_0"})
