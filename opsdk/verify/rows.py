@@ -18,7 +18,6 @@ from opsdk.core.errors import (
     AliasError,
     CompileError,
     KernelNotFoundError,
-    MissingDependencyError,
     OpsdkError,
     noted,
 )
@@ -32,7 +31,7 @@ from opsdk.verify.bounds import out_of_bounds
 from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs_of, paired
 from opsdk.verify.launch import label, launch, plan_of
 from opsdk.verify.outside import tell_nan
-from opsdk.verify.session import Session
+from opsdk.verify.session import Session, cannot_run_here
 from opsdk.verify.unwritten import unwritten
 from opsdk.verify.values import check_values
 
@@ -61,7 +60,9 @@ def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
         made = _raw(session, reference, call)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        if call.declared:
+        if cannot_run_here(error):
+            session.skip(session.reference_row(call.float_dtype), error)
+        elif call.declared:
             row = session.reference_row(call.float_dtype)
             session.find(row, "runs", f"{opdef.subject}: sample {call} expected to run, raised {reason}", call)
         elif call.extra:
@@ -145,12 +146,11 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
     opdef = session.opdef
     row = label(kernel, call.float_dtype)
     is_reference = kernel is opdef.kernels.reference()
-    with session.timed(row) as line:
+    with session.timed(row):
         try:
             made = _made(session, kernel, row, call)
-        except (MissingDependencyError, KernelNotFoundError) as error:
-            line.skipped = str(error)
-            session.skipped[f"{opdef.name}[{row}]: {error}"] = None
+        except KernelNotFoundError as error:
+            session.skip(row, error)
             return
         except Exception as error:
             if is_reference and twin:

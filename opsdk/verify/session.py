@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AliasError, MutationError, OpsdkError
+from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.calls import Call, Invented
@@ -18,8 +18,14 @@ from opsdk.verify.launch import label
 from opsdk.verify.report import Coverage, Finding, Row
 from opsdk.verify.rerun import command
 
+_ABSENT = ("OP402", "OP403")  # codes of compile errors where no compiler, or no room, is there
 # Kinds of finding that have a code of their own.
 _CODES = {"mutation": MutationError.default_code, "alias": AliasError.default_code}
+
+
+def cannot_run_here(error: Exception) -> bool:
+    """Whether this machine is to blame, which lacks a package, a compiler or room for what it makes, and not the op."""
+    return isinstance(error, MissingDependencyError) or (isinstance(error, CompileError) and error.code in _ABSENT)
 
 
 @dataclass
@@ -143,9 +149,17 @@ class Session:
     def find_raised(
         self, row: str, check: str, message: str, error: Exception, call: Call | None = None, **fields: Any
     ) -> None:
-        """Records an exception as a finding, under its own code where it has one."""
+        """Records an exception as a finding, under its own code where it has one; what this machine lacks is none."""
+        if cannot_run_here(error):
+            self.skip(row, error)
+            return
         code = {"code": error.code} if isinstance(error, OpsdkError) else {}
         self.find(row, check, message, call, **code, **fields)
+
+    def skip(self, row: str, error: Exception) -> None:
+        """Records that a row cannot run here."""
+        self.line(row).skipped = str(error)
+        self.skipped[f"{self.opdef.name}[{row}]: {error}"] = None
 
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""

@@ -18,7 +18,7 @@ from opsdk.backends.device import memory_at
 from opsdk.backends.device_plan import DevicePlan
 from opsdk.backends.numba_failure import is_compile_failure
 from opsdk.backends.plan import CallPlan, make_plan
-from opsdk.core.errors import CompileError, DTypeError, KernelNotFoundError, MissingDependencyError
+from opsdk.core.errors import DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.place import Place
 from opsdk.define.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
@@ -28,9 +28,9 @@ from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Clock, Sampler
 from opsdk.verify.calls import Call, each, flat, outputs_of
 from opsdk.verify.rows import serves
+from opsdk.verify.session import cannot_run_here
 
 INTERPRETED = (REFERENCE, "composite")  # languages of which nothing is compiled
-_ABSENT = ("OP402", "OP403")  # codes of compile errors that this machine is to blame for, and not the row
 _DEVICE = Place("cuda", 0)
 
 
@@ -151,7 +151,7 @@ def _is_refusal(error: Exception) -> bool:
     """Whether the machine is to blame for an error, or Numba, which has no such dtype; and not the row."""
     if isinstance(error, DTypeError):
         return error.__cause__ is not None and is_compile_failure(error.__cause__)
-    return isinstance(error, CompileError) and error.code in _ABSENT
+    return cannot_run_here(error)
 
 
 def names_of(rows: Sequence[Kernel]) -> list[str]:
