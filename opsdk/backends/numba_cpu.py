@@ -15,8 +15,9 @@ from opsdk.backends.native.elementwise import launch_of
 from opsdk.backends.native.rowwise import launch_of as rows_launch_of
 from opsdk.backends.numba_failure import failure, is_compile_failure
 from opsdk.backends.one_shape import Given, one_shape
-from opsdk.core.errors import BindingError, ReturnError
+from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import optional, slow
+from opsdk.define.digest import changed
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction
@@ -39,6 +40,7 @@ class NumbaCPU:
 
         Raises:
             BindingError: the kernel takes some of the outputs as buffers, but not all.
+            DefinitionError: what it reads from outside was changed since it was registered.
             MissingDependencyError: Numba is not installed.
         """
         if isinstance(kernel.source, RowFunction):
@@ -46,6 +48,7 @@ class NumbaCPU:
         if isinstance(kernel.source, ScalarFunction):
             return launch_of(opdef, kernel.source)
         buffers = buffers_of(opdef, kernel)
+        check_unchanged(opdef, kernel)
         function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
         schema = opdef.schema
         inputs = schema.input_names
@@ -77,6 +80,21 @@ class NumbaCPU:
         if not buffers and names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs):
             launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
         return launch if buffers or opdef.gradient_of is None else _of_known_shapes(opdef, launch)
+
+
+def check_unchanged(opdef: OpDef, kernel: Kernel) -> None:
+    """Checks that a kernel is compiled with what it read when it was registered: Numba freezes what it finds.
+
+    Raises:
+        DefinitionError: something is another value by now.
+    """
+    others = changed(kernel.source, kernel.reads) if callable(kernel.source) else []
+    if others:
+        raise DefinitionError(
+            f"{opdef.subject}, numba row: expected {others[0]!r} to be what it was when the row was registered, it was "
+            "changed since; register the row again",
+            at=str(kernel.origin),
+        )
 
 
 # A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.

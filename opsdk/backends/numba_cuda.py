@@ -16,6 +16,7 @@ from opsdk.backends.cuda_launch import BoundKernel, at_one_place, failures
 from opsdk.backends.cuda_rowwise import CudaRowwise
 from opsdk.backends.device import Memory
 from opsdk.backends.language import Launch, register_language
+from opsdk.backends.numba_cpu import check_unchanged
 from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import LaunchError
 from opsdk.define.kernel import Kernel
@@ -45,6 +46,7 @@ class NumbaCUDA:
         if isinstance(kernel.source, ScalarFunction):
             return CudaElementwise(opdef, kernel.source, kernel.origin).launch
         check_row(opdef, kernel)
+        check_unchanged(opdef, kernel)
         return _launch(opdef, kernel, kernel.options["launch"])
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numba
 import numpy as np
@@ -28,6 +29,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 from opsdk.define.code_reads import chains_of, globals_of, texts_of, with_inner
+from opsdk.define.digest import digest_of
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
 _STOCK = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numba_cuda", "numpy", "operator"})
@@ -153,6 +155,8 @@ class Reading:
             self._give_up(f"{dispatcher.py_func.__name__}, which Numba keeps by rules of its own")
         if dispatcher._compiler.pipeline_class is not Compiler or dispatcher.targetctx is not cpu_target.target_context:
             self._give_up(f"{dispatcher.py_func.__name__}, which has a compiler of its own")
+        if not _is_ours(dispatcher.py_func) and not _is_compiled_as_read(dispatcher):
+            self._give_up(f"{dispatcher.py_func.__name__}, which was compiled before, maybe with other values")
         told = [f"{name}={self._option(options[name])}" for name in sorted(options)]
         told += [f"{name}:{dispatcher.locals[name]}" for name in sorted(dispatcher.locals)]
         fixed = "" if dispatcher._can_compile else str(sorted(map(str, dispatcher.nopython_signatures)))
@@ -229,6 +233,21 @@ class Reading:
                 name, taught = getattr(template, "_attr", None), getattr(template, "_overload_func", None)
                 if name in names and taught is not None and not _is_ours(taught):
                     self._give_up(f"attribute {name}, which is compiled as {taught!r}")
+
+
+# Digests of functions that others call, as they were before Numba froze what they refer to.
+_BEFORE: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def _is_compiled_as_read(dispatcher: Any) -> bool:
+    """Whether the code that a dispatcher has by now, if any, is of the values that its function refers to now.
+
+    One that was given its signatures was compiled where it is defined.
+    """
+    now = digest_of(dispatcher.py_func)
+    if not dispatcher.overloads or not dispatcher._can_compile:
+        _BEFORE[dispatcher] = now
+    return _BEFORE.get(dispatcher) == now
 
 
 def _is_lasting(code: CodeType) -> bool:

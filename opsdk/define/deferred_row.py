@@ -11,6 +11,7 @@ from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyEr
 from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.binding import check_names, name_of, parameters_of
+from opsdk.define.digest import reads
 from opsdk.define.giving import add_kernel
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.launch import row_options
@@ -44,13 +45,14 @@ def add_deferred_row(
     origin = caller()
     module, name = _split(source, origin, subject)
     held = row_options(key.place, options, opdef.schema, subject)
+    owner = registrar(origin)
 
     def load() -> Kernel:
         found = _imported(module, name, f"{subject} {module}:{name}", origin)
         parameters = checked_parameters(opdef, found, subject, held)
-        return Kernel(key, language, found, origin_of(found), parameters, held, owner=registrar(origin))
+        return Kernel(key, language, found, origin_of(found), parameters, held, None, owner, reads(found))
 
-    row = Kernel(key, language, f"{module}:{name}", origin, (), held, load, registrar(origin))
+    row = Kernel(key, language, f"{module}:{name}", origin, (), held, load, owner)
     add_kernel(opdef, row, replace=replace)
     return refuse
 

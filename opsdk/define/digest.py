@@ -13,7 +13,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -80,6 +80,12 @@ def reads(function: Callable[..., Any]) -> dict[str, str]:
         return {}
     texts = _Reader().surroundings(inner)
     return {name: digest_of(text) for name, text in texts.items() if UNSEEN not in text}
+
+
+def changed(function: Callable[..., Any], known: Mapping[str, str]) -> list[str]:
+    """Returns the names of what a function reads that is another value than when `reads` told of it."""
+    now = reads(function) if known else {}
+    return [name.rpartition(" ")[2] for name, value in known.items() if now.get(name) != value]
 
 
 def _python_of(value: Any) -> FunctionType | None:

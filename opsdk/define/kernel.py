@@ -77,6 +77,7 @@ class Kernel:
         options: what only this language understands, such as a launch shape.
         load: imports the function and returns the row with it; None where the function is here.
         owner: who registered it, as `registrar` says; empty for those that come with the op.
+        reads: of a Python function that is compiled, what it read from outside when it was registered.
     """
 
     key: KernelKey
@@ -87,6 +88,7 @@ class Kernel:
     options: Mapping[str, Any] = field(default_factory=dict)
     load: Callable[[], Kernel] | None = None
     owner: str = ""
+    reads: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.language} {self.key}"

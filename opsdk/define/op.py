@@ -14,11 +14,12 @@ from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
+from opsdk.define.digest import reads
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey
+from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel, KernelKey
 from opsdk.define.launch import row_options
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef
@@ -194,7 +195,9 @@ class Op:
             subject = f"{self.opdef.subject}, {language} kernel"
             held = row_options(place, options, self.opdef.schema, subject)
             names = checked_parameters(self.opdef, function, subject, held)
-            row = Kernel(key, language, function, origin := origin_of(function), names, held, owner=registrar(origin))
+            owner = registrar(origin := origin_of(function))
+            read = {} if language == REFERENCE else reads(function)
+            row = Kernel(key, language, function, origin, names, held, owner=owner, reads=read)
             add_kernel(self.opdef, row, replace=replace)
             return function
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.core.origin import shorten
-from opsdk.define.digest import is_ours, reads
+from opsdk.define.digest import changed, is_ours, reads
 from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, as_node
@@ -90,11 +90,10 @@ def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]
     known = {} if is_ours(function) else reads(function)
 
     def read(*symbols: Any, **attrs: Any) -> Any:
-        now = reads(function) if known else known
-        changed = [name.rpartition(" ")[2] for name, value in known.items() if now.get(name) != value]
-        if changed:
+        others = changed(function, known)
+        if others:
             raise DefinitionError(
-                f"{subject}: expected {changed[0]!r} to be what it was when the op was defined, it was changed since; "
+                f"{subject}: expected {others[0]!r} to be what it was when the op was defined, it was changed since; "
                 "define the op again before it is called with attributes that are new to it"
             )
         return function(*symbols, **attrs)

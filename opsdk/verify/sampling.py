@@ -68,7 +68,7 @@ def forward_of(opdef: OpDef) -> OpDef | None:
         forward = find_op(opdef.gradient_of).opdef
     except UnknownOpError:
         return None
-    return forward if forward.grad is not None and forward.grad.op.opdef.origin == opdef.origin else None
+    return forward if forward.grad is not None and forward.grad.op.opdef.kernels is opdef.kernels else None
 
 
 def _derived(forward: OpDef, seed: int) -> Iterator[Call]:

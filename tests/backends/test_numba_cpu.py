@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.numba_cpu import _compiled
-from opsdk.core.errors import CompileError, DTypeError, MissingDependencyError, ShapeError
+from opsdk.core.errors import CompileError, DefinitionError, DTypeError, MissingDependencyError, ShapeError
 
 numba = pytest.importorskip("numba")
 X = np.array([-1.0, 2.0])
@@ -220,6 +220,11 @@ def test_a_row_that_is_registered_again_is_compiled_again_with_what_it_reads_by_
         op.kernel("cpu", scope["scaled"], language="numba")
         values.append(op(np.ones(2)).tolist())
     assert values == [[5.0, 5.0], [6.0, 6.0]]
+    scope["k"] = 7.0
+    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered, it was"):
+        op(np.ones(2, "float32"))
+    op.kernel("cpu", scope["scaled"], language="numba")
+    assert op(np.ones(2, "float32")).tolist() == [7.0, 7.0]
 
 
 @pytest.mark.parametrize("form", ["buffer", "functional"])

@@ -83,6 +83,47 @@ def test_a_kernel_that_calls_what_numba_keeps_itself_is_left_to_numba(processes)
     assert kept(processes) == []
 
 
+AFFINE = """
+    import numba, opsdk
+    K = 5.0
+
+    @numba.njit
+    def scaled(x):
+        return x * K
+
+    def define():
+        @opsdk.op("t::f(Tensor x) -> Tensor y")
+        def f(x):
+            raise AssertionError("the reference ran")
+
+        @f.kernel("cpu", language="numba")
+        def kernel(x, y):
+            for i in range(x.size):
+                y[i] = scaled(x[i]) + 1.0
+
+        return f
+"""
+
+
+def test_a_helper_that_was_compiled_with_another_value_leaves_nothing_behind(processes):
+    processes.write("affine.py", AFFINE)
+    early = "import affine; affine.scaled(1.0); affine.K = 6.0; affine.define()(X)"
+    assert processes.run(early) == [[], ["kernel", "scaled"]]
+    assert kept(processes) == []
+    assert processes.run("import affine; affine.K = 6.0; print(affine.define()(X).tolist())") == [
+        ["[7.0, 13.0]"],
+        ["kernel", "scaled"],
+    ]
+    assert len(kept(processes)) == 1
+
+
+def test_a_helper_that_another_kernel_had_compiled_is_kept_with_the_next(processes):
+    processes.write("affine.py", AFFINE)
+    twice = "import affine; affine.define()(X); print(affine.define()(X + 1).tolist())"
+    assert processes.run(twice) == [["[11.0, 16.0]"], ["kernel", "scaled"]]
+    assert len(kept(processes)) == 1
+
+
 OWN = """
     import numba, opsdk
 

@@ -5,6 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.verify import verify
+from opsdk.verify.sampling import forward_of
 
 
 def leaky(x, *, slope: float = 0.1):
@@ -153,3 +154,18 @@ def test_an_op_whose_infer_rule_refuses_every_default_sample_is_not_judged():
     report = verify(flipped)
     assert report.verdict == "inconclusive"
     assert any("@flipped.samples gives others" in text for text in report.coverage.skipped)
+
+
+def test_the_gradient_of_an_op_that_lost_its_name_is_not_tried_with_the_op_that_has_it(capsys):
+    def made(k):
+        @opsdk.op(name="made", namespace="t")
+        def forward(x):
+            return k * x
+
+        forward.backward(lambda dy: k * dy)
+        return forward
+
+    old, new = made(2.0), made(3.0)
+    assert forward_of(new.grad.opdef) is new.opdef
+    assert forward_of(old.grad.opdef) is None
+    capsys.readouterr()
