@@ -17,7 +17,7 @@ from opsdk.expr.node import Node, constant
 from opsdk.expr.symbol import Symbol, apply
 
 ZERO, ONE = Symbol(constant(0.0)), Symbol(constant(1.0))
-_NEVER = constant(False)
+_MINUS_ONE, _NEVER = constant(-1.0), constant(False)
 _FACTORS = 64  # of a product are looked at, so that long ones do not take the square of their length
 _PLAIN = 1 << 24  # whole numbers up to here are numbers of every dtype that is computed with
 
@@ -95,11 +95,18 @@ class Algebra:
 
     def _product(self, left: Symbol, right: Symbol) -> Symbol:
         """Returns a product of two values that nobody chose."""
+        if _MINUS_ONE in (left.node, right.node):
+            of = right if left.node is _MINUS_ONE else left
+            return Symbol(of.node.args[0]) if of.node.op == "neg" else -of
         over, under = (one + other for one, other in zip(self._parts(left.node), self._parts(right.node), strict=True))
         twice = Counter(over) & Counter(under)
         numbers = [node for node in over if _is_number(node)]
         if twice or len(numbers) > 1:
             return _written(_without(over, twice), _without(under, twice))
+        for of, by in ((left, right), (right, left)):
+            if of.node.op == "neg" and of.node not in self._atoms:  # outside, where a sum takes it in
+                inner = Symbol(of.node.args[0])
+                return -(self._product(inner, by) if of is left else self._product(by, inner))
         if right.node.op == "reciprocal":
             return left / Symbol(right.node.args[0])
         if left.node.op == "reciprocal" and left.node not in self._atoms:
@@ -119,7 +126,7 @@ class Algebra:
             elif part in self._atoms or part.op not in ("mul", "div", "neg"):
                 sides[side].append(part)
             elif part.op == "neg":
-                sides[side].append(constant(-1.0))
+                sides[side].append(_MINUS_ONE)
                 stack.append((part.args[0], side))
             else:
                 stack += [(part.args[1], side if part.op == "mul" else 1 - side), (part.args[0], side)]
@@ -195,7 +202,7 @@ def _written(over: Sequence[Node], under: Sequence[Node]) -> Symbol:
     """Returns a quotient of products, numbers first; divisions stand between products, so that neither runs away."""
     numbers, factors = _number(over)
     made = [Symbol(constant(number)) for number in numbers]
-    sign = len(made) == 1 and made[0].node is constant(-1.0) and bool(factors or under)
+    sign = len(made) == 1 and made[0].node is _MINUS_ONE and bool(factors or under)
     value = None if sign or not made else _chained(made)
     below = [Symbol(node) for node in under]
     for factor in map(Symbol, factors):

@@ -23,7 +23,7 @@ RULES: dict[str, Rule] = {
     "add": lambda y, a, b: (1.0, 1.0),
     "sub": lambda y, a, b: (1.0, -1.0),
     "mul": lambda y, a, b: (b, a),
-    "div": lambda y, a, b: (apply("reciprocal", b), -y / b),
+    "div": lambda y, a, b: (apply("reciprocal", b), -(y / b)),
     "neg": lambda y, a: (-1.0,),
     "reciprocal": lambda y, a: (-(y * y),),
     "square": lambda y, a: (2.0 * a,),

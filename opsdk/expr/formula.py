@@ -15,7 +15,8 @@ _INFIX = {
 }  # fmt: skip
 _PREFIX = {"not": ("~", 7), "neg": ("-", 7)}
 _POWER, _ATOM = 8, 9
-_TIGHTER_LEFT = {"sub", "div", "lt", "le", "gt", "ge", "eq", "ne"}  # a - (b - c) keeps its brackets
+# What is written without brackets is computed from the left: a * (b * c), which rounds otherwise, keeps them.
+_EITHER_WAY = {"and", "or"}
 
 
 def formulas(expression: Expression, names: Sequence[str]) -> tuple[str, ...]:
@@ -67,8 +68,8 @@ def _written(node: Node, named: dict[Node, str]) -> tuple[str, int]:
         return str(node.payload or op), _ATOM
     if op in _INFIX:
         sign, binds = _INFIX[op]
-        right = binds + 1 if op in _TIGHTER_LEFT else binds
-        left = binds + 1 if op in _TIGHTER_LEFT and binds == _INFIX["lt"][1] else binds
+        right = binds if op in _EITHER_WAY else binds + 1
+        left = binds + 1 if binds == _INFIX["lt"][1] else binds
         return f"{_text(args[0], named, left)} {sign} {_text(args[1], named, right)}", binds
     if op in _PREFIX:
         sign, binds = _PREFIX[op]

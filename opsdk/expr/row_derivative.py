@@ -55,6 +55,8 @@ class _RowSweep(Sweep):
         node = value.node
         if not self._roles.is_element(node):
             return self.algebra.times(value, Symbol(SIZE))
+        if node.op == "neg":
+            return -self._summed(Symbol(node.args[0]))
         if node.op == "where" and not self._roles.is_element(node.args[0]):
             condition, a, b = map(Symbol, node.args)
             return apply("where", condition, self._summed(a), self._summed(b))

@@ -37,11 +37,20 @@ def _rewritten(node: Node) -> Node:
         return Node("sub", (args[0], args[1].args[0]), None, node.kind)
     if node.op == "sub" and args[1].op == "neg":
         return Node("add", (args[0], args[1].args[0]), None, node.kind)
-    if node.op == "where" and args[1] is args[2]:
-        return args[1]
+    if node.op == "where":
+        return _choice(node, *args)
     if node.op == "pow" and args[1] is constant(2.0):
         return Node("mul", (args[0], args[0]), None, node.kind)
     return args[0] if node.op == "pow" and args[1] is _ONE else node
+
+
+def _choice(node: Node, condition: Node, taken: Node, other: Node) -> Node:
+    """A choice inside of another by the same condition is made already."""
+    if taken.op == "where" and taken.args[0] is condition:
+        taken = taken.args[1]
+    if other.op == "where" and other.args[0] is condition:
+        other = other.args[2]
+    return taken if taken is other else Node("where", (condition, taken, other), None, node.kind)
 
 
 def _product(node: Node, left: Node, right: Node) -> Node:

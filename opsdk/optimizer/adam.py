@@ -47,7 +47,6 @@ class Adam(Optimizer):
         for name in ("beta1", "beta2"):
             if not 0 <= attrs[name] < 1:
                 raise AttributeValueError(f"{self._subject}: {name} expected in [0, 1), got {attrs[name]}")
-        decay_coefficient(attrs.get("decay"), self._subject)
 
     # Any: tensors or Program variables.
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:

@@ -18,7 +18,6 @@ from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.formula import formulas
 from opsdk.expr.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction, static_of
-from opsdk.expr.tidy import tidied
 from opsdk.ship import catalog
 
 _BYTES = 4  # of one element of float32, for which what is saved is told
@@ -91,7 +90,7 @@ def facts_of(op: Op) -> OpFacts:
         formula=formula_of(opdef),
         saves=_saves(opdef),
         backward=catalog.derivative_of(opdef),
-        derivative=() if gradient is None else formula_of(gradient, _cotangents(opdef)),
+        derivative=() if gradient is None else formula_of(gradient),
         order=catalog.order_of(opdef),
         infer=_infer(opdef),
         declared=_declared(opdef),
@@ -128,19 +127,14 @@ def screen(facts: OpFacts, width: int) -> str:
     return "\n".join(lines)
 
 
-def formula_of(opdef: OpDef, leading: Sequence[str] = ()) -> tuple[str, ...]:
-    """Returns what an expression computes with its attributes at their defaults; nothing for other ops.
-
-    Args:
-        opdef: the op.
-        leading: names of inputs that stand first in a product.
-    """
+def formula_of(opdef: OpDef) -> tuple[str, ...]:
+    """Returns what an expression computes, with its attributes at their defaults; nothing for other ops."""
     source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
     if source is None:
         return ()
     given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)}
     static = static_of(given)
-    lines = formulas(tidied(source.expression(static), leading), opdef.schema.output_names)
+    lines = formulas(source.expression(static), opdef.schema.output_names)
     shown = [f"{name}={value!r}" for name, value in static if not is_mask(name)]
     return (*lines, *([f"for {', '.join(shown)}"] if shown else []))
 
@@ -148,12 +142,6 @@ def formula_of(opdef: OpDef, leading: Sequence[str] = ()) -> tuple[str, ...]:
 def _value(decl: AttrDecl) -> Any:  # any: a value of the attribute's type
     """Returns the default of an attribute, or just some number for one that is a symbol in the formula."""
     return 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default
-
-
-def _cotangents(opdef: OpDef) -> list[str]:
-    assert opdef.grad is not None
-    names = opdef.grad.op.opdef.schema.input_names
-    return [name for name, source in zip(names, opdef.grad.sources, strict=True) if source.kind == "cotangent"]
 
 
 def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:

@@ -167,6 +167,14 @@ def test_a_kink_is_decided_as_the_forward_decided_it(function, expected, dtype):
     np.testing.assert_allclose(got, np.full(5, want), rtol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_branch_that_is_not_taken_reaches_no_derivative_of_any_order(dtype):
+    op = opsdk.elementwise("tests::f(Tensor x) -> Tensor y")(lambda x: vmath.where(x > 0.0, x * x, vmath.expm1(x)))
+    x = np.array([1000.0, 2000.0], dtype)  # eˣ is infinite there
+    for got, want in zip(derivatives(op, x, 3), [2 * x, [2.0, 2.0], [0.0, 0.0]], strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_a_decision_on_an_output_that_is_saved_is_made_of_the_inputs_where_16_bits_round_it():
     @opsdk.elementwise("tests::f(Tensor x) -> (Tensor y, Tensor z)")
     def f(x):

@@ -7,6 +7,7 @@ import pytest
 
 from opsdk import vmath
 from opsdk.expr.derivative import reverse
+from opsdk.expr.evaluate import evaluate
 from opsdk.expr.formula import formulas
 from opsdk.expr.node import Node
 from opsdk.expr.trace import Expression, trace
@@ -24,6 +25,12 @@ def text(function, inputs="xyz", attrs=(), outputs=1):
         (lambda x, y, z: (x + y) * z, "r = (x + y) * z"),
         (lambda x, y, z: x - (y - z), "r = x - (y - z)"),
         (lambda x, y, z: x - y - z, "r = x - y - z"),
+        # what rounds otherwise, and may overflow otherwise, reads otherwise
+        (lambda x, y, z: x * (y * z), "r = x * (y * z)"),
+        (lambda x, y, z: x * y * z, "r = x * y * z"),
+        (lambda x, y, z: x * (y / z), "r = x * (y / z)"),
+        (lambda x, y, z: x + (y + z), "r = x + (y + z)"),
+        (lambda x, y, z: x + (y - z), "r = x + (y - z)"),
         (lambda x, y, z: x / (y / z), "r = x / (y / z)"),
         (lambda x, y, z: x / y * z, "r = x / y * z"),
         (lambda x, y, z: x / (y * z), "r = x / (y * z)"),
@@ -106,3 +113,17 @@ def test_the_formula_of_a_derivative_has_its_value(function):
             (value(x, y + h) - value(x, y - h)) / (2 * h),
         ]
         np.testing.assert_allclose(of(x, y), numeric, rtol=1e-6, atol=1e-8)
+
+
+def test_the_text_of_a_derivative_computes_its_very_bits(rng):
+    expression = trace(lambda x, y, z: z * vmath.tanh(x / z) * vmath.exp(-(x * y)) + x * (y * z), list("xyz"), [], "f")
+    inputs = [Node("input", (), name) for name in "xyz"]
+    grads = reverse(expression.outputs, [Node("input", (), "g")], inputs)
+    lines = formulas(Expression((*"xyz", "g"), (), tuple(grads)), ["dx", "dy", "dz"])
+    given = {name: rng.normal(size=100).astype(np.float32) for name in "xyzg"}
+    values = {**given, "exp": np.exp, "tanh": np.tanh}
+    for line in (*lines[3:], *lines[:3]):  # what is shared comes first
+        name, _, text = line.partition(" = ")
+        values[name] = eval(text, {}, values)
+    for name, expected in zip(("dx", "dy", "dz"), evaluate(grads, given, np, np.float32), strict=True):
+        np.testing.assert_array_equal(values[name], expected)
