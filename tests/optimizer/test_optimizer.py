@@ -398,7 +398,7 @@ def test_a_state_without_numbers_leaves_those_that_there_are():
         (Adam, {"beta2": "0.9"}, "optimizer Adam, set_state_dict: beta2 expected a number, got '0.9'"),
         (Momentum, {"use_nesterov": 1}, "optimizer Momentum, set_state_dict: use_nesterov expected a bool, got 1"),
         (Momentum, {"mu": True}, "optimizer Momentum, set_state_dict: mu expected a number, got True"),
-        (AdamW, {"decay": -1.0}, "optimizer AdamW: weight_decay expected a number ≥ 0 or an L2Decay, got -1.0"),
+        (AdamW, {"weight_decay": -1.0}, "optimizer AdamW: weight_decay expected a number ≥ 0 or an L2Decay, got -1.0"),
         (SGD, {"learning_rate": -1.0}, "optimizer SGD: learning_rate expected a number ≥ 0, got -1.0"),
     ],
 )
