@@ -47,6 +47,7 @@ _OPEN_ENDED = frozenset(("__import__", "eval", "exec", "globals", "input", "loca
 # Whose instances have nothing but attributes, and what the constructor makes again.
 _NATIVE = frozenset((object, tuple, list, set, frozenset, dict, str, bytes, int, float, complex, np.ndarray))
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_…: classes made by Python code are the first and not the second
+_MOST = 20_000  # objects that are read for one definition, some tens of milliseconds
 _OWN = 16  # bytes for the dictionary of an instance and for references to it
 _NOT_CODE = {
     "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
@@ -69,8 +70,8 @@ def text_of(value: Any) -> str:
     """Returns a text that is the same for two values only if they compute the same."""
     try:
         return _Reader().value(value)
-    except RecursionError:
-        return unseen("what is nested too deep")
+    except Exception as error:  # what is nested too deep, changes while it is read, or raises when it is looked at
+        return unseen(type(error).__name__)
 
 
 def reads(function: Callable[..., Any]) -> dict[str, str]:
@@ -78,7 +79,10 @@ def reads(function: Callable[..., Any]) -> dict[str, str]:
     inner = _python_of(function)
     if inner is None:
         return {}
-    texts = _Reader().surroundings(inner)
+    try:
+        texts = _Reader().surroundings(inner)
+    except Exception:  # see text_of
+        return {}
     return {name: digest_of(text) for name, text in texts.items() if UNSEEN not in text}
 
 
@@ -116,23 +120,25 @@ class _Reader:
         if isinstance(value, np.dtype):
             return f"dtype:{value!r}"
         if isinstance(value, np.generic):
-            return f"{kind.__name__}:{value.dtype.str}{_content(value)}"
+            return f"{kind.__name__}:{value.dtype!r}{_content(value)}"
         if kind in _FIXED and _is_plain(value):
             items = [self.value(item) for item in value]
             return f"{kind.__name__}[{', '.join(items if kind is tuple else sorted(items))}]"
         if id(value) in self._met:
             return f"@{self._met[id(value)]}"
+        if len(self._met) > _MOST:
+            return unseen("rest")
         self._met[id(value)] = len(self._met)
         self._held.append(value)
         if kind in (tuple, list):
             return f"{kind.__name__}[{', '.join(map(self.value, value))}]"
         if kind in _SETS:  # in an order of its own in every process
-            items = map(self.value, value) if all(map(_is_plain, value)) else [unseen("order")]
-            return f"{kind.__name__}[{', '.join(sorted(items))}]"
+            told = sorted(map(self.value, value)) if all(map(_is_plain, value)) else [unseen("order")]
+            return f"{kind.__name__}[{', '.join(told)}]"
         if kind is dict:
             return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
         if kind is np.ndarray and not value.dtype.hasobject:
-            return f"array:{value.dtype.str}{value.shape}{_content(value)}"
+            return f"array:{value.dtype!r}{value.shape}{_content(value)}"
         return self._callable(value)
 
     def _callable(self, value: Any) -> str:
@@ -245,7 +251,7 @@ class _Reader:
         native = next(base for base in made.__mro__ if not base.__flags__ & _HEAP or base.__flags__ & _IMMUTABLE)
         parts = [self.value(made)]
         if native is np.ndarray:
-            parts.append(self.value(np.asarray(value) if not value.dtype.hasobject else value.tolist()))
+            parts.append(self.value((value.shape, value.tolist()) if value.dtype.hasobject else np.asarray(value)))
         elif native is not object and native in _NATIVE:
             parts.append(self.value(native(value)))
         slots = [name for base in made.__mro__ for name in _slots(base)]
@@ -306,8 +312,8 @@ def _stock_name(value: Any) -> str:
     if not isinstance(name, str) or isinstance(value, ModuleType):
         return ""
     if isinstance(value, np.ufunc):
-        module = next((each for each in ("numpy", "scipy.special") if _named(each, name) is value), "")
-        return f"ufunc:{module}.{name}" if module else ""
+        known = next((each for each in ("numpy", "scipy.special") if _named(each, name) is value), "")
+        return f"ufunc:{known}.{name}" if known else ""
     if isinstance(value, (MethodDescriptorType, WrapperDescriptorType)):
         return f"slot:{value.__objclass__.__qualname__}.{name}" if _stock_name(value.__objclass__) else ""
     module = getattr(value, "__module__", None)
