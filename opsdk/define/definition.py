@@ -120,7 +120,7 @@ def namespace_of(function: Callable[..., Any]) -> str:
     A script gives its file's name, a notebook `main`.
     """
     module = getattr(function, "__module__", None) or "__main__"
-    if module == "__main__":
+    if module in ("__main__", "__mp_main__"):  # the second in processes of `multiprocessing`
         file = getattr(sys.modules.get("__main__"), "__file__", None)
         module = file.replace("\\", "/").rpartition("/")[2].partition(".")[0] if file else "main"
     top = module.partition(".")[0]

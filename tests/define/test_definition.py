@@ -8,6 +8,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.core.errors import NameClashError, UnknownOpError
+from opsdk.define.definition import namespace_of
 from opsdk.define.op import REGISTRY, find_op
 
 X = np.array([1.0, 2.0])
@@ -342,3 +343,14 @@ def test_the_namespace_of_the_built_in_ops_is_reserved(form):
     with pytest.raises(NameClashError, match=re.escape(message)):
         opsdk.register_op("opsdk::mine", forward=lambda x: x)
     assert "opsdk::mine" not in REGISTRY
+
+
+def test_a_script_has_one_namespace_in_every_process_of_multiprocessing():
+    def f(x):
+        return x
+
+    spaces = []
+    for module in ("__main__", "__mp_main__"):
+        f.__module__ = module
+        spaces.append(namespace_of(f))
+    assert spaces[0] == spaces[1]
