@@ -155,7 +155,7 @@ class _Reader:
             return f"property {self.value((value.fget, value.fset, value.fdel))}"
         if isinstance(value, functools.partial):
             return f"partial {self.value((value.func, value.args, value.keywords))}"
-        if hasattr(value, "py_func") and not isinstance(value, type):  # a compiled Numba dispatcher
+        if _has_function(value):
             return f"compiled {self.value(value.py_func)}{getattr(value, 'targetoptions', None)!r}"
         if isinstance(value, (MemberDescriptorType, GetSetDescriptorType)):
             return f"slot {value.__name__}"
@@ -289,6 +289,13 @@ def _content(value: Any) -> str:
 def _is_plain(value: Any) -> bool:
     """Whether a value is a number, a text or the like, or made of nothing else, and cannot change."""
     return type(value) in _PLAIN or (type(value) in _FIXED and all(map(_is_plain, value)))
+
+
+def _has_function(value: Any) -> bool:
+    """Whether a value is a compiled Numba dispatcher; no object is asked for attributes that it makes up."""
+    if isinstance(value, type):
+        return False
+    return any("py_func" in vars(base) for base in type(value).__mro__) or "py_func" in getattr(value, "__dict__", ())
 
 
 def _slots(made: type) -> list[str]:

@@ -6,6 +6,7 @@ ends. Whatever was given from one file is not replaced from another without a wo
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace as dataclass_replace
@@ -133,7 +134,7 @@ def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
     """
     held = next((row for row in opdef.kernels if (row.key, row.language) == (kernel.key, kernel.language)), None)
     is_same = held is not None and text_of_kernel(held) == text_of_kernel(kernel)
-    if held is not None and held.owner != kernel.owner and not replace:
+    if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
         if is_same:
             return
         raise NameClashError(
@@ -142,16 +143,25 @@ def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
             details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
         )
     opdef.kernels.add(kernel)
-    if held is not None and not is_same and not replace:
+    if held is not None and _code_of(held) != _code_of(kernel) and not replace:
         sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
 
 
 def text_of_kernel(kernel: Kernel) -> str:
     """Returns a digest of what a kernel computes, and how."""
+    options = {name: kernel.options[name] for name in sorted(kernel.options)}
+    return digest_of(_code_of(kernel), list(kernel.parameters), options)
+
+
+def _code_of(kernel: Kernel) -> str:
     source = kernel.source
-    if isinstance(source, str) and kernel.load is None:
-        source = _content(source)
-    return digest_of(source, list(kernel.parameters), {name: kernel.options[name] for name in sorted(kernel.options)})
+    return digest_of(_content(source) if isinstance(source, str) and kernel.load is None else source)
+
+
+def _is_gone(kernel: Kernel) -> bool:
+    """Whether a kernel's source was a file, and is not there any more."""
+    is_file = isinstance(kernel.source, str) and kernel.load is None and not any(c in kernel.source for c in "\n{;")
+    return is_file and not os.path.isfile(str(kernel.source))  # noqa: PTH113 - without pathlib
 
 
 def _content(source: str) -> str:

@@ -62,6 +62,7 @@ def test_an_error_in_a_text_is_told_at_the_line_of_the_python_file():
             return missing;  // the line that is asked for
         }
         """,
+        replace=True,
     )
     with pytest.raises(CompileError, match="'missing' undeclared") as caught:
         made(X)

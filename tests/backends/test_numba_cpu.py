@@ -194,7 +194,7 @@ def test_a_contiguous_row_changes_a_strided_input_in_place_itself():
     assert whole.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
-def test_a_row_has_one_dispatcher_and_its_options_change_the_code(op, capsys):
+def test_a_row_has_one_dispatcher_and_its_options_change_the_code(op):
     def doubled(x, y):
         for i in range(x.size):
             y.flat[i] = 2 * x.flat[i]
@@ -206,7 +206,6 @@ def test_a_row_has_one_dispatcher_and_its_options_change_the_code(op, capsys):
         made.append(_compiled(op.opdef, row))
         assert _compiled(op.opdef, row) is made[-1]
     assert made[2].__wrapped__.targetoptions["parallel"]
-    assert capsys.readouterr().err.count("kernel numba (cpu, *) redefined") == 2
 
 
 def test_a_row_that_is_registered_again_is_compiled_again_with_what_it_reads_by_then():

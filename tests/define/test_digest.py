@@ -238,6 +238,15 @@ def test_a_compiled_dispatcher_is_read_as_the_function_inside():
     assert [text_of(Dispatcher()) == text_of(Other()) for Other in (Dispatcher, Compiled)] == [True, False]
 
 
+def test_no_object_is_asked_for_attributes_that_it_makes_up():
+    class Inventive:
+        def __getattr__(self, name):
+            raise AttributeError(name) if name.startswith("__") else RuntimeError(name)
+
+    function = within(USES.format("made.up"), made=Inventive())
+    assert digest_of(function) == digest_of(function)
+
+
 def test_a_variable_that_has_no_value_yet_makes_definitions_different():
     def outer():
         def f(x):

@@ -81,6 +81,24 @@ def test_files_in_c_are_the_same_kernel_if_their_text_is(given, run_file, tmp_pa
         run_file(str(tmp_path / "second.py"), register.format(str(places[2])), scope=given)
 
 
+def test_a_kernel_whose_source_file_is_gone_gives_way(given, run_file, tmp_path, capsys):
+    old, new = tmp_path / "old.c", tmp_path / "new.c"
+    for place in (old, new):
+        place.write_text("void twice_f64(void) { }\n")
+    run_file("my_ops/first.py", f"op.kernel('cpu', language='c', source={str(old)!r})\n", scope=given)
+    old.unlink()
+    run_file("my_ops/second.py", f"op.kernel('cpu', language='c', source={str(new)!r})\n", scope=given)
+    assert list(given["op"].opdef.kernels)[-1].source == str(new)
+    assert "kernel c (cpu, *) redefined" in capsys.readouterr().err
+
+
+def test_other_options_from_the_same_file_are_taken_without_a_word(given, run_file, capsys):
+    for more in ("", ", contiguous=True"):
+        run_file("my_ops/first.py", ROWS["numba"].format(k=2, more=more), scope=given)
+    assert list(given["op"].opdef.kernels)[-1].options == {"contiguous": True}
+    assert capsys.readouterr().err == ""
+
+
 def test_kernels_of_another_dtype_belong_to_whoever_comes_first(given, run_file):
     run_file("my_ops/first.py", ROWS["numba"].format(k=2, more=""), scope=given)
     run_file("my_ops/second.py", ROWS["numba"].format(k=2, more=", dtype='float32'"), scope=given)
