@@ -29,7 +29,9 @@ class BrokenDefinitionError(OpsdkError, ImportError):
 
 
 def load_file(path: Path) -> list[Op]:
-    """Runs a loose Python file as a module named after its stem, and returns the ops registered meanwhile.
+    """Runs a loose Python file as a module named after its stem, and returns the ops that it defines or changes.
+
+    A file that was loaded before defines them again, which changes nothing.
 
     Raises:
         BrokenDefinitionError: the file does not parse, or raises.
@@ -37,7 +39,8 @@ def load_file(path: Path) -> list[Op]:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # as Python does for a script, so that the file's neighbours can be imported
-    return registered_by(lambda: _run(path.resolve()), shorten(str(path)))
+    found = registered_by(lambda: _run(path.resolve()), shorten(str(path)))
+    return [op for op in REGISTRY if op in found or op.opdef.origin.file == str(path.resolve())]
 
 
 def load_module(name: str) -> tuple[ModuleType, list[Op]]:
