@@ -196,6 +196,21 @@ class Tensor(ValueMethods):
         copied._grad = self._grad if self._grad is None or self._grad is ZERO else Tensor(self._grad._array.copy())
         return copied
 
+    def __copy__(self) -> Tensor:
+        copied: Tensor = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what is pickled: a leaf with its values and gradient; hooks stay behind, as in copies.
+
+        Raises:
+            GraphError: an op made this tensor, and its graph belongs to this process.
+        """
+        if self._edge is not None:
+            raise GraphError("pickle: expected a leaf, got a tensor that an op made; use detach(), or numpy()")
+        return {**self.__dict__, "_hooks": None, "_version": [0]}
+
     def __repr__(self) -> str:
         prefix = " " * 7
         values = np.array2string(self._array, prefix=prefix, separator=", ", precision=8)

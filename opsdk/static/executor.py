@@ -43,6 +43,17 @@ class Executor:
         self._lock = threading.Lock()  # around what was compiled; runs themselves share nothing
         self._is_closed = False
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuses to be pickled or copied.
+
+        Raises:
+            ProgramError: always.
+        """
+        raise ProgramError(
+            "Executor: expected to stay in its process, got pickled or copied; what it compiled does not travel, make "
+            "another: Executor(place)"
+        )
+
     # Any: what users feed and fetch is checked here.
     def run(
         self,

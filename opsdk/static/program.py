@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import Any
 
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.suggest import alternatives
@@ -31,6 +32,17 @@ class Program:
         self._random_seed = 0
         self.blocks = [Block(self, 0)]
         self._current = 0
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuses to be pickled or copied, and with it all that belongs to a Program.
+
+        Raises:
+            ProgramError: always.
+        """
+        raise ProgramError(
+            "Program: expected to stay in its process, got pickled or copied; the functions of its ops do not travel: "
+            "use clone() here, and build it where it is run there"
+        )
 
     def touch(self) -> None:
         """Counts a change, so that what was compiled before is not used after."""

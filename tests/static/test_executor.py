@@ -1,4 +1,6 @@
+import copy
 import gc
+import pickle
 import threading
 
 import numpy as np
@@ -351,3 +353,14 @@ def test_feeds_constants_and_scope_values_of_the_other_byte_order_are_of_this_ma
     held = np.asarray(scope.find_var("w").get_tensor())
     assert held.dtype == np.dtype("float64")
     np.testing.assert_array_equal(held, [3.0, 4.0])
+
+
+@pytest.mark.parametrize("how", [pickle.dumps, copy.deepcopy, copy.copy], ids=["pickle", "deepcopy", "copy"])
+def test_programs_variables_and_executors_stay_in_their_process(x, how):
+    with pytest.raises(ProgramError, match=r"Program: expected to stay in its process, .* use clone\(\) here"):
+        how(static.default_main_program())
+    with pytest.raises(ProgramError, match=r"Executor: expected to stay in its process, got pickled or copied"):
+        how(static.Executor())
+    if how is not copy.copy:
+        with pytest.raises(ProgramError, match="Program: expected to stay in its process"):
+            how(x)
