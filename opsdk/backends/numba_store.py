@@ -28,7 +28,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.environment import Environment, lookup_environment
 from numba.core.serialize import dumps
 
-from opsdk.backends.cache import cache_folder, cached_bytes, held_bytes
+from opsdk.backends.cache import cached_bytes, held_bytes
+from opsdk.backends.cache_places import cache_folder
 from opsdk.backends.native.versions import sources_key
 from opsdk.backends.numba_reading import Reading
 

@@ -41,7 +41,8 @@ def signature_of(schema: OpSchema) -> inspect.Signature:
 
 
 def _parameters(schema: OpSchema) -> Iterator[inspect.Parameter]:
-    declared: dict[str, InputDecl | AttrDecl] = {decl.name: decl for decl in (*schema.inputs, *schema.attrs)}
+    every: list[InputDecl | AttrDecl] = [*schema.inputs, *schema.attrs]
+    declared = {decl.name: decl for decl in every}
     leading = [_parameter(declared[name], inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in schema.positional]
     for position, parameter in enumerate(leading):
         if any(later.default is parameter.empty for later in leading[position:]):
@@ -69,5 +70,7 @@ def _annotation(decl: AttrDecl) -> Any:
     found = TYPE.fullmatch(decl.type)
     assert found is not None, decl.type  # the schema was checked when it was made
     scalar, is_list, is_optional = found.groups()
-    made: Any = tuple[_SCALARS[scalar], ...] if is_list else _SCALARS[scalar]
+    made = _SCALARS[scalar]
+    if is_list:
+        made = tuple.__class_getitem__((made, ...))
     return made | None if is_optional else made

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from opsdk.backends.c_compiler import find_compiler
-from opsdk.backends.cache import cache_folder, cache_info
+from opsdk.backends.cache import cache_info
+from opsdk.backends.cache_places import cache_folder
 from opsdk.backends.cache_trust import danger, make_private
 from opsdk.backends.cuda_runtime import SIMULATOR, is_simulated, missing_device
 from opsdk.core.errors import CompileError

@@ -12,7 +12,8 @@ import numpy as np
 
 from opsdk.backends.arrays import with_mutated
 from opsdk.backends.available import missing_packages
-from opsdk.backends.cache import cache_folder, cache_info
+from opsdk.backends.cache import cache_info
+from opsdk.backends.cache_places import cache_folder
 from opsdk.backends.cuda_runtime import is_simulated, missing_device
 from opsdk.backends.device import memory_at
 from opsdk.backends.device_plan import DevicePlan
