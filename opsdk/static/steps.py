@@ -12,7 +12,7 @@ from opsdk.backends.arena import empty
 from opsdk.backends.buffers import specs_of
 from opsdk.backends.conform import check_count, conform
 from opsdk.backends.plan import CallPlan, make_plan
-from opsdk.core.errors import NotInitializedError, ProgramError, attach_note
+from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, attach_note
 from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
@@ -206,6 +206,7 @@ class Step:
         "apart",
         "asked",
         "attrs",
+        "built",
         "changed",
         "copied",
         "inputs",
@@ -258,6 +259,7 @@ class Step:
             if not decl.mutated
             for name in filter(None, names)
         ]
+        self.built = {name: (slots[name], variables[name].spec) for name in fresh}
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
         kinds = {spec_name(decl.name): decl.kind for decl in operator.forward.schema.inputs} if operator.forward else {}
@@ -303,7 +305,25 @@ class Step:
                 values[slot] = value
         for i in self.copied:
             values[i] = values[i].copy()
-        self.is_tried = True
+        if not self.is_tried:
+            self._check_built(values)
+            self.is_tried = True
+
+    def _check_built(self, values: Sequence[Any]) -> None:
+        """Holds the first results against what the Program was built with, where sizes were open.
+
+        Raises:
+            ShapeError: the infer rule said something else then.
+        """
+        for name, (slot, spec) in self.built.items():
+            value = values[slot]
+            if value is not None and not (spec.admits(value.shape) and value.dtype == spec.dtype):
+                raise ShapeError(
+                    f"{self.opdef.subject}, variable {name!r}: expected {spec}, as its infer rule said when the Program "
+                    f"was built, got {value.dtype}{value.shape}; a size that is open is None there, which equals no "
+                    "number: pass it on",
+                    at=str(self.operator.origin),
+                )
 
     def _results(self, inputs: Sequence[Any], attrs: Mapping[str, Any], values: Sequence[Any]) -> Sequence[Any]:
         """Returns what the operator gives, one entry per output; a gradient that is a cotangent is not computed."""

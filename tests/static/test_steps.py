@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import MutationError, ProgramError
+from opsdk.core.errors import MutationError, ProgramError, ShapeError
 from opsdk.static.steps import Compiled
 
 ROWS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
@@ -212,3 +212,12 @@ def test_of_a_difference_only_what_is_not_the_cotangent_is_computed(exe, wanted)
     grads = static.gradients((both["x"] - both["y"]).sum(), [both[name] for name in wanted])
     for name, found in zip(wanted, exe.run(feed={"x": ROWS, "y": ROWS}, fetch_list=grads), strict=True):
         assert found.tolist() == [[{"x": 1.0, "y": -1.0}[name]] * 3] * 2
+
+
+def test_an_infer_rule_that_takes_an_open_size_for_another_than_a_number_is_found_out(exe, x):
+    op = opsdk.op("tests::rows(Tensor x) -> Tensor y")(lambda x: x[:1] if len(x) == 1 else x + 1)
+    op.infer(lambda x: x if x.shape[0] == 2 else opsdk.TensorSpec((1, *x.shape[1:]), x.dtype))
+    y = op(x)
+    text = r"op 'tests::rows', variable 'rows_0.tmp_0': expected float32\(1, 3\), as its infer rule said when the Program"
+    with pytest.raises(ShapeError, match=text):
+        exe.run(feed={"x": ROWS}, fetch_list=[y])
