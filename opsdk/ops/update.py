@@ -154,8 +154,8 @@ def adam(
     `decay` first draws the parameter towards 0, apart from the gradient (AdamW, Loshchilov & Hutter, 2019).
     """
     state = (moment1, moment2, beta1_pow, beta2_pow)
-    numbers = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "decay": decay}
-    _adam((param, *state), param, grad, learning_rate, *state, **numbers)
+    into = (param, *state)
+    _adam(into, param, grad, learning_rate, *state, beta1=beta1, beta2=beta2, epsilon=epsilon, decay=decay)
 
 
 @adam.infer

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from weakref import WeakSet
 
@@ -116,7 +116,7 @@ class Scope:
         return self._parent.home(name)
 
     @property
-    def turn(self) -> threading._RLock:
+    def turn(self) -> AbstractContextManager[bool]:
         """The turn to write, for a `with` block; a thread that has it may take it again."""
         return self._locks.turn
 

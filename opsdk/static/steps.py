@@ -319,9 +319,9 @@ class Step:
             value = values[slot]
             if value is not None and not (spec.admits(value.shape) and value.dtype == spec.dtype):
                 raise ShapeError(
-                    f"{self.opdef.subject}, variable {name!r}: expected {spec}, as its infer rule said when the Program "
-                    f"was built, got {value.dtype}{value.shape}; a size that is open is None there, which equals no "
-                    "number: pass it on",
+                    f"{self.opdef.subject}, variable {name!r}: expected {spec}, as its infer rule said when the "
+                    f"Program was built, got {value.dtype}{value.shape}; a size that is open is None there, which "
+                    "equals no number: pass it on",
                     at=str(self.operator.origin),
                 )
 
