@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
+from opsdk.core.spec import OpenSize
 from opsdk.core.traceback import trimmed
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import activation, compare, elementary, elementwise, exponential, joining, matmul
@@ -133,7 +134,8 @@ def _over(name: str) -> Callable[..., Any]:
 
 def _reshape(a: Any, shape: Any) -> Any:
     sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
-    if 0 in sizes and 0 not in a.shape:  # to ours the input's own size, to NumPy a size
+    has_zero = any(not isinstance(size, OpenSize) and size == 0 for size in sizes)
+    if has_zero and 0 not in a.shape:  # to ours the input's own size, to NumPy a size
         raise ShapeError(f"np.reshape: expected sizes that hold the elements of shape {_shape(a)}, got {tuple(sizes)}")
     return a.reshape(sizes)
 
