@@ -259,7 +259,8 @@ class Step:
             if not decl.mutated
             for name in filter(None, names)
         ]
-        self.built = {name: (slots[name], variables[name].spec) for name in fresh}
+        is_held = operator.opdef.gradient_of is None  # gradients are held to what they are the gradients of
+        self.built = {name: (slots[name], variables[name].spec) for name in fresh if is_held}
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
         kinds = {spec_name(decl.name): decl.kind for decl in operator.forward.schema.inputs} if operator.forward else {}
@@ -310,11 +311,7 @@ class Step:
             self.is_tried = True
 
     def _check_built(self, values: Sequence[Any]) -> None:
-        """Holds the first results against what the Program was built with, where sizes were open.
-
-        Raises:
-            ShapeError: the infer rule said something else then.
-        """
+        """Holds the first results to what the infer rule said when the Program was built, where sizes were open."""
         for name, (slot, spec) in self.built.items():
             value = values[slot]
             if value is not None and not (spec.admits(value.shape) and value.dtype == spec.dtype):

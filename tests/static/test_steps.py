@@ -221,3 +221,12 @@ def test_an_infer_rule_that_takes_an_open_size_for_another_than_a_number_is_foun
     text = r"op 'tests::rows', variable 'rows_0.tmp_0': expected float32\(1, 3\), as its infer rule"
     with pytest.raises(ShapeError, match=text):
         exe.run(feed={"x": ROWS}, fetch_list=[y])
+
+
+def test_a_gradient_op_that_is_called_by_itself_takes_dtypes_of_both_kinds(exe):
+    op = opsdk.op("tests::product(Tensor a, Tensor b) -> Tensor y", infer=opsdk.infer.broadcast)(lambda a, b: a * b)
+    op.backward(lambda a, b, dy: (dy * b, dy * a))
+    a = static.data("a", [None], "float32")
+    b, dy = (static.data(name, [None], "float64") for name in ("b", "dy"))
+    found = exe.run(feed={"a": [2.0], "b": [3.0], "dy": [5.0]}, fetch_list=list(op.grad(a, b, dy)))
+    assert [array.tolist() for array in found] == [[15.0], [10.0]]
