@@ -45,7 +45,8 @@ def accumulate(leaves: dict[int, tuple[Any, Any]], wrap: Callable[[Any], Any]) -
             to, and that is no view, the memory is taken over.
         wrap: makes a tensor of an array.
     """
-    with LOCK:
+    LOCK.acquire()  # not by `with`, which takes twice as long
+    try:
         for leaf, value in leaves.values():
             is_own = getrefcount(value) <= _ALONE and (value.base is None or is_leased(value, ()))
             held = leaf._grad
@@ -56,3 +57,5 @@ def accumulate(leaves: dict[int, tuple[Any, Any]], wrap: Callable[[Any], Any]) -
             else:
                 total = held._array + value
                 leaf._grad = wrap(np.asarray(total) if isinstance(total, np.generic) else total)
+    finally:
+        LOCK.release()

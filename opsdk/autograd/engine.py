@@ -250,6 +250,6 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
         raise DTypeError(f"backward: cotangent expected a tensor or array{where}, got {type(grad).__name__}")
     if value.shape != array.shape:
         raise ShapeError(f"backward: cotangent expected shape {array.shape} like the tensor, got {value.shape}")
-    if value.dtype != array.dtype:
+    if value.dtype is not array.dtype and value.dtype != array.dtype:  # `is` first, which is quick to ask
         raise DTypeError(f"backward: cotangent expected dtype {array.dtype} like the tensor, got {value.dtype}")
     return value
