@@ -12,8 +12,9 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
+from opsdk.autograd.in_place import check_unviewed
 from opsdk.autograd.node import GradNode
-from opsdk.autograd.tensor import Tensor, check_unviewed
+from opsdk.autograd.tensor import Tensor
 from opsdk.backends.device import memory_of, place_of
 from opsdk.core.errors import OpsdkError, PlaceError, ShapeError
 from opsdk.core.place import Place

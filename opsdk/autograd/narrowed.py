@@ -41,12 +41,12 @@ class Narrowed:
         """Whether a target lies below a node."""
         return node in self._leading
 
-    def step(self, node: GradNode, cotangents: Sequence[Any]) -> Sequence[Any]:
+    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
         """Takes a step, where it leads to a target."""
         if node not in self._leading:
             return [None] * len(node.edges)
-        edges = [edge if edge is not None and self._is_open(edge) else None for edge in node.edges]
-        return self._step(node, cotangents, edges)
+        every = node.edges if edges is None else edges
+        return self._step(node, cotangents, [edge if edge and self._is_open(edge) else None for edge in every])
 
     def _is_open(self, edge: tuple[Any, int]) -> bool:
         target, index = edge

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from opsdk.autograd.in_place import check_in_place
 from opsdk.autograd.modes import OFF, is_grad_enabled
 from opsdk.autograd.node import GradNode, next_sequence
 from opsdk.autograd.tape_plan import TapePlan
-from opsdk.autograd.tensor import Tensor, check_in_place
+from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import asked_specs, infer
 from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison

@@ -10,22 +10,17 @@ import numpy as np
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
+from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed
 from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
-
-
-class _PartVersion(list[int]):
-    """The version counter of what indexing made, and of all that shares its memory: a copy that looks like a part."""
-
-    __slots__ = ()
 
 
 class Tensor(ValueMethods):
@@ -173,7 +168,7 @@ class Tensor(ValueMethods):
     def __getitem__(self, index: Any) -> Any:
         """Returns the elements at a basic index, a copy; changing that in place is refused. Differentiable."""
         part = super().__getitem__(index)
-        part._version = _PartVersion((0,))
+        part._version = PartVersion((0,))
         return part
 
     def __hash__(self) -> int:
@@ -282,7 +277,7 @@ class Tensor(ValueMethods):
             with LOCK:
                 if self._grad is ZERO:
                     self._grad = self._beside(np.zeros_like(self._array))
-        return self._grad  # type: ignore[no-any-return]  # any also stands for ZERO
+        return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -376,46 +371,6 @@ class Tensor(ValueMethods):
 
 
 _ARRAYS = ArrayAlgebra(Tensor)
-
-
-def check_in_place(tensor: Tensor, subject: str) -> None:
-    """Checks that a tensor may be changed in place now.
-
-    Raises:
-        InPlaceError: it is a leaf that needs a gradient, or a view or the base of one in the graph, and recording is
-            on; or indexing made it.
-    """
-    if is_grad_enabled() and not tensor.stop_gradient and tensor._edge is None:
-        raise InPlaceError(
-            f"{subject}: expected a tensor without stop_gradient=False or recording off, got a leaf that needs a "
-            "gradient; change it inside opsdk.no_grad()"
-        )
-    if tensor._edge is not None and is_grad_enabled() and tensor._edge[0].is_alias(tensor._edge[1]):
-        raise InPlaceError(
-            f"{subject}: expected a tensor with memory of its own, got a view of one that the graph needs; "
-            "change a copy: clone()"
-        )
-    check_unviewed(tensor, subject)
-
-
-def check_unviewed(tensor: Tensor, subject: str) -> None:
-    """Checks that no view in the graph would change with a tensor, and keep a history that is then not its own.
-
-    Nor is a copy changed by somebody who means the tensor that it was taken from.
-
-    Raises:
-        InPlaceError: one would, and recording is on; or indexing made the tensor.
-    """
-    if tensor._version.__class__ is _PartVersion:
-        raise InPlaceError(
-            f"{subject}: expected a whole tensor, got one that indexing made, a copy, so that what it was taken from "
-            "would stay as it is; change the whole one with set_value, or a clone()"
-        )
-    if len(tensor._version) > 1 and tensor._edge is not None and is_grad_enabled():
-        raise InPlaceError(
-            f"{subject}: expected a tensor whose memory is its own, got one that shares it with a view in the graph; "
-            "change a copy: clone()"
-        )
 
 
 def needs_float(tensor: Tensor, subject: str) -> None:

@@ -194,9 +194,9 @@ class _Derivation:
         """Returns the gradients for a combination of static attributes, in terms of what is saved."""
         flags: Mapping[str, Any] = dict(static)
         expression = self._forward_expression(flags)
-        grads = self._gradients(expression, flags.get(self.given) or ())
+        grads = self._gradients(expression, flags.get(self.given or "") or ())
         saved = self._given(expression, [source.position for source in sources if source.kind == "output"])
-        asked_for = flags.get(self.mask) or (True,) * len(self._names)
+        asked_for = flags.get(self.mask or "") or (True,) * len(self._names)
         wanted = [asked_for[i] for i in self._wrt]
         nodes = _with_saved(grads, saved)
         inputs = tuple(map(self.name_of, sources))
