@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.arena import empty
-from opsdk.backends.constant import as_constant
+from opsdk.backends.constant import as_constant, check_unmasked
 from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.place import Place
@@ -46,6 +46,7 @@ def to_tensor(
     if isinstance(data, Tensor):
         array = data._array
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
+        check_unmasked(data, "to_tensor")
         array = np.stack([item.numpy() if isinstance(item, Tensor) else np.asarray(item) for item in data])
     else:
         array = as_constant(data, None, "to_tensor")

@@ -13,6 +13,7 @@ from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
+from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
 from opsdk.core.names import unique_name
@@ -226,6 +227,7 @@ class Tensor(ValueMethods):
             ShapeError: the value has another shape.
             InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
         """
+        check_unmasked(value, "set_value")
         array = np.asarray(value)
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")

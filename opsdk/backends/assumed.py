@@ -1,4 +1,4 @@
-"""The dtype of an op whose infer rule is none or a stock one: the reference knows it, compiled rows are held to it."""
+"""The dtypes of what an op gives: the reference knows them, compiled rows are held to it, whatever the infer rule says."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ import numpy as np
 
 from opsdk.backends import settle
 from opsdk.backends.language import language_of
-from opsdk.define.infer import STOCK
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
 
 Dtype = np.dtype[Any]
+
+_EXACT = (ScalarFunction, RowFunction)
+_SMALL = 4096  # elements; a reference may be a loop in Python
 
 
 # Any: one entry per input, an array, a list of arrays or None; attribute values.
 def check_assumed(
     opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], dtypes: Sequence[Dtype | None]
 ) -> None:
-    """Holds the dtypes that a stock infer rule gives, or a missing one, to those of the reference, on empty arrays.
+    """Holds the dtypes that an infer rule gives to those of the reference, on as few elements as it takes.
 
     A row that fills buffers rounds to their dtype what the reference would return in another, and be refused for.
-    Inputs of one floating dtype are taken to give that dtype.
+    Expressions compute in one dtype in every row. A reference that raises on all trials tells nothing.
 
     Args:
         opdef: the op.
@@ -37,18 +41,10 @@ def check_assumed(
         DTypeError: the reference returns another dtype.
     """
     reference = opdef.kernels.reference()
-    if not isinstance(opdef.infer, STOCK) or reference is None or kernel is reference:
+    if reference is None or kernel is reference or opdef.gradient_of is not None or isinstance(kernel.source, _EXACT):
         return
-    arrays = [item for value in inputs for item in (value if isinstance(value, list) else [value]) if item is not None]
-    if len({array.dtype for array in arrays}) == 1 and arrays[0].dtype.kind not in "biu":
-        return
-    bare = [[_bare(item) for item in value] if isinstance(value, list) else _bare(value) for value in inputs]
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            raw = language_of(opdef, reference).compile(opdef, reference)(*bare, **attrs)
-            outputs = settle.as_outputs(opdef, raw)
-    except Exception:  # it needs elements, as a maximum does
+    outputs = _outputs(opdef, reference, inputs, attrs)
+    if outputs is None:
         return
     names = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
     for name, output, dtype in zip(names, outputs, dtypes, strict=True):
@@ -56,6 +52,32 @@ def check_assumed(
             settle.check_dtype(opdef, name, output, dtype)
 
 
-def _bare(array: Any) -> Any:
-    """Returns an array of the same dtype and number of dimensions with no elements, or with one where it has none."""
-    return None if array is None else np.ones((0,) * array.ndim, array.dtype)
+def _outputs(
+    opdef: OpDef, reference: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]
+) -> list[Any] | None:
+    """Returns what the reference makes of the fewest elements that it takes; None where it takes no trial.
+
+    A maximum needs one, a difference two; what needs whole arrays gets copies of them while these are small.
+    """
+    launch = language_of(opdef, reference).compile(opdef, reference)
+    arrays = [item for value in inputs for item in (value if isinstance(value, list) else [value]) if item is not None]
+    if not all(isinstance(array, np.ndarray) for array in arrays):
+        return None
+    whole = sum(array.size for array in arrays) <= _SMALL
+    for most in (0, 1, 3, *((None,) if whole else ())):
+        trial = [
+            [_piece(item, most) for item in value] if isinstance(value, list) else _piece(value, most)
+            for value in inputs
+        ]
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return settle.as_outputs(opdef, launch(*trial, **attrs))
+        except Exception:  # too few elements, or shapes that do not belong together
+            continue
+    return None
+
+
+def _piece(array: Any, most: int | None) -> Any:
+    """Returns a copy of the first elements along each axis."""
+    return None if array is None else array[(slice(most),) * array.ndim].copy()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.c_signature import dlpack_type
+from opsdk.core.errors import AttributeValueError
 from opsdk.define.attribute import TYPE, AttrDecl
 
 C_ALIGNED = 0x101  # of `flags.num`: C-contiguous and aligned
@@ -139,5 +140,9 @@ def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:
     if scalar == "complex":
         return [value.real, value.imag]
     if scalar == "str":
+        if "\0" in value:
+            raise AttributeValueError(
+                f"c row: expected a text without the character NUL, at which C ends it, got {value!r}; cut it yourself"
+            )
         return [ffi.new("char[]", value.encode())]
     return [dlpack_type(value)] if scalar == "dtype" else [value]

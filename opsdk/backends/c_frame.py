@@ -16,6 +16,7 @@ from opsdk.backends.c_call import call_at
 from opsdk.backends.c_library import Library
 from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import Signature, suffix_of
+from opsdk.backends.c_source import looks_up
 from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import AttributeValueError, KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.spec import TensorSpec
@@ -38,6 +39,7 @@ class Frame:
     def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
+        self._kernel = kernel
         self._origin = str(kernel.origin)
         self._enter = call_at(kernel.origin, f"{schema.name}, c row")
         self._library = library
@@ -193,7 +195,8 @@ class Frame:
     def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
         """Returns the dtype that chooses the function: the first input's, with which others agree.
 
-        Those of another kind may differ where the op has an infer rule of its own, or the row says so.
+        Those of another kind may differ where the op has an infer rule of its own, and the row says of which dtype
+        they are or looks that up.
 
         Raises:
             KernelNotFoundError: an input has another dtype than the function can expect.
@@ -212,6 +215,12 @@ class Frame:
                 first = first or (decl.name, item.dtype)
                 # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
                 is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
+                if told is None and not is_held and not looks_up(self._opdef, self._kernel, decl.name):
+                    raise KernelNotFoundError(
+                        f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
+                        f"another kind than {first[0]!r} and which the source reads without a look at its dtype, got "
+                        f"{name}; give the row dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
+                    )
                 if told is None and is_held and name != first[1].name:
                     raise KernelNotFoundError(
                         f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "

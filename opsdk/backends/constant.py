@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import as_dtype, as_native, is_differentiable
-from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
+from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError, OpsdkError
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
@@ -37,13 +37,15 @@ def as_constant(
         compared: whether the op compares, so that a whole number need not fit into `beside`.
 
     Raises:
-        DTypeError: the value is no array and cannot be made one, or is a whole number that `beside` cannot hold.
+        DTypeError: the value is no array and cannot be made one, has a mask, or is a whole number that `beside` cannot
+            hold.
         MixedRuntimeError: the value belongs to another runtime.
         ProgramError: it is a size that is known only when a Program runs.
     """
     if isinstance(value, np.ndarray):
         as_dtype(value.dtype, subject)
-        return value if runtime == ARRAYS else as_native(value)
+        plain = plain_array(value, subject)
+        return plain if runtime == ARRAYS else as_native(plain)
     if isinstance(value, np.generic):
         return np.asarray(value)
     if isinstance(value, (bool, int, float, complex)):
@@ -66,6 +68,7 @@ def as_constant(
             "becomes a constant with .numpy(), a Program variable an array with exe.run"
         )
     if isinstance(value, (list, tuple)):
+        check_unmasked(value, subject)
         try:
             array = np.asarray(value)
         except ValueError as error:
@@ -103,6 +106,35 @@ def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic]
 def is_comparison(opdef: OpDef) -> bool:
     """Whether an op compares: its results are bool, whatever the dtypes of its inputs."""
     return getattr(opdef.infer, "dtype", None) == "bool"
+
+
+def plain_array(value: np.ndarray, subject: str) -> np.ndarray:
+    """Returns an array as one of NumPy's own class, over the same memory; subclasses give operators other meanings.
+
+    Raises:
+        DTypeError: it has a mask, which nothing here would look at.
+    """
+    if value.__class__ is np.ndarray:
+        return value
+    check_unmasked(value, subject)
+    return value.view(np.ndarray)
+
+
+# Any: whatever a user passes.
+def check_unmasked(value: Any, subject: str, error: type[OpsdkError] = DTypeError) -> None:
+    """Checks that a value, or nested lists of them, has no masked array in it.
+
+    Raises:
+        DTypeError: it has; or the error that is asked for.
+    """
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            check_unmasked(item, subject, error)
+    elif isinstance(value, np.ndarray) and value.__class__ is not np.ndarray and hasattr(type(value), "mask"):
+        raise error(
+            f"{subject}: expected an array without a mask, got numpy.ma.{type(value).__name__} of shape "
+            f"{value.shape}; pass x.filled(value), or mask and data as two inputs"
+        )
 
 
 def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generic] | None) -> np.dtype[Any]:

@@ -22,9 +22,8 @@ from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel, KernelKey
 from opsdk.define.launch import row_options
 from opsdk.define.op_registry import OpRegistry
-from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.op_signature import SignatureOf
-from opsdk.define.opdef import GradRule, OpDef, Usage
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
 from opsdk.define.text_row import READERS, add_text_row
 from opsdk.define.value_check import ValueCheck

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends.constant import check_unmasked
 from opsdk.core.errors import AttributeValueError, ShapeError, StateDictError
 from opsdk.core.suggest import alternatives
 from opsdk.nn.layer_hooks import LayerHook, LayerHookHandle, LayerHooks
@@ -149,6 +150,7 @@ def _copy_in(
 
 
 def _as_array(subject: str, name: str, value: Any) -> np.ndarray:
+    check_unmasked(value, f"{subject}, {name!r}")
     array = np.asarray(value)
     if array.dtype.kind not in "biufcV":
         raise AttributeValueError(f"{subject}, {name!r}: expected a tensor or array, got {type(value).__name__}")

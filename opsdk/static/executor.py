@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import FeedError, FetchError, OpsdkError, ProgramError
 from opsdk.core.place import CPU, Place
@@ -193,6 +194,7 @@ def as_fed(name: str, value: Any, dtype: np.dtype[Any]) -> np.ndarray:
     Raises:
         FeedError: it is no array of numbers, or the variable's dtype cannot hold its numbers.
     """
+    check_unmasked(value, f"feed {name!r}", FeedError)
     if isinstance(value, (np.ndarray, np.generic)):
         return as_native(np.asarray(value))
     try:

@@ -1,4 +1,4 @@
-"""Ops without an infer rule of their own: a compiled row gives the dtype that the reference gives, or is refused."""
+"""A compiled row gives the dtype that the reference gives, or is refused, whatever the infer rule says."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_a_stock_rule_knows_nothing_of_what_the_op_computes(scope, rule):
     assert middle(np.array([1.0, 2.0]), np.array([2.0, 3.0])).tolist() == [1.5, 2.5]
 
 
-def test_an_op_with_an_infer_rule_of_its_own_has_said_what_it_gives(scope):
+def test_a_rule_of_ones_own_is_held_to_the_reference_too(scope):
     @opsdk.op("t::halves(Tensor x) -> Tensor y", infer=lambda x: x)
     def halves(x):
         return x / 2
@@ -109,9 +109,114 @@ def test_an_op_with_an_infer_rule_of_its_own_has_said_what_it_gives(scope):
     @halves.kernel("cpu", language="numba")
     def halves_numba(x, y):
         for i in range(x.size):
-            y[i] = x[i] // 2
+            y[i] = x[i] / 2
 
-    assert halves(np.array([5, 7])).tolist() == [2, 3]
+    with pytest.raises(DTypeError, match=REFUSED):
+        halves(np.array([5, 7]))
+    assert halves(np.array([5.0, 7.0])).tolist() == [2.5, 3.5]
+
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+]
+RULES = {"none": None, "like": opsdk.infer.like("x"), "broadcast": opsdk.infer.broadcast, "own": lambda x: x}
+CHECKED = {
+    "half": lambda x: x * 0.5,
+    "peak": lambda x: x - x.max() * 0.5,
+    "steps": lambda x: np.diff(x, append=x[-1:]) * 0.5,
+}
+
+
+def half_loop(x, y):
+    for i in range(x.size):
+        y.flat[i] = x.flat[i] * 0.5
+
+
+def peak_loop(x, y):
+    peak = x.max() * 0.5
+    for i in range(x.size):
+        y.flat[i] = x.flat[i] - peak
+
+
+def steps_loop(x, y):
+    for i in range(x.size):
+        y[i] = (x[min(i + 1, x.size - 1)] - x[i]) * 0.5
+
+
+LOOPS = {"half": half_loop, "peak": peak_loop, "steps": steps_loop}
+HALF_C = "".join(
+    f"""
+    int32_t half_{suffix}(const DLTensor *x, DLTensor *y) {{
+      for (int64_t i = 0; i < opsdk_size(x); ++i) OPSDK_DATA({kind}, y)[i] = OPSDK_DATA(const {kind}, x)[i] * 0.5;
+      return 0;
+    }}"""
+    for suffix, kind in {
+        "bool": "_Bool", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t",
+        "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "f32": "float", "f64": "double",
+        "c64": "float _Complex", "c128": "double _Complex",
+    }.items()
+)  # fmt: skip
+
+
+def as_the_reference(op, reference, dtype):
+    """Checks that an op gives what its reference gives, to the dtype, or is refused in words of opsdk's own."""
+    opsdk.core.dtype.bfloat16()
+    x = np.array([1, 1, 0, 1]).astype(dtype)
+    want = reference(x)
+    for _ in range(2):
+        try:
+            got = op(x)
+        except opsdk.core.errors.OpsdkError:
+            continue
+        assert got.dtype == want.dtype
+        assert np.array_equal(got.astype(complex), want.astype(complex))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_numba_row_gives_the_references_dtype_and_values_or_is_refused(scope, name, rule):
+    pytest.importorskip("ml_dtypes")
+    op = opsdk.op(f"t::{name}(Tensor x) -> Tensor y", infer=RULES[rule])(CHECKED[name])
+    op.kernel("cpu", LOOPS[name], language="numba")
+    for dtype in DTYPES:
+        as_the_reference(op, CHECKED[name], dtype)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_c_row_gives_the_references_dtype_and_values_or_is_refused(scope, rule):
+    pytest.importorskip("cffi")
+    pytest.importorskip("ml_dtypes")
+    op = opsdk.op("t::half(Tensor x) -> Tensor y", infer=RULES[rule])(CHECKED["half"])
+    op.kernel("cpu", language="c", source=HALF_C)
+    for dtype in DTYPES:
+        as_the_reference(op, CHECKED["half"], dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_expression_gives_the_references_dtype_and_values_or_is_refused(scope, dtype):
+    pytest.importorskip("ml_dtypes")
+    op = opsdk.elementwise(lambda x: x * 0.5, name="t::half_of")
+    kept = opsdk.core.dtype.is_differentiable(np.zeros(0, dtype).dtype)  # an expression keeps bfloat16, NumPy does not
+    as_the_reference(op, lambda x: (x * 0.5).astype(x.dtype if kept else "float64"), dtype)
+
+
+def test_under_reduce_a_row_is_held_to_the_reference_as_well(scope):
+    op = opsdk.op("t::mean(Tensor x, *, int? axis=None) -> Tensor y", infer=opsdk.infer.reduce)(
+        lambda x, axis: np.mean(x, axis=axis)
+    )
+
+    @op.kernel("cpu", language="numba")
+    def mean_loop(x, axis, y):
+        total = 0.0
+        for i in range(x.size):
+            total += x.flat[i]
+        y[()] = total / x.size
+
+    assert op(np.array([1.0, 2.0])) == 1.5
+    for dtype in ("bool", "int8", "int64", "uint16"):
+        with pytest.raises(DTypeError, match=r"output 'y': expected .*, got float64"):
+            op(np.array([1, 0, 1], dtype))
 
 
 def test_absent_inputs_are_absent_for_the_reference_too(scope):

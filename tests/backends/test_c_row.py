@@ -367,6 +367,33 @@ def test_an_integer_input_beside_a_floating_one_is_handed_over_where_the_op_or_t
         f(np.ones(1, "float32"), np.array([7], "int32"))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
+def test_an_input_of_another_kind_that_is_neither_declared_nor_looked_up_is_refused(dtype):
+    body = "*OPSDK_DATA(float, y) = OPSDK_DATA(const float, x)[*OPSDK_DATA(const int64_t, w)]; return 0;"
+    rule, x, w = opsdk.infer.like("x"), np.array([7.0], "float32"), np.zeros(1, dtype)
+    f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), infer=rule)
+    with pytest.raises(KernelNotFoundError, match=rf"input 'w', which is of .* give the row dtypes={{'w': '{dtype}'}}"):
+        f(x, w)
+    f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), infer=rule, dtypes={"w": "int64"})
+    if dtype == "int64":
+        assert f(x, w).tolist() == [7.0]
+    else:
+        with pytest.raises(KernelNotFoundError, match=f"input 'w' expected int64, got {dtype}; cast it"):
+            f(x, w)
+
+
+def test_a_text_that_c_would_cut_is_refused():
+    f = op(
+        "f(Tensor x, *, str how, str[] more=[]) -> Tensor y",
+        nothing("f", "const DLTensor *x, DLTensor *y, const char *how, const char *const *more, int64_t more_len"),
+    )
+    x = np.ones(1, "float32")
+    f(x, how="max")
+    for attrs in ({"how": "max\0imum"}, {"how": "max", "more": ["a", "b\0"]}):
+        with pytest.raises(ValueError, match=r"c row: expected a text without the character NUL, at which C ends it"):
+            f(x, **attrs)
+
+
 def test_an_output_whose_shape_only_the_run_knows_is_refused():
     f = op(
         "f(Tensor x) -> Tensor y",

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.constant import as_constant, number_dtype
-from opsdk.core.errors import DTypeError, MixedRuntimeError
+from opsdk.core.errors import DTypeError, FeedError, MixedRuntimeError
 
 F32, F64, I64, BOOL = (np.dtype(name) for name in ("float32", "float64", "int64", "bool"))
 
@@ -116,3 +116,48 @@ def test_a_comparison_takes_whole_numbers_that_the_dtype_beside_them_cannot_hold
     np.testing.assert_array_equal(opsdk.equal(x, value), x.astype(np.int64) == value)
     with pytest.raises(DTypeError, match="expected a whole number that uint8 holds"):
         tensor == 2**70  # noqa: B015 - no integer dtype holds it
+
+
+MASKED = np.ma.array([1.0, 2.0, 1e20], mask=[False, False, True])
+UNMASKED = r"expected an array without a mask, got numpy\.ma\.MaskedArray of shape \(3,\); pass x\.filled\(value\)"
+
+
+def test_masked_arrays_are_refused_wherever_values_come_in():
+    x = opsdk.to_tensor([1.0, 2.0, 3.0])
+    total = opsdk.op("t::total(Tensor x) -> Tensor y", infer=opsdk.infer.reduce)(lambda x: np.sum(x))
+    program = opsdk.static.Program()
+    with opsdk.static.program_guard(program):
+        data = opsdk.static.data("x", [3], "float64")
+        made = data + data
+    calls = [
+        lambda: total(MASKED),
+        lambda: opsdk.to_tensor(MASKED),
+        lambda: opsdk.to_tensor([MASKED, MASKED]),
+        lambda: opsdk.to_tensor([x, MASKED]),
+        lambda: x + MASKED,
+        lambda: x.set_value(MASKED),
+        lambda: data + MASKED,
+        lambda: opsdk.static.Executor().run(program, feed={"x": MASKED}, fetch_list=[made]),
+        lambda: opsdk.nn.Linear(3, 1).set_state_dict({"weight": MASKED, "bias": np.zeros(1)}),
+    ]
+    for call in calls:
+        with pytest.raises((DTypeError, FeedError), match=UNMASKED):
+            call()
+
+
+def test_other_subclasses_come_as_plain_arrays_over_the_same_memory(tmp_path):
+    seen = []
+    op = opsdk.op("t::seen(Tensor x) -> Tensor y")(lambda x: seen.append(x) or x * x)
+    matrix = np.ones((2, 2)).view(np.matrix)
+    assert op(matrix).tolist() == [[1, 1], [1, 1]]  # a product of matrices would give 2
+    on_disk = np.memmap(tmp_path / "x", np.float64, "w+", shape=(3,))
+    op(on_disk)
+    assert {type(x) for x in seen} == {np.ndarray}
+    assert np.may_share_memory(seen[-1], on_disk) or seen[-1].size != 3
+
+
+@pytest.mark.parametrize("value", [np.array([1, None]), np.zeros(2, [("a", "f4")]), np.array(["a"])])
+def test_arrays_of_what_is_no_number_are_refused(value):
+    for call in (opsdk.to_tensor, opsdk.op("t::same(Tensor x) -> Tensor y")(lambda x: x.copy())):
+        with pytest.raises(DTypeError, match="expected one of bool, int8"):
+            call(value)

@@ -54,7 +54,7 @@ class ElementwiseCode(Code):
             compute="float64" if self.dtype == np.float64 else "float32",
         )
         super().__init__(text)
-        self.numbers = Numbers(expression.attrs)
+        self.numbers = Numbers(expression.attrs, text.compute)
         per_element = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
         self.shared_from = int(SHARED_FROM / per_element)
 

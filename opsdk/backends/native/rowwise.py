@@ -59,7 +59,8 @@ class RowCode(Code):
             compute=compute,
         )
         super().__init__(text)
-        self.numbers = Numbers(expression.attrs)
+        self.compute = np.dtype(compute)
+        self.numbers = Numbers(expression.attrs, compute)
         self.ns = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
 
 

@@ -3,10 +3,12 @@
 import gc
 
 import numpy as np
+import pytest
 
 import opsdk
 from opsdk import vmath
 from opsdk.backends.native import code
+from opsdk.core.errors import AttributeValueError
 
 
 def wave():
@@ -44,3 +46,15 @@ def test_an_entry_holds_its_code():
     assert len(images()) == 1
     del entry
     assert images() == []
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("float32", 24), ("float16", 24), ("float64", 53)])
+def test_a_whole_number_that_would_be_rounded_in_what_the_expression_is_computed_in_is_refused(dtype, bits):
+    def less(x, *, k: int = 0):
+        return x - k
+
+    op, x = opsdk.elementwise(less), np.zeros(3, dtype)
+    assert (op(x, k=2**bits) == -np.inf if dtype == "float16" else op(x, k=2**bits) == -(2**bits)).all()
+    with pytest.raises(AttributeValueError, match=f"attribute 'k': expected a whole number that .* got {2**bits + 1};"):
+        op(x, k=2**bits + 1)
+    op(x, k=2**bits + 2)
