@@ -1,4 +1,4 @@
-"""The dtypes of what an op gives: the reference knows them, compiled rows are held to it, whatever the infer rule says."""
+"""The dtypes of what an op gives: the reference knows them, and compiled rows are held to it under every infer rule."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
 from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read
 from opsdk.backends.cache_places import is_private
+from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read, shapes_stay
 from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.origin import shorten
@@ -79,6 +80,11 @@ class Job:
         return "\0".join([opsdk_header(), self.source.text, headers, *self.options.define, *self.signature.parameters])
 
     @cached_property
+    def has_fixed_shapes(self) -> bool:
+        """Whether neither the source nor its author's headers make or change a DLTensor."""
+        return shapes_stay(self.source.text + headers_of(self.source, self.options.include_dirs))
+
+    @cached_property
     def key(self) -> str:
         """Everything that decides what the library is."""
         return "\0".join(
@@ -92,6 +98,7 @@ class Job:
         quoted = ["-iquote", self.source.folder] if self.source.folder else []
         return [
             *(*OPTIMIZE, *STRICT, *SHARED, *(() if self.portable else (NATIVE,)), "-fdiagnostics-color=never"),
+            *(("-DOPSDK_SHAPES_STAY",) if self.has_fixed_shapes else ()),
             *("-include", str(HEADER), f"-I{HEADER.parent}"),
             *(*quoted, *(f"-I{folder}" for folder in options.include_dirs), *(f"-D{name}" for name in options.define)),
             *(*(("-fopenmp",) if options.openmp else ()), *(f for f in options.flags if not f.startswith("-l"))),

@@ -15,6 +15,16 @@ from opsdk.define.opdef import OpDef
 HEADER = Path(__file__).with_name("opsdk.h")
 _INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]'
 
+_MADE = (
+    r"\bDLTensor\b(?!\s*(?:const\s*)?\*)",
+    r"\b(?:malloc|calloc|realloc|alloca|typeof|__typeof__|auto)\b",
+    r"\bsizeof\s*\(?\s*\*",
+)
+_CHANGED = (
+    r"\b(?:shape|ndim)\b\s*(?:\[[^\]]*\])?\s*(?:[-+*/|&^%]?=(?!=)|\+\+|--)",
+    r"(?:\+\+|--)[^;]{0,40}\b(?:shape|ndim)\b",
+)
+
 
 @dataclass(frozen=True)
 class CSource:
@@ -94,6 +104,15 @@ def looks_up(opdef: OpDef, kernel: Kernel, name: str) -> bool:
     source = read(opdef, kernel)
     text = source.text + headers_of(source, kernel.options.get("include_dirs", ()))
     return re.search(rf"\bOPSDK_IS\s*\(\s*{name}_?\b|\b{name}_?\b[^;,)]{{0,40}}->\s*dtype\b", text) is not None
+
+
+def shapes_stay(text: str) -> bool:
+    """Whether a C text neither makes a DLTensor nor changes the shape of one, so that sizes can be computed once.
+
+    It says no wherever it is not plain: a DLTensor that is no pointer, memory that may become one, a shape written to.
+    """
+    bare = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    return re.search("|".join((*_MADE, *_CHANGED)), bare) is None
 
 
 def opsdk_header() -> str:

@@ -43,8 +43,19 @@ typedef struct {
 /* Whether a tensor has a type: OPSDK_IS(index, kDLInt, 64). */
 #define OPSDK_IS(tensor, kind, width) ((tensor)->dtype.code == (kind) && (tensor)->dtype.bits == (width))
 
-/* How many elements a tensor has; 1 for one without dimensions. */
+/* How many elements a tensor has; 1 for one without dimensions.
+ *
+ * In a loop's condition it is computed once: to the compiler it is a function of the pointer alone, which it is as long
+ * as no tensor's shape changes while a kernel runs. opsdk defines OPSDK_SHAPES_STAY for sources that make no DLTensor
+ * and change none; without it, memory is read each time. Calls may be moved to where the pointer is not looked at, hence
+ * the look at NULL.
+ */
+#if defined(OPSDK_SHAPES_STAY) && defined(__GNUC__)
+__attribute__((const, noinline, unused)) static int64_t opsdk_size(const DLTensor *tensor) {
+  if (!tensor) return 0;
+#else
 static inline int64_t opsdk_size(const DLTensor *tensor) {
+#endif
   int64_t size = 1;
   for (int32_t d = 0; d < tensor->ndim; ++d) size *= tensor->shape[d];
   return size;

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opsdk.backends.c_source import CSource, headers_of, is_text, line_directive, read
+from opsdk.backends.c_source import CSource, headers_of, is_text, line_directive, read, shapes_stay
 from opsdk.core.errors import CompileError
 from tests.backends.c_rows import op
 
@@ -79,3 +79,29 @@ def test_the_header_stands_beside_the_code():
 
     assert Path(HEADER).name == "opsdk.h"
     assert "typedef struct" in opsdk_header()
+
+
+PLAIN = "void f_f32(const DLTensor *x, DLTensor *const *ys) { if (x->shape[0] == 2 && x->ndim >= 1) return; }"
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        (PLAIN, True),
+        (f"/* a DLTensor view; is made */ // shape[0] = 1\n{PLAIN}", True),
+        ("static int n(const DLTensor *t);", True),
+        ("DLTensor view = *x;", False),
+        ("typedef DLTensor T;", False),
+        ("#define T DLTensor\n", False),
+        ("DLTensor *t = malloc(sizeof(DLTensor));", False),
+        ("DLTensor *t = f(sizeof *t);", False),
+        ("__typeof__(*x) view = *x;", False),
+        ("y->shape[0] = 3;", False),
+        ("y->shape = dims;", False),
+        ("y->ndim -= 1;", False),
+        ("y->shape[d]++;", False),
+        ("--y->ndim;", False),
+    ],
+)
+def test_shapes_stay_where_a_text_makes_no_tensor_and_changes_none(text, stays):
+    assert shapes_stay(text) is stays

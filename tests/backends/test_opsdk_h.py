@@ -1,7 +1,10 @@
+import subprocess
+
 import numpy as np
 import pytest
 
 import opsdk
+from opsdk.backends.c_job import Job
 from opsdk.backends.c_source import HEADER
 from tests.backends.c_rows import op
 
@@ -99,3 +102,60 @@ def test_the_header_compiles_as_strict_c_and_as_cplusplus(tmp_path):
         command = [compiler, standard, "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
         command += ["-Wno-unused-function", f"-I{HEADER.parent}", str(tmp_path / name)]
         assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+
+
+LOOP = """
+int32_t loop_f32(const DLTensor *x, DLTensor *y) {
+  const float *in = OPSDK_DATA(const float, x);
+  float *out = OPSDK_DATA(float, y);
+  for (int64_t i = 0; i < opsdk_size(x); ++i) out[i] = in[i] < 0 ? 0 : in[i];
+  return 0;
+}
+"""
+
+
+def test_the_natural_loop_is_compiled_to_vectors():
+    made = op("loop(Tensor x) -> Tensor y", LOOP)
+    job = Job.of(made.opdef, next(row for row in made.opdef.kernels if row.language == "c"))
+    asked = ("-c", "-x", "c", "-", "-o", "/dev/null", "-fopt-info-vec-optimized")
+    command = [*job.compiler.command, *job.arguments, *asked]
+    told = subprocess.run(command, input=job.source.unit, text=True, capture_output=True, check=False)
+    if told.returncode:
+        pytest.skip("the compiler does not tell what it made vectors of")
+    at = 1 + LOOP[: LOOP.index("for (")].count("\n")
+    lines = [line for line in told.stderr.splitlines() if "loop vectorized" in line]
+    assert any(f":{job.source.line + at - 1}:" in line for line in lines), told.stderr
+
+
+def test_the_size_of_a_tensor_that_a_kernel_makes_is_that_of_its_shape_now():
+    source = """
+    __attribute__((noinline)) static int64_t count(const DLTensor *t) { return opsdk_size(t); }
+    int32_t sized_f64(const DLTensor *x, DLTensor *y) {
+      int64_t dims[2] = {x->shape[0], 2};
+      DLTensor view = *x;
+      view.ndim = 2;
+      view.shape = dims;
+      OPSDK_DATA(double, y)[0] = count(&view);
+      dims[1] = 5;
+      OPSDK_DATA(double, y)[1] = count(&view);
+      OPSDK_DATA(double, y)[2] = opsdk_size(x);
+      return 0;
+    }
+    """
+    made = op("sized(Tensor x) -> Tensor y", source)
+    assert made(np.zeros(3)).tolist() == [6, 15, 3]
+
+
+def test_the_size_of_an_absent_input_is_not_looked_at():
+    source = """
+    int32_t kept_f64(const DLTensor *x, const DLTensor *w, DLTensor *y) {
+      for (int64_t i = 0; i < opsdk_size(x); ++i) {
+        OPSDK_DATA(double, y)[i] = OPSDK_DATA(const double, x)[i];
+        if (w) OPSDK_DATA(double, y)[i] += opsdk_size(w);
+      }
+      return 0;
+    }
+    """
+    made = op("kept(Tensor x, Tensor? w=None) -> Tensor y", source)
+    assert made(np.ones(3)).tolist() == [1, 1, 1]
+    assert made(np.ones(3), np.ones(3)).tolist() == [4, 4, 4]
