@@ -215,10 +215,10 @@ class Frame:
                 first = first or (decl.name, item.dtype)
                 # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
                 is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
-                if told is None and not is_held and not looks_up(self._opdef, self._kernel, decl.name):
+                if told is None and not is_held and not looks_up(self._opdef, self._kernel):
                     raise KernelNotFoundError(
                         f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
-                        f"another kind than {first[0]!r} and which the source reads without a look at its dtype, got "
+                        f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "
                         f"{name}; give the row dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
                     )
                 if told is None and is_held and name != first[1].name:

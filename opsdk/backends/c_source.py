@@ -99,11 +99,11 @@ def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
     return "".join(sorted(f"{names[path]}\n{text}\n" for path, text in found.items()))
 
 
-def looks_up(opdef: OpDef, kernel: Kernel, name: str) -> bool:
-    """Whether the source of a row, or a header of its author's, asks for the dtype of a tensor: `name->dtype`."""
+def looks_up(opdef: OpDef, kernel: Kernel) -> bool:
+    """Whether the source of a row, or a header of its author's, asks for the dtypes of tensors, under any name."""
     source = read(opdef, kernel)
     text = source.text + headers_of(source, kernel.options.get("include_dirs", ()))
-    return re.search(rf"\bOPSDK_IS\s*\(\s*{name}_?\b|\b{name}_?\b[^;,)]{{0,40}}->\s*dtype\b", text) is not None
+    return re.search(r"\bOPSDK_IS\s*\(|(?:->|\.)\s*dtype\b", text) is not None
 
 
 def shapes_stay(text: str) -> bool:

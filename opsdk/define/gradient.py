@@ -117,7 +117,7 @@ class GradientInfer:
     def _one(
         self, name: str | None, output: OutputDecl, schema: OpSchema, specs: Specs, at_hand: _Given
     ) -> TensorSpec | list[TensorSpec] | None:
-        if name in at_hand:
+        if name is not None and name in at_hand:
             own = at_hand[name]
             if own is not None:
                 return own
@@ -137,7 +137,7 @@ class GradientInfer:
 
 
 _SPEC = "_spec"
-_Given = Mapping[str | None, "TensorSpec | list[TensorSpec] | None"]
+_Given = Mapping[str, "TensorSpec | list[TensorSpec] | None"]
 
 
 def spec_name(name: str) -> str:

@@ -198,5 +198,6 @@ def test_a_gradient_that_has_another_dtype_than_the_c_function_writes_is_refused
     if "c" not in [row.language for row in scaled.grad.opdef.kernels]:
         pytest.skip("a Numba row is compiled for what it is given")
     given = {"x_spec": TensorSpec(2, "float64"), "b_spec": TensorSpec(3, "float32")}
-    with pytest.raises(KernelNotFoundError, match="gradient 'db' expected float64 like 'dy', got float32, which its"):
+    told = "gradient 'db' expected float64 like 'dy', got float32, which its input has; cast that"
+    with pytest.raises(KernelNotFoundError, match=told):
         scaled.grad(np.asarray(1.0), np.ones(3), **given)
