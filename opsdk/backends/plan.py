@@ -19,7 +19,7 @@ from opsdk.backends.arena import is_leased
 from opsdk.backends.assumed import check_assumed
 from opsdk.backends.available import is_usable
 from opsdk.backends.buffers import infer, lacks_specs
-from opsdk.backends.checked import run_checked
+from opsdk.backends.checked import guarded, run_checked, sampled
 from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
 from opsdk.backends.unwanted import without_unwanted
@@ -32,6 +32,8 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
 
 _KEYED = (str, bool, np.dtype)  # attributes that may decide an output's dtype are part of the key by value
 
@@ -69,6 +71,7 @@ class CallPlan:
         "_dtypes",
         "_given",
         "_zeros",
+        "bare",
         "fills",
         "has_attrs",
         "kernel",
@@ -93,6 +96,9 @@ class CallPlan:
             opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
         )
         self._again = getattr(self.launch, "again", None)
+        self.bare = self.launch
+        if self.place is CPU and opdef.schema.namespace != "opsdk" and not _is_ours(kernel):
+            self.launch = guarded(opdef, self.bare) if language.reads_python else sampled(opdef, self.bare)
         self.has_attrs = bool(attrs)
         if complete and not attrs:
             self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults
@@ -152,7 +158,7 @@ class CallPlan:
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
         with _Blame(self):
-            raw = run_checked(self.opdef, self.launch, inputs, complete, guards=self.reads_python)
+            raw = run_checked(self.opdef, self.bare, inputs, complete, guards=self.reads_python)
         if self.loose:
             outputs = self.settled(raw, inputs)
         else:
@@ -284,6 +290,11 @@ def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
         if value is array or value.__class__ is list:
             return True
     return False
+
+
+def _is_ours(kernel: Kernel) -> bool:
+    """Whether a kernel is no code of an author's, which could change its inputs: an expression, a composite."""
+    return kernel.language == "composite" or isinstance(kernel.source, (RowFunction, ScalarFunction))
 
 
 def _is_exact(value: Any) -> bool:

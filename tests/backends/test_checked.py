@@ -145,3 +145,85 @@ def test_a_declared_alias_of_the_whole_input_is_the_input_itself():
     x = np.zeros(3)
     assert op(x) is x
     assert op(x) is x
+
+
+# A change that hangs on the values passes the first call of a kind, which is checked in full.
+
+
+@pytest.fixture
+def capped(scope):
+    @opsdk.op("t::capped(Tensor x) -> Tensor y")
+    def capped(x):
+        if x[0] > 1:
+            x[0] = 1
+        return x + 0
+
+    return capped
+
+
+def test_a_python_kernel_that_changes_its_input_only_for_some_values_is_refused_in_every_call(capped):
+    for low, high in ((np.zeros(3), np.full(3, 7.0)), (opsdk.to_tensor([0.0]), opsdk.to_tensor([7.0]))):
+        capped(low)
+        for _ in range(3):
+            with pytest.raises(MutationError, match="input 'x' was changed in place"):
+                capped(high)
+        assert np.asarray(high)[0] == 7
+
+
+def test_a_backward_that_changes_its_cotangent_only_for_some_values_is_refused(scope):
+    @opsdk.op("t::half(Tensor x) -> Tensor y")
+    def half(x):
+        return x / 2
+
+    @half.backward
+    def half_grad(dy):
+        if dy[0] > 1:
+            dy *= 0.5
+            return dy
+        return dy * 0.5
+
+    x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+    half(x).backward(opsdk.to_tensor([1.0, 1.0]))
+    cotangent = opsdk.to_tensor([4.0, 4.0])
+    with pytest.raises(MutationError, match="input 'dy' was changed in place"):
+        half(x).backward(cotangent)
+    assert cotangent.numpy().tolist() == [4, 4]
+
+
+def test_a_python_kernel_may_want_a_writable_buffer_and_leave_it_alone(scope):
+    def summed(x):
+        np.require(x, requirements="W") if x.flags.writeable else (_ for _ in ()).throw(ValueError("read-only buffer"))
+        return x + x
+
+    op = opsdk.op("t::summed(Tensor x) -> Tensor y")(summed)
+    for _ in range(3):
+        assert op(np.ones(2)).tolist() == [2, 2]
+
+
+def test_a_declared_alias_is_as_writable_as_its_input_in_every_call(scope):
+    op = opsdk.op("t::tail(Tensor(a) x) -> Tensor(a) y", infer=lambda x: opsdk.TensorSpec([None], x.dtype))(
+        lambda x: x[1:]
+    )
+    x = np.zeros(3)
+    for value in (1.0, 2.0):
+        op(x)[0] = value
+        assert x[1] == value
+
+
+def test_a_compiled_kernel_that_changes_its_input_is_found_at_some_call(scope):
+    pytest.importorskip("numba")
+    op = opsdk.op("t::clipped(Tensor x) -> Tensor y")(lambda x: np.minimum(x, 1))
+
+    @op.kernel("cpu", language="numba")
+    def clipped_loop(x, y):
+        for i in range(x.size):
+            if x[i] > 1:
+                x[i] = 1
+            y[i] = x[i]
+
+    op(np.zeros(2))
+    high = np.full(2, 7.0)
+    with pytest.raises(MutationError, match="input 'x' was changed in place"):
+        for _ in range(4):
+            op(np.full(2, 7.0))
+            op(high)
