@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar, NamedTuple
 
-from opsdk.expr.node import Node, topological
+from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.numba_source import call_text, constant_text
 from opsdk.expr.row import COLUMN, FULL, INDEX, SIZE, elements
 from opsdk.expr.row_plan import CHEAP, Loop, levels_of, loops_of, lowered
@@ -170,13 +170,15 @@ class RowWriter(ABC):
         lines = []
         for node in loop.reads:
             self._names[node] = self._fresh("t")
-            lines.append(f"{self._names[node]} = {self.kept[node]}[j]")
+            lines.append(f"{self._names[node]} = {self.kept[node]}[j]{' != real(0)' if node.kind == BOOL else ''}")
         stored = [i for i, node in enumerate(self._roots) if self._is_stored(i) and self._level[node] == at]
         used = [node.args[0] for node in loop.reductions] + [self._roots[i] for i in stored]
         lines = [*self._loads([*loop.body, *used], "row + j", "j"), *lines]
         for node in loop.body:
             lines.append(self._assign(node))
-        lines += [f"{self.kept[node]}[j] = {self._ref(node)}" for node in loop.keeps]
+        for node in loop.keeps:  # as numbers, conditions too
+            value = f"real(1) if {self._ref(node)} else real(0)" if node.kind == BOOL else self._ref(node)
+            lines.append(f"{self.kept[node]}[j] = {value}")
         for i in stored:
             lines.append(self._stored(i))
         return lines

@@ -87,10 +87,10 @@ class Algebra:
         if a.op == "where" and b.op == "where" and a.args[0] is b.args[0]:
             taken, other = (self.plus(*map(Symbol, pair)) for pair in zip(a.args[1:], b.args[1:], strict=True))
             return taken if taken.node is other.node else apply("where", Symbol(a.args[0]), taken, other)
-        guards = guard(a), guard(b)
-        if guards[0] is None or guards[1] is None:
+        first, second = guard(a), guard(b)
+        if first is None or second is None:
             return left + right
-        used = guards[0] if guards[0] is guards[1] else apply("or", *map(Symbol, guards)).node
+        used = first if first is second else apply("or", Symbol(first), Symbol(second)).node
         return apply("where", Symbol(used), left + right, ZERO)
 
     def _product(self, left: Symbol, right: Symbol) -> Symbol:

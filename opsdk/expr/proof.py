@@ -69,11 +69,11 @@ class Refutation:
 def refuted(claim: Claim) -> Refutation | None:
     """Returns where numbers contradict a claim; None where they confirm it, or none of the points gives any."""
     draw = random.Random(0)  # NumPy's, which nobody may have needed so far, takes 20 ms to be imported
-    values = {name: _drawn(draw, claim, name, role, whole) for name, role, whole in claim.inputs}
-    values |= dict(claim.attrs)
-    values |= {"row_index": np.arange(float(_LENGTH)), "row_size": float(_LENGTH)}
+    drawn = {name: _drawn(draw, claim, name, role, whole) for name, role, whole in claim.inputs}
+    along = {"row_index": np.arange(float(_LENGTH)), "row_size": float(_LENGTH)}
+    values: dict[str, Any] = {**drawn, **dict(claim.attrs), **along}
     cotangents = {name: _normal(draw, _width(role)) for _, name, role, _ in claim.outputs}
-    directions = {name: _normal(draw, values[name].shape[-1]) for name, _ in claim.gradients}
+    directions = {name: _normal(draw, drawn[name].shape[-1]) for name, _ in claim.gradients}
     with np.errstate(all="ignore"):
         wide = _products(claim, values, cotangents, directions, np.dtype("float64"))
         narrow = _products(claim, values, cotangents, directions, np.dtype("float32"))
@@ -83,7 +83,7 @@ def refuted(claim: Claim) -> Refutation | None:
     if not wrong.any():
         return None
     which, point = (int(found[0]) for found in np.nonzero(wrong))
-    at = ", ".join(f"{name}={values[name][point].tolist()}" for name, _, _ in claim.inputs)
+    at = ", ".join(f"{name}={drawn[name][point].tolist()}" for name, _, _ in claim.inputs)
     return Refutation(claim.gradients[which][0], float(wide[1, which, point]), float(wide[0, which, point]), at)
 
 

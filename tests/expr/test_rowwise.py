@@ -274,3 +274,16 @@ def test_the_extreme_is_found_again_by_compiled_code_that_fuses(function, rng):
         found[dtype] = [tensor.grad.numpy() for tensor in tensors]
     for narrow, wide in zip(found["float32"], found["float64"], strict=True):
         np.testing.assert_allclose(narrow, wide, rtol=1e-4, atol=1e-4 * np.abs(wide).max())
+
+
+def test_a_condition_that_a_later_loop_reads_is_a_condition_there(rng):
+    @rowwise(namespace="t")
+    def chosen(x):
+        near = (vmath.exp(x) > 1.0) & (vmath.sin(x) < 0.5)
+        share = vmath.row_sum(vmath.where(near, x, 0.0))
+        return vmath.where(near | (x > share), x, share)
+
+    x = rng.normal(size=(3, 40)).astype(np.float32)
+    near = (np.exp(x) > 1.0) & (np.sin(x) < 0.5)
+    share = np.where(near, x, 0.0).sum(-1, keepdims=True)
+    np.testing.assert_allclose(chosen(x), np.where(near | (x > share), x, share), rtol=1e-5)
