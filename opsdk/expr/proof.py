@@ -26,7 +26,8 @@ _MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
 _POINTS, _LENGTH = 12, 3  # rows that are tried, and how long they are
 _EXACT = 1e-10  # of the terms' size
 _ROUNDED = 1e-5  # of the difference to float32, whose steps are 2²⁹ times as wide
-_SMALL = 1e-12  # what is left where terms of size 1 cancel in full
+_SMALL = 1e-9  # what is left where terms of size 1 cancel in full
+_SEVERAL = 2  # points that have to agree, where as many give numbers: one alone may lie where everything cancels
 _SMALLEST, _LARGEST = 0.1, 6.0  # size of the values that are tried
 
 
@@ -79,10 +80,13 @@ def refuted(claim: Claim) -> Refutation | None:
         narrow = _products(claim, values, cotangents, directions, np.dtype("float32"))
         rounding = np.abs(wide[:2] - narrow[:2]).sum(0)
         gap = np.abs(wide[0] - wide[1])
-        wrong = np.isfinite(rounding) & (gap > _EXACT * wide[2] + _ROUNDED * rounding + _SMALL)
-    if not wrong.any():
+        judged = np.isfinite(rounding)
+        wrong = judged & (gap > _EXACT * wide[2] + _ROUNDED * rounding + _SMALL)
+    refuting = wrong.sum(-1) >= np.clip(judged.sum(-1), 1, _SEVERAL)
+    if not refuting.any():
         return None
-    which, point = (int(found[0]) for found in np.nonzero(wrong))
+    which = int(np.argmax(refuting))
+    point = int(np.argmax(wrong[which]))
     at = ", ".join(f"{name}={drawn[name][point].tolist()}" for name, _, _ in claim.inputs)
     return Refutation(claim.gradients[which][0], float(wide[1, which, point]), float(wide[0, which, point]), at)
 
@@ -103,20 +107,21 @@ def _products(
         moves[name] = np.zeros((len(along), *along[i].shape), dtype)
         moves[name][i] = along[i]
     made, changes = rates([node for *_, node in claim.outputs], given, moves, dtype)
-    forward = []
+    forward, leaving = [], []
     for (saved, cotangent, role, _), value, change in zip(claim.outputs, made, changes, strict=True):
         shape = (_POINTS, _width(role))
         given[saved] = np.broadcast_to(value, shape)
         forward.append(np.broadcast_to(change, (len(along), *shape)) * entering[cotangent])
+        leaving.append(given[saved] * entering[cotangent])  # how large what may have cancelled was
     found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, _MEANINGS)
     backward = [np.broadcast_to(g, to.shape) * to for g, to in zip(found, along, strict=True)]
     sums = [_summed(forward, lambda terms: terms), np.stack([terms.sum(-1) for terms in backward])]
-    sizes = _summed(forward, np.abs) + np.stack([np.abs(terms).sum(-1) for terms in backward])
+    sizes = _summed([*forward, *leaving], np.abs) + np.stack([np.abs(terms).sum(-1) for terms in backward])
     return np.stack([*sums, sizes]).astype(np.float64)
 
 
 def _summed(terms: Sequence[np.ndarray], of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    return np.sum([of(entry).sum(-1) for entry in terms], axis=0)
+    return sum((of(entry).sum(-1) for entry in terms), start=np.zeros(()))
 
 
 def _width(role: str) -> int:

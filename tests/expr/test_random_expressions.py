@@ -1,5 +1,7 @@
 """Random expressions and their derivatives to the third order, compared with mpmath."""
 
+import os
+
 import mpmath
 import numpy as np
 import pytest
@@ -74,19 +76,20 @@ def check(seed, of_rows, orders):
         assert found == pytest.approx(float(mpmath.re(want)), rel=1e-8, abs=1e-8), f"{seed}, {order}: {expression}"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 def test_random_elementwise_expressions_have_the_derivatives_of_mpmath(seed):
     check(seed, of_rows=False, orders=2)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_row_expressions_have_the_derivatives_of_mpmath(seed):
     check(seed, of_rows=True, orders=2)
 
 
+# RANDOM_EXPRESSIONS=1000 python -m pytest tests/expr/test_random_expressions.py takes the better part of an hour
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 1000, 50))
 @pytest.mark.parametrize("of_rows", [False, True])
-def test_a_thousand_random_expressions_have_the_derivatives_of_mpmath_to_the_third_order(first, of_rows):
-    for seed in range(first, first + 50):
-        check(seed, of_rows, orders=3)
+def test_random_expressions_have_the_derivatives_of_mpmath_to_the_third_order(of_rows):
+    for seed in range(100, 100 + int(os.environ.get("RANDOM_EXPRESSIONS", "1"))):
+        with opsdk.REGISTRY.scoped():
+            check(seed, of_rows, orders=3)
