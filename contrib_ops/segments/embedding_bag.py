@@ -38,11 +38,15 @@ def embedding_bag(weight, input, offsets, per_sample_weights, mode):
     y = np.zeros((len(offsets), weight.shape[1]), weight.dtype)
     factors = np.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights
     for b, rows in bags(input, offsets):
-        taken = weight[input[rows]]
-        y[b] = taken.max(axis=0) if mode == "max" else factors[rows] @ taken
-        if mode == "mean":
-            y[b] /= len(taken)
+        taken = wide(weight[input[rows]])
+        total = taken.max(axis=0) if mode == "max" else wide(factors[rows]) @ taken
+        y[b] = total / len(taken) if mode == "mean" else total
     return y
+
+
+def wide(array):
+    """Returns floats as they are added: float16 as float32, which does not stop at 2048."""
+    return array.astype(np.result_type(array.dtype, np.float32), copy=False)
 
 
 def bags(input, offsets):
@@ -73,15 +77,17 @@ def embedding_bag_grad(weight, input, offsets, per_sample_weights, dy, mode, nee
 )
 def bags_to_table(weight, input, offsets, dy, per_sample_weights, mode):
     """The gradient of `embedding_bag` with respect to weight, whose values matter for the maximum only."""
-    dweight = np.zeros_like(weight)
+    if mode == "max":
+        dweight = wide(np.zeros_like(weight))
+        for b, rows in bags(input, offsets):
+            dweight[input[rows][weight[input[rows]].argmax(axis=0)], np.arange(dy.shape[1])] += dy[b]
+        return dweight.astype(weight.dtype, copy=False)
+    shares = wide(np.zeros((len(input), weight.shape[1]), weight.dtype))
     factors = np.ones(len(input), weight.dtype) if per_sample_weights is None else per_sample_weights
     for b, rows in bags(input, offsets):
-        if mode == "max":
-            dweight[input[rows][weight[input[rows]].argmax(axis=0)], np.arange(dy.shape[1])] += dy[b]
-        else:
-            share = dy[b] / (rows.stop - rows.start) if mode == "mean" else dy[b]
-            np.add.at(dweight, input[rows], factors[rows, None] * share)
-    return dweight
+        share = wide(dy[b]) / (rows.stop - rows.start) if mode == "mean" else wide(dy[b])
+        shares[rows] = factors[rows, None] * share
+    return opsdk.sum_at(shares, input, len(weight)).astype(weight.dtype, copy=False)
 
 
 @bags_to_table.backward(composite=True)
@@ -106,7 +112,7 @@ def bag_products(weight, input, offsets, dy):
     """weight[input[i]] · dy[b] for each i, b being its bag: the gradient with respect to per_sample_weights."""
     dfactors = np.zeros(len(input), weight.dtype)
     for b, rows in bags(input, offsets):
-        dfactors[rows] = weight[input[rows]] @ dy[b]
+        dfactors[rows] = wide(weight[input[rows]]) @ wide(dy[b])
     return dfactors
 
 

@@ -84,7 +84,7 @@ def segment_softmax_numba(data, segment_ids, num_segments, y):
     width = data.size // max(count, 1)
     rows, made = data.reshape(count, width), y.reshape(count, width)
     peak = np.full((num_segments, width), -np.inf, data.dtype)
-    total = np.zeros((num_segments, width), data.dtype)
+    total = np.zeros((num_segments, width), np.float64)  # many small terms
     for i in range(count):
         highest, row = peak[segment_ids[i]], rows[i]
         for j in range(width):
@@ -106,13 +106,14 @@ def segment_softmax_grad_numba(y, segment_ids, dy, num_segments, ddata):
     width = y.size // max(count, 1)
     made, arriving = y.reshape(count, width), dy.reshape(count, width)
     leaving = ddata.reshape(count, width)
-    sums = np.zeros((num_segments, width), y.dtype)
+    sums = np.zeros((num_segments, width), np.float64)
     for i in range(count):
         total, row, entering = sums[segment_ids[i]], made[i], arriving[i]
         for j in range(width):
             total[j] += row[j] * entering[j]
+    rounded = sums.astype(y.dtype)
     for i in range(count):
-        total, row, entering = sums[segment_ids[i]], made[i], arriving[i]
+        total, row, entering = rounded[segment_ids[i]], made[i], arriving[i]
         for j in range(width):
             leaving[i, j] = row[j] * (entering[j] - total[j])
 

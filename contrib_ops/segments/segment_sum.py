@@ -124,6 +124,18 @@ def segment_sum_numba(data, segment_ids, y):
             total[j] += row[j]
 
 
-for dtype in ("float32", "float64", "int32", "int64"):
+def segment_sum_float32_numba(data, segment_ids, y):
+    width = y.size // max(y.shape[0], 1)
+    rows, made = data.reshape(segment_ids.size, width), y.reshape(y.shape[0], width)
+    sums = np.zeros((y.shape[0], width))  # in float64: after 2²⁴ ones float32 would stand still
+    for i in range(segment_ids.size):
+        total, row = sums[segment_ids[i]], rows[i]
+        for j in range(width):
+            total[j] += row[j]
+    made[:] = sums
+
+
+segment_sum.kernel("cpu", segment_sum_float32_numba, language="numba", dtype="float32", contiguous=True)
+for dtype in ("float64", "int32", "int64"):
     segment_sum.kernel("cpu", segment_sum_numba, language="numba", dtype=dtype, contiguous=True)
 segment_sum.kernel("cuda", language="numba", source=".segment_sum_cuda:forward", launch=opsdk.launch.elementwise("y"))

@@ -8,7 +8,7 @@ another they add one by one, which loses terms as soon as the sum has outgrown t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from opsdk.core.errors import InputValueError, ShapeError
 CHAIN = 16  # so many numbers are added one by one, as in the innermost loop of NumPy's pairwise sums
 _TILE = 2048  # numbers that are added to others at once: enough for vector code, few enough for the first cache
 _CAST = 4096  # numbers that NumPy converts and adds pairwise in one of its buffers
+
+_added: Callable[..., np.ndarray] = np.add.reduce  # whose own type tells arrays from scalars by literal arguments
 
 
 def total(
@@ -46,12 +48,12 @@ def total(
     with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are values of a sum
         contiguous = array.flags.c_contiguous
         if axes is None and contiguous and array.dtype == wide:
-            return _rounded(np.add.reduce(array, axis=None, keepdims=keepdims), final)
+            return _rounded(_added(array, axis=None, keepdims=keepdims), final)
         ndim = array.ndim
         axes = tuple(range(ndim)) if axes is None else _positive(axes, ndim)
         is_last = contiguous and array.dtype == wide and sorted(axes) == list(range(ndim - len(axes), ndim))
         if is_last or _count(array.shape, axes) <= CHAIN:
-            return _rounded(np.add.reduce(array, axis=axes, keepdims=keepdims, dtype=wide), final)
+            return _rounded(_added(array, axis=axes, keepdims=keepdims, dtype=wide), final)
         made = _in_blocks(array, axes, wide) if contiguous else _in_order(array, axes, wide)
         shape = made.shape if keepdims else [size for i, size in enumerate(made.shape) if i not in axes]
         return _rounded(made.reshape(shape), final)
@@ -162,7 +164,7 @@ def _middle(x: np.ndarray, wide: np.dtype[Any]) -> np.ndarray:
     """Returns the sum of a contiguous array of three axes over the middle one, which is dropped."""
     lead, count, width = x.shape
     if width == 1 and x.dtype == wide:
-        return np.add.reduce(x, axis=1)
+        return _added(x, axis=1)
     group = _CAST if width == 1 else CHAIN
     side = 1 if width == 1 else max(1, _TILE // max(width, 1))  # rows that lie side by side, added as one
     while count > group:
@@ -170,10 +172,10 @@ def _middle(x: np.ndarray, wide: np.dtype[Any]) -> np.ndarray:
         blocks = count // (group * side)
         taken = blocks * group * side
         parts = x[:, :taken].reshape(lead, blocks, group, side * width)
-        made = np.add.reduce(parts, axis=2, dtype=wide).reshape(lead, blocks * side, width)
+        made = _added(parts, axis=2, dtype=wide).reshape(lead, blocks * side, width)
         x = made if taken == count else np.concatenate([made, x[:, taken:].astype(wide)], axis=1)
         count = x.shape[1]
-    return np.add.reduce(x, axis=1, dtype=wide)
+    return _added(x, axis=1, dtype=wide)
 
 
 def _by_slot(slots: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

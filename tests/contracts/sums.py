@@ -20,12 +20,13 @@ def raw_sums(modules):
     for name, module in modules.items():
         if name == HOME or not name.startswith(FLOORS):
             continue
-        for node in ast.walk(module.syntax):
-            if isinstance(node, ast.Call) and (called := _summing(node.func)) and called not in KNOWN.get(name, ()):
-                found.append(
-                    f"{module.path}:{node.lineno}: {called} adds in the array's own dtype, and one by one along some "
-                    f"axes; call {HOME}.total, mean or sum_at"
-                )
+        calls = [(node.lineno, _summing(node.func)) for node in ast.walk(module.syntax) if isinstance(node, ast.Call)]
+        found += [
+            f"{module.path}:{line}: {called} adds in the array's own dtype, and one by one along some axes; "
+            f"call {HOME}.total, mean or sum_at"
+            for line, called in calls
+            if called and called not in KNOWN.get(name, ())
+        ]
     return found
 
 

@@ -250,3 +250,14 @@ def test_the_gradient_ops_refuse_what_does_not_fit():
         bag_products(WEIGHT, INPUT, OFFSETS, dy[:, :2])
     with pytest.raises(InputValueError, match=r"rows expected the shape of weight, \(7, 3\), got \(7, 2\)"):
         maxima_of_bags(WEIGHT[:, :2], WEIGHT, INPUT, OFFSETS)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_and_gradients_of_float16_are_added_in_float32(mode):
+    count = 5000
+    weight, input, offsets = np.ones((2, 3), np.float16), np.zeros(count, np.int64), np.arange(0, count, 1000)
+    made = embedding_bag(weight, np.zeros(count, np.int64), np.array([0]), mode=mode)
+    np.testing.assert_array_equal(made, np.full((1, 3), count if mode == "sum" else 1))
+    table = opsdk.to_tensor(weight, stop_gradient=False)
+    embedding_bag(table, input, offsets, mode=mode).sum().backward()
+    np.testing.assert_array_equal(table.grad.numpy()[0], np.full(3, np.float16(count if mode == "sum" else 5)))

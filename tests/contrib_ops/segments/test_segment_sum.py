@@ -136,3 +136,11 @@ def test_a_cotangent_of_another_shape_is_refused():
         InputValueError, match=r"op 'contrib::segment_sum_grad': segment_ids expected in \[0, 4\), got 0 to 4"
     ):
         segment_sum.grad(IDS, np.ones((4, 2)), num_segments=4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_long_segment_does_not_stop_to_add_up(dtype):
+    data = np.full((500_000, 2), 0.1, dtype)
+    number = float(data[0, 0])
+    made = segment_sum(data, np.zeros(len(data), np.int64), 2)
+    np.testing.assert_allclose(made[0].astype(float), 500_000 * number, rtol=2**-11 if dtype == "float16" else 1e-6)
