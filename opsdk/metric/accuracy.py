@@ -70,7 +70,7 @@ class Accuracy:
                 f"Accuracy: expected scores (rows, classes) and one label per row, got {scores.shape} and "
                 f"{np.asarray(label).shape}"
             )
-        best = np.argsort(-scores, axis=1, kind="stable")[:, : max(self.topk)]
+        best = loss.best_first(scores)[:, : max(self.topk)]
         return np.asarray(best == classes)
 
     def update(self, correct: Any) -> float | list[float]:

@@ -111,9 +111,16 @@ def accuracy(x: np.ndarray, label: np.ndarray, *, k: int = 1) -> np.ndarray:
     flat = label.reshape(-1, 1)
     if flat.shape[0] != x.shape[0]:
         raise ShapeError(f"op 'opsdk::accuracy': label expected {x.shape[0]} rows like x, got shape {label.shape}")
-    best = np.argsort(-x, axis=1, kind="stable")[:, :k]
+    best = best_first(x)[:, :k]
     with np.errstate(invalid="ignore"):
         return np.divide((best == flat).any(axis=1).sum(), flat.shape[0]).astype(np.float32)
+
+
+def best_first(scores: np.ndarray) -> np.ndarray:
+    """Returns the classes of each row of scores, the best first, of equal ones the first one first."""
+    # ~x falls as x grows, as -x does, but does not wrap: -x of uint8 0 is 0, and greater than that of 1
+    falling = np.invert(scores) if scores.dtype.kind in "biu" else -scores
+    return np.argsort(falling, axis=1, kind="stable")
 
 
 @accuracy.infer

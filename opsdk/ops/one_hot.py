@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
@@ -14,7 +14,7 @@ from opsdk.define.sample import Sample
 
 @op("opsdk::one_hot(Tensor x, *, int num_classes) -> Tensor out", nondifferentiable=("x", "out"))
 def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
-    """1 where the last axis equals the class, else 0; float32, of shape (*x.shape, num_classes)."""
+    """1 where the last axis equals the class, else 0; float32, of shape (*x.shape, num_classes), of integers x."""
     if x.size and (x.min() < 0 or x.max() >= num_classes):
         raise ShapeError(f"op 'opsdk::one_hot': x expected in [0, {num_classes}), got {x.min()} to {x.max()}")
     return np.equal(x[..., None], np.arange(num_classes, like=x)).astype(np.float32)
@@ -22,6 +22,8 @@ def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
 
 @one_hot.infer
 def _one_hot(x: TensorSpec, num_classes: int) -> TensorSpec:
+    if x.dtype.kind not in "biu":
+        raise DTypeError(f"op 'opsdk::one_hot': x expected integers, got {x.dtype}; cast it")
     return TensorSpec((*x.shape, num_classes), "float32")
 
 

@@ -68,3 +68,12 @@ def test_a_batch_fits_its_labels():
 def test_ks_are_at_least_one(topk):
     with pytest.raises(AttributeValueError, match="Accuracy: topk expected numbers ≥ 1, got"):
         Accuracy(topk)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "float16"])
+def test_scores_of_every_dtype_are_ranked(dtype):
+    lowest, highest = {"uint8": (0, 255), "int8": (-128, 127)}.get(dtype, (0, 1))
+    scores = np.array([[lowest, highest], [highest, lowest], [lowest, lowest]]).astype(dtype)
+    label = np.array([1, 0, 0])
+    assert float(accuracy(scores, label)) == 1
+    assert Accuracy().update(Accuracy().compute(scores, label)) == 1

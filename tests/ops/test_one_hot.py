@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.ops.one_hot import one_hot
 
 
@@ -18,3 +18,8 @@ def test_one_hot_appends_an_axis_and_is_float32():
 def test_one_hot_refuses_a_class_outside():
     with pytest.raises(ShapeError, match=r"op 'opsdk::one_hot': x expected in \[0, 2\), got 0 to 2"):
         one_hot(np.array([0, 2]), num_classes=2)
+
+
+def test_classes_are_whole_numbers():
+    with pytest.raises(DTypeError, match=r"op 'opsdk::one_hot': x expected integers, got float64; cast it"):
+        one_hot(np.array([0.5, np.nan]), num_classes=2)
