@@ -27,9 +27,8 @@ from opsdk.backends.c_compiler import (
 )
 from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
-from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read
-from opsdk.backends.cache_places import is_private
 from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read, shapes_stay
+from opsdk.backends.cache_places import is_private
 from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.origin import shorten
