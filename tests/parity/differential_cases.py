@@ -315,6 +315,8 @@ def evaluate(m: Any, expression: Any, values: dict[str, Any], like: Any) -> Any:
     if isinstance(expression, tuple):
         name, *operands = expression
         given = [evaluate(m, operand, values, like) for operand in operands]
+        if name in ROW and m is TORCH:
+            given = torch.broadcast_tensors(*given, like)[:1]  # a number per row counts once for every position
         return (UNARY.get(name) or BINARY.get(name) or ROW[name])(m, *given)
     return like * 0.0 + expression if isinstance(expression, float) else values[str(expression)]
 
