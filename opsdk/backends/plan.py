@@ -124,6 +124,12 @@ class CallPlan:
             return _filled(self)
         return _short(self) if self.is_short else self._run
 
+    def unguarded(self) -> CallPlan:
+        """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
+        self.launch = partial(self.bare, **self._attrs) if self._attrs and not self.has_attrs else self.bare
+        self.run = self._choose()
+        return self
+
     def again(self, kind: type) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
         """Returns the short way of a call like the one before, on values of a class that hold arrays, if there is one.
 

@@ -40,7 +40,7 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
         opdef.kernels.plans.add(plans)  # a row that is added later may serve these calls
     key = (kernel, array_key(values, attrs))
     if key not in plans:
-        plans[key] = make_plan(opdef, values, attrs, row=kernel)
+        plans[key] = make_plan(opdef, values, attrs, row=kernel).unguarded()
     plan: CallPlan = plans[key]
     return plan
 
