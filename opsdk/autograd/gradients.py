@@ -11,6 +11,7 @@ from numpy import ndarray
 from opsdk.autograd.node import GradNode
 from opsdk.backends import arrays
 from opsdk.backends.arena import empty, is_leased
+from opsdk.backends.checked import is_refused_write
 from opsdk.backends.conform import check_count, conform
 from opsdk.backends.device import zeros_at
 from opsdk.backends.device_plan import run_on_device
@@ -155,7 +156,8 @@ def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any], a
 
 def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any], Any]:
     """Returns the backward of an op of which one value is saved, in one function."""
-    launch, settled, fills = call.launch, call.settled, call.fills
+    settled, fills, wants_views = call.settled, call.fills, call.wants_views
+    launch = call.kernel_alone if wants_views else call.launch
 
     def lane(node: GradNode, saved: Sequence[Any], cotangent: Any) -> Any:
         value, box, version = saved
@@ -163,10 +165,18 @@ def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any]
             raise changed(node, 0)
         inputs = (value, cotangent) if takes else (cotangent, value)
         try:
-            made = launch(*inputs)
+            if wants_views:
+                first, second = inputs[0].view(), inputs[1].view()
+                first.setflags(write=False)
+                second.setflags(write=False)
+                made = launch(first, second)
+            else:
+                made = launch(*inputs)
         except Exception as error:
-            blame(call, error)
-            raise
+            if not (wants_views and is_refused_write(error)):
+                blame(call, error)
+                raise
+            made = call.launch(*inputs)  # says what it changes, or that it only wanted a writable buffer
         if not fills and (
             made.__class__ is not ndarray
             or (made.base is not None and not is_leased(made, inputs))

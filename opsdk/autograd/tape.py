@@ -15,6 +15,7 @@ from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import asked_specs, infer
+from opsdk.backends.checked import is_refused_write
 from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
 from opsdk.backends.settle import as_outputs
@@ -113,17 +114,23 @@ def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
     """Returns all that a known kind of call on one tensor does, in one function: kernel, tensor, node."""
     call = plan.call
     assert call is not None
-    launch, one, dtype, plain = call.launch, call.one, call.dtype, not plan.record
-    saves_output, fills = plan.saves_output, call.fills
+    one, dtype, plain = call.one, call.dtype, not plan.record
+    saves_output, fills, wants_views = plan.saves_output, call.fills, call.wants_views
+    launch = call.kernel_alone if wants_views else call.launch
     new = object.__new__
 
     def lane(value: Tensor) -> Tensor:
-        array = value._array
+        seen = array = value._array
+        if wants_views:
+            seen = array.view()
+            seen.setflags(write=False)
         try:
-            made = launch(array)
+            made = launch(seen)
         except Exception as error:
-            blame(call, error, (array,))
-            raise
+            if not (wants_views and is_refused_write(error)):
+                blame(call, error, (array,))
+                raise
+            made = call.launch(array)  # says what it changes, or that it only wanted a writable buffer
         if not fills and (
             made.__class__ is not ndarray
             or made.dtype is not dtype

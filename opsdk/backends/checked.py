@@ -41,7 +41,7 @@ def run_checked(
     try:
         return _writable_again(launch(*views, **attrs), views, inputs)
     except ValueError as error:
-        if "read-only" not in str(error):
+        if not is_refused_write(error):
             raise
         # Something wrote, or wanted a writable buffer without writing. Copies tell which, and which input.
         trial = [value if i in mutated else _copies(value) for i, value in enumerate(inputs)]
@@ -51,6 +51,11 @@ def run_checked(
         except MutationError as finding:
             raise finding from error
         return _writable_again(result, trial, inputs)
+
+
+def is_refused_write(error: Exception) -> bool:
+    """Whether an exception is NumPy's, of code that wanted to write to a read-only array."""
+    return isinstance(error, ValueError) and "read-only" in str(error)
 
 
 def guarded(opdef: OpDef, launch: Launch) -> Launch:
@@ -63,7 +68,7 @@ def guarded(opdef: OpDef, launch: Launch) -> Launch:
 
     # Any: as for `run_checked`.
     def refused(error: ValueError, values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        if "read-only" not in str(error):
+        if not is_refused_write(error):
             raise error
         return run_checked(opdef, launch, values, attrs, guards=True)
 

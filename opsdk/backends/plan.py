@@ -62,7 +62,8 @@ class CallPlan:
     """One kernel, bound to one kind of call.
 
     `run(inputs, attrs)` returns the array of an op with one kernel output, else a tuple with one entry per output that
-    the kernel makes; mutated inputs are not among them.
+    the kernel makes; mutated inputs are not among them. `launch` is the kernel as it is watched, `kernel_alone` without
+    that; where `wants_views` is True the watch is no more than read-only views, which a fast path makes itself.
     """
 
     __slots__ = (
@@ -71,16 +72,17 @@ class CallPlan:
         "_dtypes",
         "_given",
         "_zeros",
-        "bare",
         "fills",
         "has_attrs",
         "kernel",
+        "kernel_alone",
         "launch",
         "loose",
         "opdef",
         "reads_python",
         "run",
         "single",
+        "wants_views",
     )
     place = CPU
 
@@ -92,16 +94,19 @@ class CallPlan:
         self.opdef = opdef
         self.kernel = kernel
         launch = language.compile(opdef, kernel)
-        self.launch: Launch = checked_first(
+        alone: Launch = checked_first(
             opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
         )
-        self._again = getattr(self.launch, "again", None)
-        self.bare = self.launch
+        self._again = getattr(alone, "again", None)
+        watched, self.wants_views = alone, False
         if self.place is CPU and opdef.schema.namespace != "opsdk" and not _is_ours(kernel):
-            self.launch = guarded(opdef, self.bare) if language.reads_python else sampled(opdef, self.bare)
+            self.wants_views = language.reads_python and not opdef.schema.mutated_inputs
+            watched = guarded(opdef, alone) if language.reads_python else sampled(opdef, alone)
         self.has_attrs = bool(attrs)
-        if complete and not attrs:
-            self.launch = partial(self.launch, **complete)  # a call that leaves all attributes at their defaults
+        # A call that leaves all attributes at their defaults need not name them.
+        defaults = complete if complete and not attrs else {}
+        self.launch = partial(watched, **defaults) if defaults else watched
+        self.kernel_alone = partial(alone, **defaults) if defaults else alone
         self.reads_python, self.fills = language.reads_python, language.fills
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
         fresh = opdef.schema.fresh_outputs
@@ -126,7 +131,7 @@ class CallPlan:
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
-        self.launch = partial(self.bare, **self._attrs) if self._attrs and not self.has_attrs else self.bare
+        self.launch, self.wants_views = self.kernel_alone, False
         self.run = self._choose()
         return self
 
@@ -164,7 +169,7 @@ class CallPlan:
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
         with _Blame(self):
-            raw = run_checked(self.opdef, self.bare, inputs, complete, guards=self.reads_python)
+            raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=self.reads_python)
         if self.loose:
             outputs = self.settled(raw, inputs)
         else:

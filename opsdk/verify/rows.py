@@ -197,7 +197,7 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
             return None
     plan: CallPlan = plan_of(opdef, kernel, call.inputs, call.attrs)
     inputs = copies(call.inputs)
-    raw = plan.bare(*inputs, **attrs)
+    raw = plan.kernel_alone(*inputs, **attrs)
     session.did(row, "runs", "mutation")
     _check_mutation(session, row, call, inputs, at)
     try:
