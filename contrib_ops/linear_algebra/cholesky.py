@@ -119,7 +119,7 @@ def cholesky_bench(rng, n):
 
 # C, in cholesky.c. A product and a sum may be one instruction there, which ISO C alone does not allow.
 
-OPTIONS = {"openmp": True, "contiguous": True, "flags": ("-ffp-contract=fast",)}
+FLAGS = ("-ffp-contract=fast",)
 for dtype in ("float32", "float64"):
     for op in (cholesky, cholesky_grad):
-        op.kernel("cpu", None, language="c", dtype=dtype, source="cholesky.c", **OPTIONS)
+        op.kernel("cpu", language="c", dtype=dtype, source="cholesky.c", openmp=True, contiguous=True, flags=FLAGS)

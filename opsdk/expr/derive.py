@@ -225,7 +225,7 @@ class _Derivation:
         """
         made = self.expression(static, sources)
         flags: Mapping[str, Any] = dict(static)
-        forward, arrived = self._forward_expression(flags), flags.get(self.given) or ()
+        forward, arrived = self._forward_expression(flags), flags.get(self.given or "") or ()
         opdef = self._forward
         pairs = [(i, made.outputs[at]) for at, i in enumerate(self._wrt)]
         fixed = opdef.traits.nondifferentiable
