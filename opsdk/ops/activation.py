@@ -87,7 +87,8 @@ def sigmoid(x: Any) -> Any:
 
 def _clipped(x: np.ndarray, min: float | None, max: float | None) -> np.ndarray:
     low, high = _bounds(x.dtype, min, max)
-    return np.clip(x, low, high)
+    held = x.copy() if low is None else np.maximum(x, low)  # np.clip makes float32 of bfloat16
+    return held if high is None else np.minimum(held, high)
 
 
 def _bounds(dtype: np.dtype[Any], min: float | None, max: float | None) -> tuple[Any, Any]:

@@ -3,7 +3,9 @@ import pytest
 
 import opsdk
 from opsdk import static
+from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.define.kernel import REFERENCE
 from opsdk.ops import activation
 
 EDGE = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
@@ -67,6 +69,16 @@ def test_clip_holds_values_inside_and_a_missing_bound_is_none():
     np.testing.assert_array_equal(activation.clip(x, min=-1.0, max=1.0), [-1, 0.5, 1, np.nan])
     np.testing.assert_array_equal(activation.clip(x, min=0.0), [0, 0.5, 2, np.nan])
     np.testing.assert_array_equal(activation.clip(x), x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("low, high", [(None, None), (-1.0, None), (None, 1.0), (-1.0, 1.0), (1.0, -1.0)])
+def test_the_reference_of_clip_keeps_every_floating_dtype(dtype, low, high):
+    (row,) = [row for row in activation.clip.opdef.kernels if row.language == REFERENCE]
+    x = np.array([-2.0, 0.5, 2.0, np.nan]).astype(as_dtype(dtype))
+    made = row.source(x, min=low, max=high)
+    assert made.dtype == x.dtype
+    np.testing.assert_array_equal(made.astype("float64"), np.clip([-2.0, 0.5, 2.0, np.nan], low, high))
 
 
 def test_the_bounds_of_clip_count_as_inside():
