@@ -29,6 +29,7 @@ from opsdk.define.kernel import REFERENCE
 
 ORDERS = 3
 RUNS = 6
+MORE = 200  # where those showed too little, since the few were alike: which of many near ties is taken is a draw
 # Beyond what the runs showed: a function of opsdk.vmath may be off by some units, and rounding to 16 bits hides that.
 SAFETY = {"float64": 16, "float32": 16, "float16": 4, "bfloat16": 4}
 DTYPES = ("float64", "float32", "float16", "bfloat16")
@@ -73,7 +74,8 @@ class Perturbed(TorchDispatchMode):
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float64 or value._is_zerotensor():
             return value
         signs = torch.randint(0, 2, value.shape, generator=self.signs, dtype=torch.float64) * 2 - 1
-        return value * (1 + by * signs)
+        sizes = 1 - torch.rand(value.shape, generator=self.signs, dtype=torch.float64) / 2  # so that ties break any way
+        return value * (1 + by * signs * sizes)
 
 
 @dataclass
@@ -225,11 +227,23 @@ def in_program(case: Case, arrays: Sequence[np.ndarray], dtype: str) -> list[lis
 def compare(case: Case, dtype: str, run: Callable[..., list[list[Any]]] = ours) -> list[Difference]:
     """Returns where opsdk is farther from torch than conditioning explains, at most one place per result."""
     arrays = rounded(case.inputs, dtype)
+    want = theirs(case, arrays, dtype)
+    with np.errstate(all="ignore"):
+        got = run(case, arrays, dtype)
+    found: list[Difference] = []
+    for seeds in (range(RUNS), range(RUNS + MORE)):
+        found = _found(case, dtype, got, want, _spread(case, arrays, dtype, want, seeds))
+        if not found:
+            break
+    return found
+
+
+def _spread(case: Case, arrays: Sequence[np.ndarray], dtype: str, want: list[list[Any]], seeds: range) -> Any:
+    """Returns how far runs whose results are moved stray from the one whose are not."""
     unit = ROUNDOFF[dtype]
     inner = min(unit, ROUNDOFF["float32"])
-    want = theirs(case, arrays, dtype)
     spread = [[None if v is None else np.zeros(v.shape) for v in row] for row in want]
-    for seed in range(RUNS):
+    for seed in seeds:
         moved = theirs(case, arrays, dtype, Perturbed(inner if case.inside else unit, inner, seed))
         for row, base, other in zip(spread, want, moved, strict=True):
             for i, (b, o) in enumerate(zip(base, other, strict=True)):
@@ -237,8 +251,10 @@ def compare(case: Case, dtype: str, run: Callable[..., list[list[Any]]] = ours) 
                     with np.errstate(all="ignore"):
                         distance = np.abs(np.where(b == o, 0.0, o - b))
                     row[i] = np.maximum(row[i], np.where(np.isnan(distance), np.inf, distance))
-    with np.errstate(all="ignore"):
-        got = run(case, arrays, dtype)
+    return spread
+
+
+def _found(case: Case, dtype: str, got: Any, want: Any, spread: Any) -> list[Difference]:
     found: list[Difference] = []
     fits = True  # whether every result so far lies within the dtype, so that what follows from it can
     for order, (row, base, wide) in enumerate(zip(got, want, spread, strict=False)):

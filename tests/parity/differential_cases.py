@@ -21,7 +21,7 @@ import opsdk
 from opsdk import vmath
 from opsdk.define.op import REGISTRY
 from opsdk.nn import functional
-from opsdk.ops import joining, loss, matmul, normalization, shape, sum_to
+from opsdk.ops import loss, matmul, normalization, shape, sum_to
 from tests.parity.differential import Case, check, reference_only
 
 Draw = Callable[[np.random.Generator], list[np.ndarray]]
@@ -71,6 +71,20 @@ def _elu(x: Any) -> Any:
     return torch.where(x > 0, x, 1.5 * torch.expm1(torch.where(x > 0, 0.0, x)))  # torch's has no slope at 0, twice
 
 
+class _Power(torch.autograd.Function):
+    """a ** b of a > 0: torch's own has no derivative in b left of its derivative in a where b is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.save_for_backward(a, b)
+        return torch.pow(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Any) -> tuple[Any, Any]:
+        a, b = ctx.saved_tensors
+        return dy * (b * _Power.apply(a, b - 1.0)), dy * (_Power.apply(a, b) * torch.log(a))
+
+
 def _pow(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.uniform(0.3, 3.0, (3, 4)), rng.normal(size=(4,))]
 
@@ -91,7 +105,7 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "subtract": (opsdk.subtract, torch.sub, [pairs()]),
     "multiply": (opsdk.multiply, torch.mul, [pairs(), ties]),
     "divide": (opsdk.divide, torch.div, [pairs(low=0.3)]),
-    "pow": (opsdk.pow, torch.pow, [_pow]),
+    "pow": (opsdk.pow, lambda x, y: _Power.apply(*torch.broadcast_tensors(x, y)), [_pow]),
     "pow of a negative base": (lambda x: opsdk.pow(x, 4.0), lambda x: torch.pow(x, 4.0), [reals((4, 5)), away((7,))]),
     "pow, whole exponents": (lambda x: opsdk.pow(x, 3.0), lambda x: torch.pow(x, 3.0), [away((7,))]),
     "maximum": (opsdk.maximum, lambda x, y: torch.where(x >= y, x, y), [pairs(), ties]),
@@ -137,9 +151,9 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
         [reals((3, 5), (5,))],
     ),
     "where beside infinities": (
-        lambda x: opsdk.where(np.array([True, False, True]), opsdk.log(x), x * 0.5),
-        lambda x: torch.where(x > 0, _guarded_log(x), x * 0.5),
-        [lambda rng: [np.array([1.5, 0.0, 2.0])]],
+        lambda x: opsdk.where(np.array([True, False, True]), x * x, np.array([np.inf, 2.0, np.nan], x.dtype)),
+        lambda x: torch.where(torch.tensor([True, False, True]), x * x, torch.tensor([0.0, 2.0, 0.0])),
+        [reals((3,))],
     ),
     "reshape": (lambda x: opsdk.reshape(x, [2, -1]) * 2.0, lambda x: x.reshape(2, -1) * 2.0, [reals((4, 3))]),
     "transpose": (lambda x: opsdk.transpose(x, [1, 0]), lambda x: x.T, [reals((4, 3))]),
@@ -187,7 +201,7 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "linear": (
         functional.linear, lambda x, w, b: x @ w + b, [reals((3, 4), (4, 2), (2,)), reals((600, 4), (4, 2), (2,))]
     ),
-    "getitem": (lambda x: joining.getitem(x, index="::2") ** 2.0, lambda x: x[::2] ** 2, [away((5,))]),
+    "getitem": (lambda x: x[::2] ** 2.0, lambda x: x[::2] ** 2, [away((5,))]),
 }  # fmt: skip
 
 
@@ -239,7 +253,7 @@ BINARY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "where": lambda m, a, b: m.where(a > b, a, b * b),
     "guarded": lambda m, a, b: m.where(a > 0.5, m.log(a), b),
     "logaddexp": lambda m, a, b: m.logaddexp(a, b),
-    "pow": lambda m, a, b: (1.0 + a * a) ** m.tanh(b),
+    "pow": lambda m, a, b: m.pow(1.0 + a * a, m.tanh(b)),
 }
 ROW: dict[str, Callable[[Any, Any], Any]] = {
     "row_sum": lambda m, a: m.row_sum(a),
@@ -275,6 +289,7 @@ TORCH = SimpleNamespace(
         "arctan", "logaddexp",
     )},
     abs=_abs,
+    pow=lambda a, b: _Power.apply(*torch.broadcast_tensors(a, b)),
     log=_guarded_log,
     softplus=lambda a: torch.logaddexp(a, torch.zeros_like(a)),
     # beside a constant a tie gives nothing, else all to the first: where opsdk differs from torch, on purpose
@@ -397,6 +412,7 @@ def main(arguments: list[str]) -> int:
     count = 0
     with nullcontext() if "--compiled" in options else reference_only():
         for seed in range(first, last):
+            print(f"\rseed {seed}", end="", file=sys.stderr, flush=True)
             for difference in run(seed, lambda case: check(case, programs="--compiled" in options)):
                 count += 1
                 print(f"{difference}  | {difference.repro}", flush=True)
