@@ -345,3 +345,11 @@ def test_a_digest_is_the_same_in_every_process():
     }
     assert len(told) == 1
     assert len(told.pop()) == 17
+
+
+def test_what_opsdk_loads_on_first_use_has_one_digest_before_and_after(monkeypatch):
+    monkeypatch.delitem(vars(opsdk), "vmath")
+    function = within("def f(x): return o.vmath.exp(x)", o=opsdk)
+    before = digest_of(function)
+    assert opsdk.vmath.exp(0.0) == 1.0
+    assert digest_of(function) == before

@@ -287,3 +287,13 @@ def test_a_condition_that_a_later_loop_reads_is_a_condition_there(rng):
     near = (np.exp(x) > 1.0) & (np.sin(x) < 0.5)
     share = np.where(near, x, 0.0).sum(-1, keepdims=True)
     np.testing.assert_allclose(chosen(x), np.where(near | (x > share), x, share), rtol=1e-5)
+
+
+def test_a_first_expression_may_load_the_functions_that_it_names(monkeypatch):
+    monkeypatch.delitem(vars(opsdk), "vmath")  # as in a process that has only imported opsdk
+
+    @opsdk.rowwise
+    def centred(x):
+        return x - opsdk.vmath.row_mean(x)
+
+    np.testing.assert_array_equal(centred(np.array([[1.0, 2.0, 6.0]])), [[-2, -1, 3]])
