@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import ArityError, DerivativeOrderError, GradientMissingError, OpsdkError, ReturnError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.gradient import GradientInfer
 from opsdk.define.opdef import OpDef
 from opsdk.ops.complex import real_part
 from opsdk.ops.shape import assign, cast
@@ -15,7 +17,7 @@ from opsdk.static.block import Block
 from opsdk.static.frontend import body_outputs
 from opsdk.static.mode import is_trained
 from opsdk.static.operator import PY_FUNC, Operator
-from opsdk.static.recording import connect
+from opsdk.static.recording import connect, infer
 from opsdk.static.variable import Variable
 
 
@@ -74,14 +76,28 @@ def _hides_a_sum(block: Block, operator: Operator) -> bool:
         return True
     if operator.forward is None or operator.forward.grad is None or not operator.forward.grad.reduces:
         return False
-    return any(not _same_shape(block, operator, like) for like in operator.like.values())
+    return any(_is_summed(block, operator, name) for name in operator.like)
 
 
-def _same_shape(block: Block, operator: Operator, like: str) -> bool:
-    """Whether a variable surely has the shape of the cotangents, so that there is nothing to sum."""
-    variable = block.vars[like]
-    shape = variable.spec.shape
-    return None not in shape and all(shape == entering.spec.shape for entering in _cotangents(block, operator))
+def _is_summed(block: Block, operator: Operator, name: str) -> bool:
+    """Whether what is computed for a gradient may have more than the shape of its variable, to which it is summed."""
+    shape = block.vars[operator.like[name]].spec.shape
+    slot = next(slot for slot, names in operator.outputs.items() if name in names)
+    computed = _computed(block, operator).get(slot)
+    shapes = [one.spec.shape for one in _cotangents(block, operator)] if computed is None else [computed.shape]
+    return None in shape or any(shape != one for one in shapes)
+
+
+def _computed(block: Block, operator: Operator) -> dict[str, TensorSpec]:
+    """Returns, by output, what a derived gradient op computes before that is summed and cast to be like its variable.
+
+    Of a written one nothing is known: where the forward broadcasts, it may have the shape of a cotangent.
+    """
+    if isinstance(operator.opdef.infer, GradientInfer):
+        return {}
+    inferred = infer(operator.opdef, _inputs(block, operator), operator.attrs)
+    pairs = zip(operator.outputs, inferred, strict=True)
+    return {slot: spec for slot, spec in pairs if isinstance(spec, TensorSpec)}
 
 
 def _hides_a_real_part(block: Block, operator: Operator) -> bool:
@@ -156,27 +172,29 @@ def _inputs(block: Block, operator: Operator) -> list[Any]:
 
 
 def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
-    """Appends an opaque gradient op once more, with outputs of the cotangent's shape, from before the hidden sum."""
+    """Appends an opaque gradient op once more, with outputs as they are before the hidden sum."""
     cotangent = _cotangents(block, operator)[0]
     is_complex = _hides_a_real_part(block, operator)
     reduces = operator.forward is not None and operator.forward.grad is not None and operator.forward.grad.reduces
+    computed = _computed(block, operator) if reduces else {}
 
-    def wide(name: str) -> Variable | None:
+    def wide(slot: str, name: str) -> Variable | None:
         if not name:
             return None
         held = block.vars[name]
         dtype = np.result_type(held.dtype, np.complex64) if is_complex else held.dtype
-        shape = cotangent.spec.shape if reduces else held.spec.shape
-        return block.create_var(block.free_name(f"{name}@WIDE"), shape, dtype)
+        spec = computed.get(slot) or TensorSpec(cotangent.spec.shape if reduces else held.spec.shape, dtype)
+        return block.create_var(block.free_name(f"{name}@WIDE"), spec.shape, spec.dtype)
 
     results: list[Any] = []
-    for decl, names in zip(operator.opdef.schema.outputs, operator.outputs.values(), strict=True):
-        made = [wide(name) for name in names]
+    for decl, (slot, names) in zip(operator.opdef.schema.outputs, operator.outputs.items(), strict=True):
+        made = [wide(slot, name) for name in names]
         results.append(made if decl.kind == "list" else made[0] if made else None)
     new = connect(block, operator.opdef, values, results, dict(operator.attrs), operator.role)
     for slot, names in operator.outputs.items():
         new.outputs[slot] = new.outputs[slot] or [""] * len(names)
-        new.of[slot] = [cotangent.name] * len(names) if reduces else list(operator.of[slot])
+        is_wide = reduces and (slot not in computed or computed[slot].shape == cotangent.spec.shape)
+        new.of[slot] = [cotangent.name] * len(names) if is_wide else list(operator.of[slot])
     return results
 
 
@@ -184,11 +202,13 @@ def _deliver(block: Block, value: Variable, target: Variable, operator: Operator
     """Connects what a body returned to the variable that the operator gave, summed where that was broadcast."""
     if target.dtype.kind != "c":
         value = real_part(value)
-    if value.dtype != target.dtype:  # a promotion, undone where the shapes are
-        value = cast(value, dtype=target.dtype)
     like = operator.like.get(target.name)
     rule = operator.forward.grad if operator.forward is not None else None
-    if like is not None and rule is not None and rule.reduces and not _same_shape(block, operator, like):
+    sums = like is not None and rule is not None and rule.reduces and _is_summed(block, operator, target.name)
+    if value.dtype != target.dtype:  # a promotion, undone after the sum that undoes the shapes
+        value = cast(sum_to_like(value, block.vars[like]) if sums else value, dtype=target.dtype)
+        sums = False
+    if sums:
         connect(block, sum_to_like.opdef, [value, block.vars[like]], [target], {}, operator.role)
     else:
         connect(block, assign.opdef, [value], [target], {}, operator.role)

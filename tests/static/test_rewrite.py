@@ -146,3 +146,43 @@ def test_a_composite_backward_that_returns_too_short_a_list_is_refused(block, x)
     gradient = next(op for op in block.ops if op.type == "total_grad")
     with pytest.raises(ArityError, match="output 'dx': expected its body to return a list of 2, got 1"):
         differentiable(block, gradient)
+
+
+def scaled_rows():
+    """x · w · r + row_sum(x) · r, of a number per element, per column and per row."""
+    decorate = opsdk.rowwise(per_column=("w",), per_row=("r",), name="scaled_rows")
+    return decorate(lambda x, w, r: x * w * r + opsdk.vmath.row_sum(x) * r)
+
+
+def test_a_derived_gradient_of_rows_has_the_shapes_of_its_inputs_and_hides_no_sum(block, x):
+    op = scaled_rows()
+    w, r = static.data("w", [3], "float64"), static.data("r", [2, 1], "float64")
+    static.gradients(op(x, w, r).sum(), [x, w, r])
+    assert differentiable(block, block.ops[-1]) == [block.ops[-1]]
+
+
+def test_a_gradient_of_rows_with_an_open_size_is_had_in_the_shapes_of_its_inputs(block):
+    op = scaled_rows()
+    shapes = {"x": [None, 3], "w": [3], "r": [None, 1]}
+    given = [static.data(name, shape, "float64") for name, shape in shapes.items()]
+    static.gradients(op(*given).sum(), given)
+    (again, *_) = differentiable(block, block.ops[-1])
+    made = {name: block.var(again.output(f"d{name}")[0]).spec.shape for name in shapes}
+    assert made == {name: tuple(shape) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("rows", [2, None])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_third_derivatives_of_rows_run_in_programs(rows, dtype):
+    x, r = static.data("x", [rows, 3], "float64"), static.data("r", [rows, 1], "float64")
+    w = static.data("w", [3], dtype)
+    total = scaled_rows()(x, w, r).sum()
+    for _ in range(2):
+        total = sum(opsdk.cast(g, dtype="float64").sum() for g in static.gradients(total, [x, w, r]))
+    third = static.gradients(total, [x, w, r])
+    feed = {"x": np.ones((2, 3)), "w": np.ones(3, dtype), "r": np.ones((2, 1))}
+    dx, dw, dr = static.Executor().run(feed=feed, fetch_list=third)
+    # the sum of all first derivatives, twice: 2 Σx + 2 · 2 Σw + 2 · 3 Σr and a constant
+    for got, want, given in ((dx, 2, x), (dw, 4, w), (dr, 6, r)):
+        np.testing.assert_array_equal(got, np.full(feed[given.name].shape, want))
+        assert got.dtype == given.dtype
