@@ -18,6 +18,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.core.origin import Origin
 from opsdk.define.launch import Geometry
 from opsdk.define.opdef import OpDef
+from opsdk.expr.exact import check_whole
 from opsdk.expr.numba_source import scalar_source
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression
@@ -56,11 +57,13 @@ class CudaElementwise:
         number = compute_dtype(dtype).type
         static = static_of(attrs)
         expression = self.scalar.expression(static)
+        attributes = [attrs[name] for name in expression.attrs]
+        check_whole(expression.attrs, attributes, compute_dtype(dtype))
         shape = self._shape(arrays)
         made = [memory.empty(shape, dtype) for _ in expression.wanted]
         views = collapsed_views([*made, *arrays], shape, memory)
         if made and made[0].size:
-            numbers = [number(attrs[name]) for name in expression.attrs]
+            numbers = [number(value) for value in attributes]
             with failures(self.opdef, self.origin, subject), memory.active():
                 self._kernel(static, expression, dtype, views[0].ndim)(geometry_for(made[0].size), [*views, *numbers])
         if arrays is not values:

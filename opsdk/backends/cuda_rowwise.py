@@ -19,6 +19,7 @@ from opsdk.core.errors import AttributeValueError
 from opsdk.core.origin import Origin
 from opsdk.define.launch import Geometry
 from opsdk.define.opdef import OpDef
+from opsdk.expr.exact import check_whole
 from opsdk.expr.row import COLUMN
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
@@ -124,13 +125,16 @@ class CudaRowwise:
         given, shape, axis = laid_out(self.opdef, self.rows, arrays, attrs, in_order)
         own = {name: value for name, value in attrs.items() if name != AXIS}
         code, run = self._kernel(static_of(own), [array.dtype for array in arrays])
+        self.rows.check_length(shape[-1], static_of(own), [array.dtype for array in arrays])
+        values = [own[name] for name in code.expression.attrs]
+        check_whole(code.expression.attrs, values, code.computed)
         if not math.prod(shape):  # nothing to launch for; what there is of such rows is numbers without a meaning
             made = self.rows(*arrays, **attrs)
             return list(made) if isinstance(made, tuple) else [made]
         rows, length = math.prod(shape[:-1]), shape[-1]
         geometry = geometry_for(rows, length, COLUMN in code.results)
         results = [_result(memory, code, role, shape, geometry.grid[0]) for role in code.results]
-        numbers = [code.computed.type(own[name]) for name in code.expression.attrs]
+        numbers = [code.computed.type(value) for value in values]
         status = [_zeros(memory, (1,), np.dtype("int32"))] if code.checks else []
         run(geometry, [*(array.reshape(-1) for array in (*results, *given)), *numbers, *status, rows, length])
         if status and memory.to_host(status[0])[0]:

@@ -62,8 +62,9 @@ def native(op: Op | OpDef, *values: Any, **attrs: Any) -> NativeEntry:
 
     It computes one call or a part of one, knows nothing of Python, and may be called from any thread. It returns 0, or
     another status: 1 for an exception in the kernel, 2 for a `row_take` outside of its row, 3 where there is no memory,
-    4 where the kernel gives another shape than it was told; what a C row returns is its own affair. Gradients have
-    functions of their own: ask for `op.grad`.
+    4 where the kernel gives another shape than it was told, 5 for a whole number (an attribute, or a position in a very
+    long row) that the doubles of `attrs` or the dtype of the computation do not hold; what a C row returns is its own
+    affair. Gradients have functions of their own: ask for `op.grad`.
 
     Args:
         op: an op with a compiled row: an expression, a Numba kernel, or C source.

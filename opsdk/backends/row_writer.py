@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar, NamedTuple
 
+from opsdk.expr.exact import is_whole, positioned
 from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.numba_source import call_text, constant_text
 from opsdk.expr.row import COLUMN, FULL, INDEX, SIZE, elements
@@ -73,6 +74,7 @@ class RowWriter(ABC):
         self._roots = lowered(expression.wanted)
         self._roles = dict(zip(expression.inputs, roles, strict=True))
         self._dtypes = dict(zip(expression.inputs, dtypes, strict=True))
+        self._integers = {name for name, dtype in self._dtypes.items() if "int" in dtype}
         self._pointer = {name: f"p{i}" for i, name in enumerate(expression.inputs)}
         self._elements = elements(self._roots, self._roles)
         self._level = levels_of(self._roots)
@@ -220,21 +222,22 @@ class RowWriter(ABC):
 
     def _whole_comparison(self, node: Node) -> str | None:
         """Returns `position == label` on whole numbers, which float32 has only up to 2²⁴."""
-        if node.op != "eq" or node.args[0] is not INDEX:
+        sides = positioned(node, self._integers, self._elements)
+        if sides is None:
             return None
-        label = self._whole(node.args[1])
-        return None if label is None else f"{self._position} == {label}"
+        left, right = (self._position if side is INDEX else self._whole(side) for side in sides)
+        return f"{left} {INFIX[node.op]} {right}"
 
     def _whole(self, node: Node) -> str | None:
-        """Returns a number of the row as a whole number, where it is one: a label, a constant, a choice of them."""
-        if node.op == "constant" and not isinstance(node.payload, bool) and float(node.payload).is_integer():
-            return f"int64({int(node.payload)})"
-        if node.op == "input" and "int" in self._dtypes[node.payload] and node not in self._elements:
-            return f"int64({self._pointer[node.payload]}[r])"
-        if node.op != "where" or node.args[0] in self._elements:
+        """Returns a number of the row as a whole number, where it is one."""
+        if not is_whole(node, self._integers, self._elements):
             return None
-        chosen = [self._whole(arg) for arg in node.args[1:]]
-        return None if None in chosen else f"({chosen[0]} if {self._ref(node.args[0])} else {chosen[1]})"
+        if node.op == "constant":
+            return f"int64({int(node.payload)})"
+        if node.op == "input":
+            return f"int64({self._pointer[node.payload]}[r])"
+        condition, *chosen = node.args
+        return f"({self._whole(chosen[0])} if {self._ref(condition)} else {self._whole(chosen[1])})"
 
     def _ref(self, node: Node) -> str:
         if node.op == "constant":

@@ -12,9 +12,10 @@ from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.sums import total
 from opsdk.define.opdef import Source
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.exact import check_whole, most_exact, rounds_positions
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES
+from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
 from opsdk.expr.row_derivative import reverse_rows
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.row_plan import lowered
@@ -99,6 +100,31 @@ class RowFunction(ScalarFunction):
         promoted = np.result_type(*[d for d, role in zip(dtypes, self.roles, strict=True) if role in (FULL, COLUMN)])
         return np.dtype("float64") if promoted.kind in "biu" else promoted
 
+    def most_positions(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> int | None:
+        """Returns the length up to which rows keep their positions what they are; None where no length rounds them."""
+        expression = self.expression(static)
+        named = dict(zip(self.inputs, dtypes, strict=True))
+        integers = {name for name, dtype in named.items() if dtype.kind in "iu"}
+        per_element = elements(expression.wanted, dict(zip(self.inputs, self.roles, strict=True)))
+        rounds = rounds_positions(expression.wanted, integers, per_element)
+        return most_exact(computed_in(self.dtype(dtypes))) if rounds else None
+
+    def check_length(self, length: int, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
+        """Checks that positions in rows of a length are held by the dtype that is computed in.
+
+        Raises:
+            ShapeError: they would be rounded.
+        """
+        if length <= 2**24:  # what every dtype holds that is computed in
+            return
+        most = self.most_positions(static, dtypes)
+        if most is not None and length > most:
+            wide = computed_in(self.dtype(dtypes))
+            raise ShapeError(
+                f"{self.subject}: rows expected at most {most} elements, whose positions {wide.name} holds, got "
+                f"{length}; cast the inputs to float64, or compare row_index() with an integer per_row input"
+            )
+
     # Any: arrays and attribute values.
     def __call__(self, *arrays: Any, **attrs: Any) -> Any:
         """Evaluates with NumPy, step by step in the dtype of the arrays: the reference of a row op.
@@ -106,16 +132,20 @@ class RowFunction(ScalarFunction):
         float16 and bfloat16 are how numbers are stored; they are computed with in float32.
         """
         axis = attrs.pop(AXIS, -1)
-        expression = self.expression(static_of(attrs))
+        static = static_of(attrs)
+        expression = self.expression(static)
         full = arrays[self.roles.index(FULL)]
         if not full.ndim:
             name = self.inputs[self.roles.index(FULL)]
             raise ShapeError(f"{self.subject}: input {name!r} expected at least one axis, got shape ()")
         along, shape = self.rows_last(arrays, full.ndim, axis % max(full.ndim, 1), self.subject)
-        dtype = self.dtype([array.dtype for array in arrays])
+        dtypes = [array.dtype for array in arrays]
+        dtype = self.dtype(dtypes)
         wide = computed_in(dtype)
+        self.check_length(shape[-1], static, dtypes)
+        check_whole(expression.attrs, [attrs[name] for name in expression.attrs], wide)
         along = [
-            array if array.dtype.kind in "iu" and role == ROW else array.astype(wide)
+            array.astype(np.int64) if array.dtype.kind in "iu" and role == ROW else array.astype(wide)
             for array, role in zip(along, self.roles, strict=True)
         ]
         if dtype.kind == "c":

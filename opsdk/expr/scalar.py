@@ -15,6 +15,7 @@ from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
 from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.exact import check_whole
 from opsdk.expr.holomorphic import without_derivative, without_meaning
 from opsdk.expr.node import Node
 from opsdk.expr.row import FULL
@@ -199,6 +200,7 @@ class ScalarFunction:
         if dtype.kind in "biu" and not self.keeps_integers():
             dtype = np.dtype("float64")
         wide = computed_in(dtype)
+        check_whole(expression.attrs, [attrs[name] for name in expression.attrs], wide)
         given = [array.astype(wide, copy=False) for array in arrays]
         if dtype.kind == "c":
             given = self.conjugated(given, attrs)

@@ -119,6 +119,45 @@ def test_a_position_outside_of_its_row_is_a_status():
     assert call(entry, [x, np.array([-1, 0]), out], [3, 2], stop=2) == 2
 
 
+INEXACT = 5
+
+
+@opsdk.elementwise("entries::plus_whole(Tensor x, *, int n=0) -> Tensor y")
+def plus_whole(x, n):
+    return x + n
+
+
+@opsdk.rowwise("entries::but_first(Tensor x, *, int n=0) -> Tensor y")
+def but_first(x, n):
+    return vmath.where(vmath.row_index() * 1.0 > n, x, 0.0)
+
+
+@pytest.mark.parametrize(("dtype", "status"), [("float32", INEXACT), ("float64", 0)])
+def test_a_whole_number_that_the_computation_does_not_hold_is_a_status(dtype, status):
+    x, y = np.zeros((1, 2), dtype), np.full((1, 2), -1, dtype)
+    for op, sizes in ((plus_whole, ()), (but_first, (2, 1))):
+        entry = native(op, TensorSpec((1, 2), dtype))
+        assert call(entry, [x, y], sizes, [2**24], stop=1) == 0
+        assert call(entry, [x, y], sizes, [2**24 + 1], stop=1) == status
+
+
+def test_a_row_whose_positions_would_be_rounded_is_a_status():
+    x = np.zeros((1, 2), np.float32)
+    entry = native(but_first, TensorSpec((1, None), "float32"))
+    assert call(entry, [x, x.copy()], [2**24 + 1, 1], [0]) == INEXACT  # before it reads anything
+
+
+def test_a_numba_kernel_is_given_whole_numbers_or_a_status():
+    kernel, schema = lambda x, n: x + n, "entries::g(Tensor x, *, int n=1) -> Tensor y"
+    op = user_op(schema, kernel, reference=lambda x, n: x + n, dtype="int64")
+    entry = native(op, TensorSpec((None,), "int64"))
+    x, y = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    for given in (2**53 - 1, -(2**53) + 1):
+        assert call_whole(entry, x, y, attrs=[given]) == 0
+        assert y.tolist() == [given]
+    assert [call_whole(entry, x, y, attrs=[n]) for n in (2.0**53, -(2.0**60), 0.5, np.nan, np.inf)] == [INEXACT] * 5
+
+
 def test_a_row_op_without_rows_is_refused():
     with pytest.raises(ShapeError, match="native entry expected an input with rows, got none with a dimension"):
         native(opsdk.find_op("softmax"), TensorSpec(()))

@@ -6,6 +6,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.backends import cuda_rowwise
+from opsdk.backends.cuda_elementwise import CudaElementwise
 from opsdk.backends.cuda_launch import BoundKernel
 from opsdk.backends.cuda_rowwise import CudaRowwise, geometry_for
 from opsdk.backends.simulated import SimulatedArray
@@ -308,3 +309,30 @@ def test_host_arrays_that_a_proof_gives_come_back_as_host_arrays(rng):
     made = row_of(normalization.log_softmax).launch(x, axis=-1)
     assert type(made) is np.ndarray
     np.testing.assert_allclose(np.exp(made).sum(1), 1, rtol=1e-14)
+
+
+def test_rows_whose_positions_float32_would_round_are_refused_on_a_device_too():
+    shifted = rowwise(lambda x: x * vmath.row_index(), name="shifted", namespace="t")
+    with pytest.raises(ShapeError, match="at most 16777216 elements, whose positions float32 holds, got 16777217"):
+        row_of(shifted).launch(device(np.zeros((1, 2**24 + 1), np.float32)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_position_beside_a_label_is_compared_in_whole_numbers_on_a_device(dtype):
+    def kept(x, label):
+        low = vmath.where(vmath.row_index() >= label, x, 0.0)
+        return low * vmath.where(vmath.row_index() < 4.0, 1.0, 0.0)
+
+    op = rowwise(kept, name="kept", namespace="t", per_row=("label",), integer=("label",))
+    made = row_of(op).launch(device(np.ones((2, 6), dtype)), device([[1], [3]]))
+    assert np.asarray(made.get()).tolist() == [[0, 1, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0]]
+
+
+def test_a_whole_attribute_that_float32_rounds_is_refused_on_a_device_too():
+    added = rowwise("t::added(Tensor x, *, int n=0) -> Tensor y")(lambda x, n: x + n)
+    plain = opsdk.elementwise("t::plain(Tensor x, *, int n=0) -> Tensor y")(lambda x, n: x + n)
+    row = plain.opdef.kernels.select("cuda", np.dtype("float64"))
+    launches = row_of(added).launch, CudaElementwise(plain.opdef, row.source, row.origin).launch
+    for launch in launches:
+        with pytest.raises(AttributeValueError, match="attribute 'n': expected a whole number that float32 holds"):
+            launch(device(np.zeros((1, 2), np.float32)), n=2**24 + 1)

@@ -13,8 +13,8 @@ from opsdk.backends.cache import cached_bytes
 from opsdk.backends.native.loader import Image, host_key, load
 from opsdk.backends.native.runtime import PROTOTYPE, ffi
 from opsdk.backends.native.versions import sources_key
-from opsdk.core.errors import AttributeValueError
 from opsdk.core.lazy import optional, slow
+from opsdk.expr.exact import check_whole
 
 _images: WeakValueDictionary[str, Image] = WeakValueDictionary()
 
@@ -81,7 +81,7 @@ class Numbers:
 
     def __init__(self, names: Sequence[str], compute: str = "float64") -> None:
         self._names = tuple(names)
-        self._compute = np.dtype(compute).type
+        self._compute = np.dtype(compute)
         self._known: dict[tuple[float, ...], Any] = {}  # Any: cffi arrays
 
     def of(self, attrs: dict[str, Any]) -> Any:  # Any: attribute values; a cffi array
@@ -91,21 +91,8 @@ class Numbers:
         values = tuple([attrs[name] for name in self._names])
         found = self._known.get(values)
         if found is None or 0.0 in values:  # 0.0 and -0.0 are one key
-            self._check_whole(values)
+            check_whole(self._names, values, self._compute)
             if len(self._known) > 64:
                 self._known.clear()
             found = self._known[values] = ffi().new("double[]", values)
         return found
-
-    def _check_whole(self, values: Sequence[float]) -> None:
-        """Checks that whole numbers stay what they are in the dtype that the kernel computes in.
-
-        Raises:
-            AttributeValueError: one would be rounded.
-        """
-        for name, value in zip(self._names, values, strict=True):
-            if isinstance(value, int) and int(self._compute(value)) != value:
-                raise AttributeValueError(
-                    f"attribute {name!r}: expected a whole number that {self._compute.__name__} holds, in which the "
-                    f"expression is computed, got {value}; pass it as an input of its own dtype, or cast the inputs"
-                )

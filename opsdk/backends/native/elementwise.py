@@ -40,7 +40,9 @@ class ElementwiseCode(Code):
         shared_from: the size from which all threads work on it.
     """
 
-    def __init__(self, scalar: ScalarFunction, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
+    def __init__(
+        self, scalar: ScalarFunction, static: Static, dtypes: Sequence[np.dtype[Any]], whole: Sequence[str] = ()
+    ) -> None:
         expression = scalar.expression(static)
         self.dtype = np.result_type(*dtypes)
         self.outputs = tuple(node is not None for node in expression.outputs)
@@ -48,7 +50,7 @@ class ElementwiseCode(Code):
         results = [self.dtype.name] * len(expression.wanted)
         text = KernelText(
             name=f"{scalar.name}_{'_'.join(inputs)}",
-            source=kernel_source(expression, inputs, results).text,
+            source=kernel_source(expression, inputs, results, whole).text,
             pointers=(*inputs, *results),
             attrs=expression.attrs,
             compute="float64" if self.dtype == np.float64 else "float32",
@@ -68,6 +70,7 @@ class Elementwise:
         self._codes: Bounded[Key, ElementwiseCode] = Bounded(MOST_COMBINATIONS)
         self._geometries: dict[Key, tuple[tuple[int, ...], Geometry]] = {}
 
+        self._whole = whole_attrs(opdef)
         kinds = {decl.name: decl.type for decl in opdef.schema.attrs}
         self._may_be_static = any(kinds.get(name) not in ("float", "int") for name in scalar.attrs)
 
@@ -77,7 +80,7 @@ class Elementwise:
         key = (static, *dtypes)
         found = self._codes.get(key)
         if found is None:
-            found = self._codes[key] = ElementwiseCode(self.scalar, static, dtypes)
+            found = self._codes[key] = ElementwiseCode(self.scalar, static, dtypes, self._whole)
         return found
 
     # Any: attribute values.
@@ -157,6 +160,11 @@ def spread(outputs: Sequence[bool], made: Sequence[ndarray]) -> tuple[ndarray | 
     """Returns the results with None where one is not wanted."""
     ready = iter(made)
     return tuple(next(ready) if wanted else None for wanted in outputs)
+
+
+def whole_attrs(opdef: OpDef) -> tuple[str, ...]:
+    """Returns the attributes that are whole numbers."""
+    return tuple(decl.name for decl in opdef.schema.attrs if decl.type.rstrip("?") == "int")
 
 
 def launch_of(opdef: OpDef, scalar: ScalarFunction) -> Launch:

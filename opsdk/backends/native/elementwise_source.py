@@ -18,6 +18,7 @@ from opsdk.expr.trace import Expression
 
 TILE = 1024  # elements of one stage; eight buffers of float32 fill 32 KiB
 STAGE_COST = 26  # in the units of `cost`: two or three functions such as exp
+INEXACT = 5  # a status: a whole number, or a position, that the computation does not hold
 _PLAIN = 3  # what costs no more than this is no function, and may make a stage longer
 
 
@@ -34,13 +35,16 @@ class KernelSource:
     buffers: int
 
 
-def kernel_source(expression: Expression, dtypes: Sequence[str], outputs: Sequence[str]) -> KernelSource:
+def kernel_source(
+    expression: Expression, dtypes: Sequence[str], outputs: Sequence[str], whole: Sequence[str] = ()
+) -> KernelSource:
     """Returns the source of a contiguous kernel.
 
     Args:
         expression: what to compute.
         dtypes: names of the inputs' dtypes.
         outputs: names of the dtypes of the results that are wanted.
+        whole: attributes that are whole numbers; the kernel refuses one that would be rounded.
     """
     names = {Node("input", (), name): f"x{i}" for i, name in enumerate(expression.inputs)}
     names |= {Node("attr", (), name): f"a{i}" for i, name in enumerate(expression.attrs)}
@@ -55,6 +59,7 @@ def kernel_source(expression: Expression, dtypes: Sequence[str], outputs: Sequen
     pointers = [f"p{i}" for i in range(len(dtypes) + len(outputs))]
     raw = [f"s{i}" for i in range(len(expression.attrs))]
     head = [f"def kernel({', '.join(('start', 'stop', 'sizes', *pointers, *raw))}):"]
+    head += [f"    {line}" for line in refusals(expression.attrs, whole)]
     head += [f"    a{i} = real(s{i})" for i in range(len(raw))]
     stages = cut(made)
     if len(stages) < 2:
@@ -65,6 +70,12 @@ def kernel_source(expression: Expression, dtypes: Sequence[str], outputs: Sequen
         lines = [*head, "    for i in range(start, stop):", *body, "    return int32(0)", ""]
         return KernelSource("\n".join(lines), 0)
     return _tiled(head, stages, loads, stores, results)
+
+
+def refusals(attrs: Sequence[str], whole: Sequence[str]) -> list[str]:
+    """Returns the lines that leave a kernel where an attribute is no longer the whole number that it was given."""
+    raw = [f"s{i}" for i, name in enumerate(attrs) if name in whole]
+    return [f"if {' or '.join(f'real({name}) != {name}' for name in raw)}: return int32({INEXACT})"] if raw else []
 
 
 def load_text(pointer: str, dtype: str) -> str:

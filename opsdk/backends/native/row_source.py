@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from opsdk.backends.native.elementwise_source import load_text, store_text
+from opsdk.backends.native.elementwise_source import INEXACT, load_text, refusals, store_text
 from opsdk.backends.row_writer import RowWriter, indented
 from opsdk.expr.row import COLUMN
 from opsdk.expr.trace import Expression
@@ -17,7 +17,13 @@ _BLOCK = 1024  # elements that are summed in vector lanes, some tens of them in 
 
 
 def row_source(
-    expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str], dtype: str
+    expression: Expression,
+    roles: Sequence[str],
+    results: Sequence[str],
+    dtypes: Sequence[str],
+    dtype: str,
+    most: int | None = None,
+    whole: Sequence[str] = (),
 ) -> str:
     """Returns source that defines `kernel(start, stop, sizes, *pointers, *numbers)`, where start and stop count rows.
 
@@ -27,10 +33,12 @@ def row_source(
         results: roles of the results that are wanted.
         dtypes: names of the inputs' dtypes.
         dtype: name of the results' dtype.
+        whole: attributes that are whole numbers; the kernel refuses one that would be rounded.
+        most: the length up to which positions are exact, beyond which the kernel refuses a row; None for any.
 
     `sizes` holds the length of a row, and how many rows share one line of a `column` result.
     """
-    return _Writer(expression, roles, results, dtypes, dtype).text()
+    return _Writer(expression, roles, results, dtypes, dtype).text(most, whole)
 
 
 class _Writer(RowWriter):
@@ -53,10 +61,12 @@ class _Writer(RowWriter):
     def refused(self) -> list[str]:
         return [*self._release(), f"return int32({OUTSIDE})"]
 
-    def text(self) -> str:
+    def text(self, most: int | None, whole: Sequence[str]) -> str:
         pointers = [f"p{i}" for i in range(self.inputs + len(self.results))]
         raw = [f"s{i}" for i in range(len(self.expression.attrs))]
-        lines = ["n = sizes[0]", "size = real(n)", *self.attributes(), *self._allocate()]
+        checks = [] if most is None else [f"if n > {most}: return int32({INEXACT})"]
+        checks += refusals(self.expression.attrs, whole)
+        lines = ["n = sizes[0]", *checks, "size = real(n)", *self.attributes(), *self._allocate()]
         lines.append("for r in range(start, stop):")
         lines += indented(["row = r * n", *(["line = (r // sizes[1]) * n"] if COLUMN in self.results else [])])
         lines += [*indented(self.row()), *self._release(), "return int32(0)"]

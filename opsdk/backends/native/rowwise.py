@@ -12,7 +12,8 @@ from numpy import ndarray
 from opsdk.backends.arena import empty
 from opsdk.backends.language import Launch
 from opsdk.backends.native.code import Code, KernelText, Numbers
-from opsdk.backends.native.elementwise import NS_PER_COST, NS_PER_TENSOR, SHARED_FROM, spread
+from opsdk.backends.native.elementwise import NS_PER_COST, NS_PER_TENSOR, SHARED_FROM, spread, whole_attrs
+from opsdk.backends.native.elementwise_source import INEXACT
 from opsdk.backends.native.row_source import NO_MEMORY, OUTSIDE, row_source
 from opsdk.backends.native.runtime import ffi, run_shared
 from opsdk.backends.row_layout import laid_out, result_shape, turned_back
@@ -43,7 +44,9 @@ class RowCode(Code):
         ns: a rough time for one element.
     """
 
-    def __init__(self, rows: RowFunction, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
+    def __init__(
+        self, rows: RowFunction, static: Static, dtypes: Sequence[np.dtype[Any]], whole: Sequence[str] = ()
+    ) -> None:
         expression = rows.expression(static)
         self.dtype = rows.dtype(dtypes)
         self.outputs = tuple(node is not None for node in expression.outputs)
@@ -51,9 +54,10 @@ class RowCode(Code):
         inputs = [dtype.name for dtype in dtypes]
         compute = "float64" if self.dtype == np.float64 else "float32"
         results = ["float64" if role == COLUMN else self.dtype.name for role in self.results]
+        most = rows.most_positions(static, dtypes)
         text = KernelText(
             name=f"{rows.name}_{'_'.join(inputs)}",
-            source=row_source(expression, rows.roles, self.results, inputs, self.dtype.name),
+            source=row_source(expression, rows.roles, self.results, inputs, self.dtype.name, most, whole),
             pointers=(*inputs, *results),
             attrs=expression.attrs,
             compute=compute,
@@ -71,13 +75,16 @@ class Rowwise:
         self.opdef = opdef
         self.rows = rows
         self._codes: Bounded[Key, RowCode] = Bounded(MOST_COMBINATIONS)
+        self._whole = whole_attrs(opdef)
 
     def code(self, arrays: Sequence[ndarray], static: Static) -> RowCode:
         """Returns the kernel for actual inputs."""
         key = (static, *[array.dtype for array in arrays])
         found = self._codes.get(key)
         if found is None:
-            found = self._codes[key] = RowCode(self.rows, static, [array.dtype for array in arrays])
+            found = self._codes[key] = RowCode(
+                self.rows, static, [array.dtype for array in arrays], self._whole
+            )
         return found
 
     # Any: attribute values.
@@ -85,7 +92,7 @@ class Rowwise:
         """Computes the results: an array, or a tuple with None where a result is not wanted.
 
         Raises:
-            ShapeError: the shapes are not those of the inputs' roles.
+            ShapeError: the shapes are not those of the inputs' roles, or positions of such long rows would be rounded.
             AttributeValueError: `row_take` was given a position outside of the row.
         """
         given, shape, at = laid_out(self.opdef, self.rows, arrays, attrs, np.ascontiguousarray)
@@ -119,6 +126,9 @@ class Rowwise:
         if status == OUTSIDE:
             self.rows(*arrays, **attrs)  # the reference meets the same position, and names it
             raise AttributeValueError(f"{self.opdef.subject}: row_take expected a position in [0, {length})")
+        if status == INEXACT:
+            own = {name: value for name, value in attrs.items() if name != AXIS}
+            self.rows.check_length(length, static_of(own), [array.dtype for array in arrays])
         if status == NO_MEMORY:
             raise MemoryError(f"{self.opdef.subject}: no memory for rows of {length} elements")
         raise OpsdkError(f"{self.opdef.subject}: kernel expected status 0, got {status}")

@@ -15,6 +15,7 @@ from numba.extending import overload
 from numba.np import numpy_support
 
 from opsdk.backends.native.compiler import Export, compile_object
+from opsdk.backends.native.elementwise_source import INEXACT
 from opsdk.backends.native.loader import Image, load
 
 OTHER_SHAPE = 4  # a status, beside `RAISED` and those of row kernels
@@ -76,6 +77,8 @@ def entry_of(
         lines.append(f"    a{i} = array(p{i}, ({shape or '1,'}))" + ("" if operand.ndim else ".reshape(())"))
         values[operand.name] = f"a{i}"
     for i, (name, kind) in enumerate(numbers.items()):
+        if kind == "int":  # as a double, which may stand for several whole numbers from 2⁵³ on
+            lines += [f"    if not abs(s{i}) < {2.0**53} or s{i} != trunc(s{i}):", f"        return status({INEXACT})"]
         values[name] = f"integer(s{i})" if kind == "int" else f"s{i}"
     call = f"kernel({', '.join(values[name] for name in parameters)})"
     made = [f"a{len(inputs) + i}" for i in range(len(outputs))]
@@ -87,7 +90,7 @@ def entry_of(
         for array, result in zip(made, results, strict=True):
             lines += [f"    if not put({array}, {result}):", f"        return status({OTHER_SHAPE})"]
         lines += ["    return status(0)"]
-    names |= {"array": carray, "kernel": kernel, "integer": np.int64, "status": np.int32, "put": put}
+    names |= {"array": carray, "kernel": kernel, "integer": np.int64, "trunc": np.trunc, "status": np.int32, "put": put}
     exec(compile("\n".join(lines), f"<opsdk entry {symbol}>", "exec"), names)
     pointers = [types.CPointer(numpy_support.from_dtype(operand.dtype)) for operand in every]
     signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * len(numbers))
