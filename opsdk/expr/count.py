@@ -12,7 +12,7 @@ _DEAR = {
     "sinh": 12, "cosh": 12, "tanh": 10, "arcsin": 14, "arccos": 14, "arctan": 12, "arctan2": 16, "pow": 24,
     "sigmoid": 9, "softplus": 18, "div": 2, "reciprocal": 2, "sqrt": 2, "rsqrt": 3, "fmod": 24,
     "log10": 10, "cbrt": 16, "arcsinh": 18, "arccosh": 18, "arctanh": 14, "erf": 14, "erfc": 16, "hypot": 5,
-    "logaddexp": 18,
+    "logaddexp": 18, "gated": 12,
 }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def _mean(xp: Any, a: Any) -> Any:
 
 
 def _take(xp: Any, a: Any, index: Any) -> Any:
-    position = xp.asarray(index)
+    position = index if hasattr(index, "ndim") else xp.asarray(index)
     position = position if position.ndim else position.reshape(1)
     check_positions(position, a.shape[-1])
     lead = np.broadcast_shapes(a.shape[:-1], position.shape[:-1])

@@ -65,11 +65,11 @@ def _product(node: Node, left: Node, right: Node) -> Node:
     return node
 
 
-def quotients(roots: Sequence[Node]) -> list[Node]:
-    """Returns expressions in which `x · sigmoid(y)` is `x / (1 + exp(−y))`: two operations less, one rounding less.
+def gated(roots: Sequence[Node]) -> list[Node]:
+    """Returns expressions in which `x · sigmoid(y)` is one operation: a quotient, which rounds less often.
 
     It changes bits, so it is for compiled code alone, and only where that sigmoid has no other use, nor its exponential
-    in sigmoid(−y). Results that are too small for a normal number, as of y < −88 in float32, become 0.
+    in sigmoid(−y). Its value is that of the product wherever that has one: sigmoid(y) < 10⁻³⁸ counts beside a large x.
     """
     users: dict[Node, int] = {}
     order = topological(roots)
@@ -85,7 +85,5 @@ def quotients(roots: Sequence[Node]) -> list[Node]:
         at = [i for i, arg in enumerate(node.args) if arg in alone]
         if node.op == "mul" and at:
             gate = known[node.args[at[0]].args[0]]
-            decay = Node("exp", (Node("neg", (gate,), None, node.kind),), None, node.kind)
-            whole = Node("add", (_ONE, decay), None, node.kind)
-            known[node] = Node("div", (args[1 - at[0]], whole), None, node.kind)
+            known[node] = Node("gated", (args[1 - at[0]], gate), None, node.kind)
     return [known[root] for root in roots]

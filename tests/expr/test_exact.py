@@ -13,7 +13,7 @@ from opsdk.expr.row import elements
 from opsdk.expr.symbol import Symbol
 
 X, LABEL, P = (Symbol(Node("input", (), name)) for name in ("x", "label", "p"))
-AT, N = vmath.row_index(), vmath.row_size()
+position, N = vmath.row_index(), vmath.row_size()
 PER_ELEMENT = {"x": "full", "label": "row", "p": "row"}
 
 
@@ -24,10 +24,10 @@ def rounds(symbol):
 @pytest.mark.parametrize(
     "expression",
     [
-        vmath.where(AT == LABEL, X, 0.0),
-        vmath.where(Symbol(Node("lt", (LABEL.node, AT.node), None, BOOL)), X, 0.0),
-        vmath.where(AT >= 3.0, X, 0.0),
-        vmath.where(AT == vmath.where(P > 0.0, LABEL, -1.0), X, 0.0),
+        vmath.where(position == LABEL, X, 0.0),
+        vmath.where(Symbol(Node("lt", (LABEL.node, position.node), None, BOOL)), X, 0.0),
+        vmath.where(position >= 3.0, X, 0.0),
+        vmath.where(position == vmath.where(P > 0.0, LABEL, -1.0), X, 0.0),
         X / N,
         X * (N - 1.0),
         vmath.row_sum(X) / (N - 1.0),
@@ -49,12 +49,12 @@ def test_a_position_beside_a_whole_number_is_exact_and_a_size_is_a_factor_like_o
 @pytest.mark.parametrize(
     "expression",
     [
-        AT * 1.0,
-        X * AT,
-        vmath.where(AT == P, X, 0.0),
-        vmath.where(AT < N - 1.0, X, 0.0),
-        vmath.where(AT == 0.5, X, 0.0),
-        vmath.where(AT == vmath.where(X > 0.0, LABEL, 0.0), X, 0.0),
+        position * 1.0,
+        X * position,
+        vmath.where(position == P, X, 0.0),
+        vmath.where(position < N - 1.0, X, 0.0),
+        vmath.where(position == 0.5, X, 0.0),
+        vmath.where(position == vmath.where(X > 0.0, LABEL, 0.0), X, 0.0),
         vmath.where(N > P, X, 0.0),
         vmath.where(N - 1.0 == P, X, 0.0),
         X * (N - P),
@@ -70,7 +70,7 @@ def test_positions_that_would_be_rounded_are_seen(expression):
 
 
 def test_a_position_itself_is_seen():
-    assert rounds(AT)
+    assert rounds(position)
 
 
 def test_floating_dtypes_hold_whole_numbers_up_to_their_mantissa():

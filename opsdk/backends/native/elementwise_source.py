@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from opsdk.expr.count import reach, weight
 from opsdk.expr.node import BOOL, Node
 from opsdk.expr.numba_source import python_lines
-from opsdk.expr.simplify import quotients
+from opsdk.expr.simplify import gated
 from opsdk.expr.statements import Statement
 from opsdk.expr.trace import Expression
 
@@ -49,7 +49,7 @@ def kernel_source(
     names = {Node("input", (), name): f"x{i}" for i, name in enumerate(expression.inputs)}
     names |= {Node("attr", (), name): f"a{i}" for i, name in enumerate(expression.attrs)}
     # Which results are wanted should change little of those that are, so several results are left as they stand.
-    roots = quotients(expression.wanted) if len(expression.outputs) == 1 else expression.wanted
+    roots = gated(expression.wanted) if len(expression.outputs) == 1 else expression.wanted
     made, results = python_lines(roots, names)
     loads = {f"x{i}": load_text(f"p{i}", dtype) for i, dtype in enumerate(dtypes)}
     stores = [

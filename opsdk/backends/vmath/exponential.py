@@ -186,6 +186,14 @@ def sigmoid(x: Any) -> Any:
 
 
 @inline
+def gated(x: Any, y: Any) -> Any:
+    """Returns x·σ(y) as one quotient; where y < 0 as x·eʸ/(1 + eʸ), which vanishes no sooner than the product does."""
+    d = decay(y)
+    one = like(x, 1.0)
+    return select(y < like(y, 0.0), x * d, x) / (one + d)
+
+
+@inline
 def softplus(x: Any) -> Any:
     """Returns log(1 + eˣ)."""
     return select(x < like(x, 0.0), like(x, 0.0), x) + log1p_unit(decay(x))
@@ -241,6 +249,7 @@ FUNCTIONS = {
     "exp2": exp2,
     "expm1": expm1,
     "sigmoid": sigmoid,
+    "gated": gated,  # of compiled expressions alone, see `expr/simplify.py`
     "softplus": softplus,
     "sinh": sinh,
     "cosh": cosh,
