@@ -124,8 +124,11 @@ class CudaRowwise:
     def _launched(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
         given, shape, axis = laid_out(self.opdef, self.rows, arrays, attrs, in_order)
         own = {name: value for name, value in attrs.items() if name != AXIS}
-        code, run = self._kernel(static_of(own), [array.dtype for array in arrays])
-        self.rows.check_length(shape[-1], static_of(own), [array.dtype for array in arrays])
+        static, dtypes = static_of(own), [array.dtype for array in arrays]
+        if not self.rows.expression(static).wanted:
+            return [None] * len(self.rows.results)
+        code, run = self._kernel(static, dtypes)
+        self.rows.check_length(shape[-1], static, dtypes)
         values = [own[name] for name in code.expression.attrs]
         check_whole(code.expression.attrs, values, code.computed)
         if not math.prod(shape):  # nothing to launch for; what there is of such rows is numbers without a meaning

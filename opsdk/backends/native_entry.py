@@ -10,14 +10,13 @@ import numpy as np
 
 from opsdk.backends import c_row
 from opsdk.backends.available import is_usable, missing_packages
-from opsdk.backends.native.code import Code
-from opsdk.backends.native.elementwise import Elementwise
-from opsdk.backends.native.rowwise import Rowwise
+from opsdk.backends.native.elementwise import Elementwise, ElementwiseCode
+from opsdk.backends.native.rowwise import RowCode, Rowwise
 from opsdk.backends.numba_cpu import buffers_of, dispatcher_of
 from opsdk.backends.numba_failure import failure, is_compile_failure, unsupported
 from opsdk.backends.one_shape import one_shape
 from opsdk.backends.plan import attrs_key, keep
-from opsdk.core.errors import BindingError, DTypeError, KernelNotFoundError, ShapeError
+from opsdk.core.errors import AttributeValueError, BindingError, DTypeError, KernelNotFoundError, ShapeError
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.call import bind, complete_attrs
@@ -142,7 +141,7 @@ def _made(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attr
             raise ShapeError(f"{opdef.subject}: native entry expected an input with rows, got none with a dimension")
         static = static_of({name: value for name, value in attrs.items() if name != AXIS})
         rows = Rowwise(opdef, source).code(present, static)  # type: ignore[arg-type]  # a spec has the dtype of an array
-        return _of_code(opdef, kernel, rows, rows.outputs, ROWS)
+        return _of_code(opdef, kernel, rows, ROWS)
     if isinstance(source, ScalarFunction):
         shapes = {shape_text(spec.shape) for spec in present}
         if len(shapes) > 1:
@@ -151,13 +150,17 @@ def _made(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attr
                 f"{' and '.join(sorted(shapes))}"
             )
         code = Elementwise(opdef, source).code(present, static_of(attrs))  # type: ignore[arg-type]  # as above
-        return _of_code(opdef, kernel, code, code.outputs, ELEMENTS)
+        return _of_code(opdef, kernel, code, ELEMENTS)
     return _of_user(opdef, kernel, specs, attrs)
 
 
-def _of_code(opdef: OpDef, kernel: Kernel, code: Code, wanted: Sequence[bool], kind: str) -> NativeEntry:
+def _of_code(opdef: OpDef, kernel: Kernel, code: ElementwiseCode | RowCode | None, kind: str) -> NativeEntry:
+    if code is None:
+        raise AttributeValueError(
+            f"{opdef.subject}: native entry expected a result that is wanted, got none; let needs_input_grad hold True"
+        )
     schema, text = opdef.schema, code.text
-    outputs = [name for name, is_wanted in zip(schema.output_names, wanted, strict=True) if is_wanted]
+    outputs = [name for name, is_wanted in zip(schema.output_names, code.outputs, strict=True) if is_wanted]
     pointers = tuple(zip([*schema.input_names, *outputs], text.pointers, strict=True))
     return NativeEntry(code.address, f"int32_t {text.name}{_ARGUMENTS}", kind, str(kernel), pointers, text.attrs, code)
 

@@ -220,7 +220,11 @@ class ScalarFunction:
 
 def static_of(attrs: Mapping[str, Any]) -> Static:
     """Returns what of the attributes decides the expression."""
-    return tuple([(name, value) for name, value in attrs.items() if not _is_number(value)])
+    return tuple([(name, _hashable(value)) for name, value in attrs.items() if not _is_number(value)])
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if value.__class__ is list else value
 
 
 def _is_number(value: Any) -> bool:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk import static
+from opsdk import static, vmath
+from opsdk.backends.language import language_of
 from opsdk.backends.unwanted import unwanted, without_unwanted
+from opsdk.core.errors import AttributeValueError
 
 pytest.importorskip("numba")
 X, W, DY = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0]), np.array([1.0, 1.0, -1.0])
@@ -156,3 +158,41 @@ def test_several_results_in_a_list_are_told_apart_too(weighted):
     dx, dw = launch(X, None, DY, needs_input_grad=(True, False))
     assert dx.tolist() == [2, 2, -2]
     assert dw is None
+
+
+def two_gradients(kind):
+    if kind == "elementwise":
+        op = opsdk.elementwise("t::two(Tensor x, Tensor w) -> Tensor y")(lambda x, w: vmath.sin(x) * w)
+    else:
+        op = opsdk.rowwise("t::two(Tensor x, Tensor w) -> Tensor y")(lambda x, w: x * w - vmath.row_sum(x * x))
+    return op.grad
+
+
+@pytest.mark.parametrize("mask", [(False, False), [False, False]], ids=["tuple", "list"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["elementwise", "rowwise"])
+def test_a_derived_gradient_of_which_nothing_is_wanted_gives_nothing(scope, kind, dtype, mask):
+    gradient = two_gradients(kind)
+    given = [np.ones((2, 3), dtype) for _ in gradient.opdef.schema.input_names]
+    for kernel in gradient.opdef.kernels:
+        if kernel.key.place == "cpu":
+            launch = language_of(gradient.opdef, kernel).compile(gradient.opdef, kernel)
+            assert launch(*given, needs_input_grad=mask) == (None, None)
+    assert gradient(*given, needs_input_grad=mask) == (None, None)
+    assert gradient(*map(opsdk.to_tensor, given), needs_input_grad=mask) == (None, None)
+
+
+def test_a_mask_may_be_a_list(scope):
+    gradient = two_gradients("elementwise")
+    given = {"x": np.full(2, 0.5), "w": np.full(2, 3.0), "dy": np.ones(2)}
+    dx, dw = gradient(*[given[name] for name in gradient.opdef.schema.input_names], needs_input_grad=[False, True])
+    assert dx is None
+    np.testing.assert_allclose(dw, np.sin(0.5), rtol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["elementwise", "rowwise"])
+def test_a_native_entry_of_nothing_is_refused(scope, kind):
+    gradient = two_gradients(kind)
+    specs = [opsdk.TensorSpec((2, 3), "float32") for _ in gradient.opdef.schema.input_names]
+    with pytest.raises(AttributeValueError, match="native entry expected a result that is wanted, got none"):
+        opsdk.native(gradient, *specs, needs_input_grad=(False, False))

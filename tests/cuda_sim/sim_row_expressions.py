@@ -336,3 +336,10 @@ def test_a_whole_attribute_that_float32_rounds_is_refused_on_a_device_too():
     for launch in launches:
         with pytest.raises(AttributeValueError, match="attribute 'n': expected a whole number that float32 holds"):
             launch(device(np.zeros((1, 2), np.float32)), n=2**24 + 1)
+
+
+def test_a_gradient_of_which_nothing_is_wanted_gives_nothing_on_a_device():
+    forward = rowwise(lambda x, w: x * w - vmath.row_sum(x * x), name="two", namespace="t")
+    op = forward.grad
+    given = [device(np.ones((2, 3))) for _ in op.opdef.schema.input_names]
+    assert row_of(op).launch(*given, needs_input_grad=(False, False)) == (None, None)

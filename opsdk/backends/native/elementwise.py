@@ -74,12 +74,12 @@ class Elementwise:
         kinds = {decl.name: decl.type for decl in opdef.schema.attrs}
         self._may_be_static = any(kinds.get(name) not in ("float", "int") for name in scalar.attrs)
 
-    def code(self, arrays: Sequence[ndarray], static: Static) -> ElementwiseCode:
-        """Returns the kernel for actual inputs."""
+    def code(self, arrays: Sequence[ndarray], static: Static) -> ElementwiseCode | None:
+        """Returns the kernel for actual inputs; None where no result is wanted."""
         dtypes = [array.dtype for array in arrays]
         key = (static, *dtypes)
         found = self._codes.get(key)
-        if found is None:
+        if found is None and self.scalar.expression(static).wanted:
             found = self._codes[key] = ElementwiseCode(self.scalar, static, dtypes, self._whole)
         return found
 
@@ -87,6 +87,8 @@ class Elementwise:
     def launch(self, *arrays: ndarray, **attrs: Any) -> Any:
         """Computes the results: an array, or a tuple with None where a result is not wanted."""
         code = self.code(arrays, static_of(attrs) if self._may_be_static else ())
+        if code is None:
+            return self.scalar(*arrays, **attrs)
         first = arrays[0]
         shape = first.shape
         for array in arrays:
@@ -182,8 +184,11 @@ def _unary(general: Elementwise) -> Launch:
     def short(array: ndarray) -> Any:  # Any: what a launch returns
         code = codes.get(array.dtype)
         if code is None or not array.flags.aligned or not array.flags.c_contiguous:
-            codes[array.dtype] = general.code([array], ())
-            return launch(array)
+            made = launch(array)
+            found = general.code([array], ())
+            if found is not None:
+                codes[array.dtype] = found
+            return made
         tools, size = ffi(), array.size
         made = empty(array.shape, code.dtype)
         pointers = tools.new(code.kind)

@@ -77,11 +77,11 @@ class Rowwise:
         self._codes: Bounded[Key, RowCode] = Bounded(MOST_COMBINATIONS)
         self._whole = whole_attrs(opdef)
 
-    def code(self, arrays: Sequence[ndarray], static: Static) -> RowCode:
-        """Returns the kernel for actual inputs."""
+    def code(self, arrays: Sequence[ndarray], static: Static) -> RowCode | None:
+        """Returns the kernel for actual inputs; None where no result is wanted."""
         key = (static, *[array.dtype for array in arrays])
         found = self._codes.get(key)
-        if found is None:
+        if found is None and self.rows.expression(static).wanted:
             found = self._codes[key] = RowCode(
                 self.rows, static, [array.dtype for array in arrays], self._whole
             )
@@ -98,6 +98,8 @@ class Rowwise:
         given, shape, at = laid_out(self.opdef, self.rows, arrays, attrs, np.ascontiguousarray)
         own = {name: value for name, value in attrs.items() if name != AXIS}
         code = self.code(arrays, static_of(own) if own else ())
+        if code is None:
+            return self.rows(*arrays, **attrs)
         length = shape[-1]
         rows = math.prod(shape[:-1])
         per_line = min(-(-rows // _PIECES) or 1, _PER_LINE)
