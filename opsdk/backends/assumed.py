@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends import settle
+from opsdk.backends.buffers import in_authors_words
 from opsdk.backends.language import language_of
+from opsdk.core.errors import DTypeError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction
@@ -39,6 +41,7 @@ def check_assumed(
 
     Raises:
         DTypeError: the reference returns another dtype.
+        InputValueError: so it does, and the op's value check says what is wrong with the call.
     """
     reference = opdef.kernels.reference()
     if reference is None or kernel is reference or opdef.gradient_of is not None or isinstance(kernel.source, _EXACT):
@@ -47,9 +50,12 @@ def check_assumed(
     if outputs is None:
         return
     names = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
-    for name, output, dtype in zip(names, outputs, dtypes, strict=True):
-        if isinstance(output, (np.ndarray, np.generic)):
-            settle.check_dtype(opdef, name, output, dtype)
+    try:
+        for name, output, dtype in zip(names, outputs, dtypes, strict=True):
+            if isinstance(output, (np.ndarray, np.generic)):
+                settle.check_dtype(opdef, name, output, dtype)
+    except DTypeError as error:
+        raise in_authors_words(opdef, inputs, attrs) or error  # noqa: B904 - the same refusal, in better words
 
 
 def _outputs(

@@ -57,10 +57,15 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     try:
         return opdef.infer(opdef.schema, specs_of(inputs), attrs)
     except Exception as error:
-        wrong = None if opdef.check is None else _said(opdef.check, inputs, attrs)
+        wrong = in_authors_words(opdef, inputs, attrs)
         if wrong is not None:
             raise wrong from error
         raise
+
+
+def in_authors_words(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:
+    """Returns what an op's value check says of a call that was refused before it was asked; None where it has none."""
+    return None if opdef.check is None else _said(opdef.check, inputs, attrs)
 
 
 def _said(check: ValueCheck, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:

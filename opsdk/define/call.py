@@ -56,6 +56,19 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
     return tuple(inputs), values
 
 
+def left_out(opdef: OpDef) -> dict[int, tuple[None, ...]]:
+    """Returns what stands for optional inputs that a call leaves out, by how many arguments it gives by position.
+
+    Other calls go through `bind`; so do all where attributes stand between inputs, or where one argument may be the
+    whole list or its only tensor.
+    """
+    schema = opdef.schema
+    count = len(schema.inputs)
+    if any(decl.kind == "list" for decl in schema.inputs):
+        return {}
+    return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
+
+
 def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns all attributes: those given, checked and in their own types, and the defaults of the others.
 

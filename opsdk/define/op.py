@@ -12,7 +12,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
-from opsdk.define.call import bind
+from opsdk.define.call import bind, left_out
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
 from opsdk.define.digest import reads
 from opsdk.define.expectation import as_expectation
@@ -53,7 +53,7 @@ class Op:
     def opdef(self, opdef: OpDef) -> None:
         self._opdef = opdef
         opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
-        self._left_out = _left_out(opdef)
+        self._left_out = left_out(opdef)
         self._attrs = frozenset(opdef.schema.attr_names)
         self._is_unary = list(self._left_out) == [1]
         self.__name__ = opdef.schema.name
@@ -71,11 +71,11 @@ class Op:
                 else:
                     return short(self._opdef, value)
             args = () if value is _ABSENT else (value, *values)
-            left_out = self._left_out.get(len(args))
-            if left_out is None or (attrs and not self._attrs.issuperset(attrs)):
+            absent = self._left_out.get(len(args))
+            if absent is None or (attrs and not self._attrs.issuperset(attrs)):
                 args, attrs = bind(self._opdef, args, attrs)
-            elif left_out:
-                args += left_out
+            elif absent:
+                args += absent
             for argument in args:
                 apply = APPLY.get(argument.__class__)
                 if apply is not None:
@@ -388,16 +388,3 @@ def _check_language(opdef: OpDef, place: str, language: str) -> None:
         f"{opdef.subject}: kernel expected a place and language that exist here, got ({place!r}, {language!r}); there "
         f"are {', '.join(f'({here!r}, {name!r})' for name, places in sorted(LANGUAGES.items()) for here in places)}"
     )
-
-
-def _left_out(opdef: OpDef) -> dict[int, tuple[None, ...]]:
-    """Returns what stands for optional inputs that a call leaves out, by how many arguments it gives by position.
-
-    Other calls go through `bind`; so do all where attributes stand between inputs, or where one argument may be the
-    whole list or its only tensor.
-    """
-    schema = opdef.schema
-    count = len(schema.inputs)
-    if any(decl.kind == "list" for decl in schema.inputs):
-        return {}
-    return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}

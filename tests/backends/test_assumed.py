@@ -196,7 +196,7 @@ def test_a_c_row_gives_the_references_dtype_and_values_or_is_refused(scope, rule
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_expression_gives_the_references_dtype_and_values_or_is_refused(scope, dtype):
     pytest.importorskip("ml_dtypes")
-    op = opsdk.elementwise(lambda x: x * 0.5, name="t::half_of")
+    op = opsdk.elementwise(lambda x: x * 0.5, name="half_of", namespace="t")
     kept = opsdk.core.dtype.is_differentiable(np.zeros(0, dtype).dtype)  # an expression keeps bfloat16, NumPy does not
     as_the_reference(op, lambda x: (x * 0.5).astype(x.dtype if kept else "float64"), dtype)
 

@@ -77,7 +77,7 @@ def test_a_compiled_row_does_not_read_beyond_its_arrays(take_rows, language):
     if language == "numba":
         take_rows.kernel("cpu", numba_row, language="numba")
     else:
-        take_rows.kernel("cpu", language="c", dtype="float64", source=C)
+        take_rows.kernel("cpu", language="c", dtype="float64", source=C, dtypes={"index": "int64"})
     for _ in range(3):  # a C row has a way of its own for a call like the one before
         with pytest.raises(InputValueError, match=REFUSED):
             take_rows(X, BAD)
@@ -185,7 +185,7 @@ def test_a_row_that_asks_for_itself_is_not_asked_for_until_it_refuses(take_rows)
         asked.append(index.tolist())
         return inside(x, index)
 
-    take_rows.kernel("cpu", language="c", dtype="float64", source=C_THAT_ASKS, checks=True)
+    take_rows.kernel("cpu", language="c", dtype="float64", source=C_THAT_ASKS, checks=True, dtypes={"index": "int64"})
     for _ in range(2):
         assert take_rows(X, GOOD).tolist() == X[GOOD].tolist()
     assert asked == []
@@ -198,6 +198,6 @@ def test_a_row_that_asks_for_itself_is_not_asked_for_until_it_refuses(take_rows)
 def test_a_status_that_the_check_knows_nothing_of_stays_what_it_is(take_rows):
     pytest.importorskip("cffi")
     take_rows.check(inside)
-    take_rows.kernel("cpu", language="c", dtype="float64", source=C_THAT_ASKS, checks=True)
+    take_rows.kernel("cpu", language="c", dtype="float64", source=C_THAT_ASKS, checks=True, dtypes={"index": "int64"})
     with pytest.raises(KernelStatusError, match="take_rows_f64 returned status 1"):
         take_rows(X, np.array([1, 0]))

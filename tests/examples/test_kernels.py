@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.backends.buffers import asked_specs
 from opsdk.define.op import REGISTRY
 from opsdk.verify.launch import launch
 from tests.contracts.tree import REPOSITORY
@@ -60,6 +61,7 @@ def test_every_cpu_row_gives_what_a_plain_loop_gives(example, op, dtype, rng):
     values = {**dict(zip(op.opdef.schema.input_names, given, strict=True)), "y": own, "dy": dy.astype(dtype)}
     saved = [values[name] for name in op.grad.opdef.schema.input_names]
     attrs = {name: example.attrs[name] for name in op.grad.opdef.schema.attr_names}
+    attrs |= asked_specs(op.grad.opdef, given)
     assert len(cpu_rows(op, dtype)) == len(cpu_rows(op.grad, dtype)) == 3
     for row in cpu_rows(op, dtype):
         (made,) = launch(op.opdef, row, given, example.attrs)

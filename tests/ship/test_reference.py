@@ -28,7 +28,7 @@ def test_a_page_has_all_that_there_is_to_say():
         "```text\nopsdk::softmax@1(Tensor x, *, int axis=-1) -> Tensor out\n```",
         "## Formula\n\n```text\nout = exp(x - row_logsumexp(x))\n```",
         "It can be differentiated any number of times.",
-        "dx = out * (dout + row_sum(-dout * out))",
+        "dx = dout * out - row_sum(dout * out) * out",
         "Rows: x full → out full.",
         "| float64 (3, 5) | float64 (3, 5) | ",
         "| backward | numba (cuda, floating) | `opsdk/ops/normalization.py:",
