@@ -1,7 +1,8 @@
 """What is compared with torch: a table of the built-in ops, and random elementwise and row expressions.
 
     python -m tests.parity.differential_cases 0 1000            # seeds, by NumPy
-    python -m tests.parity.differential_cases 0 20 --compiled   # compiled, in Programs too
+    python -m tests.parity.differential_cases 0 20 --programs   # in Programs too
+    python -m tests.parity.differential_cases 0 20 --compiled   # compiled, which takes minutes a seed
 """
 
 from __future__ import annotations
@@ -413,7 +414,7 @@ def main(arguments: list[str]) -> int:
     with nullcontext() if "--compiled" in options else reference_only():
         for seed in range(first, last):
             print(f"\rseed {seed}", end="", file=sys.stderr, flush=True)
-            for difference in run(seed, lambda case: check(case, programs="--compiled" in options)):
+            for difference in run(seed, lambda case: check(case, programs="--programs" in options)):
                 count += 1
                 print(f"{difference}  | {difference.repro}", flush=True)
     print(f"{count} differences at {last - first} seeds")
