@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from opsdk import vmath
 from opsdk.define.op import REGISTRY
 from opsdk.nn import functional
 from opsdk.ops import loss, matmul, normalization, shape, sum_to
+from tests.parity import differential_torch as theirs
 from tests.parity.differential import Case, check, reference_only
 
 Draw = Callable[[np.random.Generator], list[np.ndarray]]
@@ -59,33 +59,6 @@ def labelled(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.normal(size=(4, 6)) * 3, rng.integers(0, 6, (4, 1))]
 
 
-def _layer_norm(x: Any, w: Any, b: Any) -> Any:
-    centred = x - x.mean(-1, keepdim=True)
-    return centred * (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * w + b
-
-
-def _gelu_tanh(x: Any) -> Any:
-    return x * torch.sigmoid((8 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))  # torch's own loses its digits below 0
-
-
-def _elu(x: Any) -> Any:
-    return torch.where(x > 0, x, 1.5 * torch.expm1(torch.where(x > 0, 0.0, x)))  # torch's has no slope at 0, twice
-
-
-class _Power(torch.autograd.Function):
-    """a ** b of a > 0: torch's own has no derivative in b left of its derivative in a where b is 0."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Any, b: Any) -> Any:
-        ctx.save_for_backward(a, b)
-        return torch.pow(a, b)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Any) -> tuple[Any, Any]:
-        a, b = ctx.saved_tensors
-        return dy * (b * _Power.apply(a, b - 1.0)), dy * (_Power.apply(a, b) * torch.log(a))
-
-
 def _pow(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.uniform(0.3, 3.0, (3, 4)), rng.normal(size=(4,))]
 
@@ -96,7 +69,7 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
         name: (getattr(opsdk, name), getattr(torch, name), [reals((4, 5)), special])
         for name in ("exp", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "square", "relu")
     },
-    "abs": (opsdk.abs, lambda x: _abs(x), [reals((4, 5)), special]),
+    "abs": (opsdk.abs, theirs.absolute, [reals((4, 5)), special]),
     **{
         name: (getattr(opsdk, name), getattr(torch, name), [reals((4, 5), low=0.05, high=9.0)])
         for name in ("log", "log1p", "sqrt", "rsqrt", "reciprocal")
@@ -106,7 +79,7 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "subtract": (opsdk.subtract, torch.sub, [pairs()]),
     "multiply": (opsdk.multiply, torch.mul, [pairs(), ties]),
     "divide": (opsdk.divide, torch.div, [pairs(low=0.3)]),
-    "pow": (opsdk.pow, lambda x, y: _Power.apply(*torch.broadcast_tensors(x, y)), [_pow]),
+    "pow": (opsdk.pow, lambda x, y: theirs.Power.apply(*torch.broadcast_tensors(x, y)), [_pow]),
     "pow of a negative base": (lambda x: opsdk.pow(x, 4.0), lambda x: torch.pow(x, 4.0), [reals((4, 5)), away((7,))]),
     "pow, whole exponents": (lambda x: opsdk.pow(x, 3.0), lambda x: torch.pow(x, 3.0), [away((7,))]),
     "maximum": (opsdk.maximum, lambda x, y: torch.where(x >= y, x, y), [pairs(), ties]),
@@ -117,7 +90,7 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "silu": (functional.silu, F.silu, [reals((4, 5)), special]),
     "mish": (functional.mish, F.mish, [reals((4, 5)), special]),
     "gelu": (functional.gelu, lambda x: 0.5 * x * torch.erfc(-x * 0.5**0.5), [reals((4, 5)), special]),
-    "gelu, tanh": (lambda x: functional.gelu(x, "tanh"), _gelu_tanh, [reals((4, 5)), special]),
+    "gelu, tanh": (lambda x: functional.gelu(x, "tanh"), theirs.gelu_tanh, [reals((4, 5)), special]),
     "softplus": (functional.softplus, lambda x: torch.logaddexp(x, torch.zeros_like(x)), [reals((4, 5)), special]),
     "softplus, beta": (
         lambda x: functional.softplus(x, 3.0), lambda x: torch.logaddexp(3 * x, 0 * x) / 3, [reals((4, 5))]
@@ -125,7 +98,7 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "leaky_relu": (
         lambda x: functional.leaky_relu(x, 0.1), lambda x: F.leaky_relu(x, 0.1), [reals((4, 5)), special]
     ),
-    "elu": (lambda x: functional.elu(x, 1.5), _elu, [reals((4, 5)), special]),
+    "elu": (lambda x: functional.elu(x, 1.5), theirs.elu, [reals((4, 5)), special]),
     "hardswish": (functional.hardswish, lambda x: x * F.relu6(x + 3) / 6, [reals((4, 5), low=-5, high=5)]),
     "sum": (opsdk.sum, torch.sum, [reals((3, 7)), reals((4000,), low=0.5, high=1.5)]),
     "sum, axis": (lambda x: opsdk.sum(x, 0), lambda x: x.sum(0), [reals((3, 7)), reals((3000, 2), low=0.5, high=1.5)]),
@@ -181,7 +154,9 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "softmax": (opsdk.softmax, lambda x: torch.softmax(x, -1), [reals((3, 7)), reals((2, 600))]),
     "softmax, axis": (lambda x: opsdk.softmax(x, 0), lambda x: torch.softmax(x, 0), [reals((3, 7))]),
     "log_softmax": (opsdk.log_softmax, lambda x: torch.log_softmax(x, -1), [reals((3, 7)), reals((2, 600))]),
-    "layer_norm": (normalization.layer_norm, _layer_norm, [reals((3, 7), (7,), (7,)), reals((2, 300), (300,), (300,))]),
+    "layer_norm": (
+        normalization.layer_norm, theirs.layer_norm, [reals((3, 7), (7,), (7,)), reals((2, 300), (300,), (300,))]
+    ),
     "rms_norm": (
         normalization.rms_norm, lambda x, w: x * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt() * w,
         [reals((3, 7), (7,)), reals((300, 3), (3,))],
@@ -208,13 +183,13 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
 
 def built_in(seed: int, only: str | None = None) -> Iterator[Case]:
     """Yields every built-in op on the inputs of a seed."""
-    for name, (ours, theirs, draws) in BUILT_IN.items():
+    for name, (ours, reference, draws) in BUILT_IN.items():
         if only is not None and name != only:
             continue
         for number, draw in enumerate(draws):
             rng = np.random.default_rng([seed, number, *map(ord, name)])
             again = f"BUILT_IN[{name!r}], draw {number}, seed {seed}"
-            yield Case(f"{name} #{number}", ours, theirs, draw(rng), repro=again)
+            yield Case(f"{name} #{number}", ours, reference, draw(rng), repro=again)
 
 
 # -- random expressions ------------------------------------------------------------------------------------------------
@@ -265,46 +240,6 @@ ROW: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _as_tensor(value: Any, like: Any) -> Any:
-    return value if isinstance(value, torch.Tensor) else torch.full_like(like, value)
-
-
-def _where(condition: Any, a: Any, b: Any) -> Any:
-    like = a if isinstance(a, torch.Tensor) else b
-    return torch.where(condition, _as_tensor(a, like), _as_tensor(b, like))
-
-
-def _abs(a: Any) -> Any:
-    """|a| with the derivative 0 at 0; the second derivative of torch's own is a tensor that no mode may move."""
-    return torch.where(a > 0, a, torch.where(a < 0, -a, 0.0 * a))
-
-
-def _guarded_log(a: Any) -> Any:
-    """log where it has a value: torch's where lets the nan of the other branch through, backwards."""
-    return torch.log(torch.where(a > 0, a, 1.0))
-
-
-TORCH = SimpleNamespace(
-    **{n: getattr(torch, n) for n in (
-        "exp", "tanh", "sigmoid", "sin", "cos", "square", "sqrt", "log1p", "expm1", "rsqrt", "reciprocal", "erf",
-        "arctan", "logaddexp",
-    )},
-    abs=_abs,
-    pow=lambda a, b: _Power.apply(*torch.broadcast_tensors(a, b)),
-    log=_guarded_log,
-    softplus=lambda a: torch.logaddexp(a, torch.zeros_like(a)),
-    # beside a constant a tie gives nothing, else all to the first: where opsdk differs from torch, on purpose
-    maximum=lambda a, b: torch.where(a > b, a, _as_tensor(b, a)) if isinstance(b, float) else torch.where(a >= b, a, b),
-    minimum=lambda a, b: torch.where(a < b, a, _as_tensor(b, a)) if isinstance(b, float) else torch.where(a <= b, a, b),
-    where=_where,
-    row_sum=lambda a: a.sum(-1, keepdim=True),
-    row_mean=lambda a: a.mean(-1, keepdim=True),
-    row_max=lambda a: a.amax(-1, keepdim=True),
-    row_min=lambda a: a.amin(-1, keepdim=True),
-    row_logsumexp=lambda a: torch.logsumexp(a, -1, keepdim=True),
-)  # fmt: skip
-
-
 # Any: a tree is a leaf's name, a number, or an operation's name and its operands.
 def tree(rng: np.random.Generator, leaves: list[str], depth: int, *, rows: bool = False) -> Any:
     """Returns a random expression over named leaves."""
@@ -331,7 +266,7 @@ def evaluate(m: Any, expression: Any, values: dict[str, Any], like: Any) -> Any:
     if isinstance(expression, tuple):
         name, *operands = expression
         given = [evaluate(m, operand, values, like) for operand in operands]
-        if name in ROW and m is TORCH:
+        if name in ROW and m is theirs.TORCH:
             given = torch.broadcast_tensors(*given, like)[:1]  # a number per row counts once for every position
         return (UNARY.get(name) or BINARY.get(name) or ROW[name])(m, *given)
     return like * 0.0 + expression if isinstance(expression, float) else values[str(expression)]
@@ -361,7 +296,7 @@ def elementwise(seed: int) -> Case:
 
     def reference(x: Any, y: Any) -> Any:
         whole = torch.broadcast_tensors(x, y)
-        return evaluate(TORCH, expression, {"x": whole[0], "y": whole[1]}, whole[0]) + whole[1] * 0.5
+        return evaluate(theirs.TORCH, expression, {"x": whole[0], "y": whole[1]}, whole[0]) + whole[1] * 0.5
 
     op = opsdk.elementwise(name=f"random_{seed}", namespace="differential", replace=True)(function)
     inputs = [_values(rng, left), _values(rng, right)]
@@ -380,7 +315,7 @@ def rowwise(seed: int) -> Case:
         return evaluate(vmath, expression, {"x": x, "w": w, "r": r}, x) + x * w + r
 
     def reference(x: Any, w: Any, r: Any) -> Any:
-        return evaluate(TORCH, expression, {"x": x, "w": w, "r": r}, x) + x * w + r
+        return evaluate(theirs.TORCH, expression, {"x": x, "w": w, "r": r}, x) + x * w + r
 
     roles = {"per_column": ("w",), "per_row": ("r",)}
     op = opsdk.rowwise(**roles, name=f"random_row_{seed}", namespace="differential", replace=True)(function)
