@@ -202,13 +202,13 @@ def _deliver(block: Block, value: Variable, target: Variable, operator: Operator
     """Connects what a body returned to the variable that the operator gave, summed where that was broadcast."""
     if target.dtype.kind != "c":
         value = real_part(value)
-    like = operator.like.get(target.name)
     rule = operator.forward.grad if operator.forward is not None else None
-    sums = like is not None and rule is not None and rule.reduces and _is_summed(block, operator, target.name)
+    sums = rule is not None and rule.reduces and target.name in operator.like
+    like = block.vars[operator.like[target.name]] if sums and _is_summed(block, operator, target.name) else None
     if value.dtype != target.dtype:  # a promotion, undone after the sum that undoes the shapes
-        value = cast(sum_to_like(value, block.vars[like]) if sums else value, dtype=target.dtype)
-        sums = False
-    if sums:
-        connect(block, sum_to_like.opdef, [value, block.vars[like]], [target], {}, operator.role)
-    else:
+        value = cast(value if like is None else sum_to_like(value, like), dtype=target.dtype)
+        like = None
+    if like is None:
         connect(block, assign.opdef, [value], [target], {}, operator.role)
+    else:
+        connect(block, sum_to_like.opdef, [value, like], [target], {}, operator.role)
