@@ -11,6 +11,7 @@ from opsdk.backends.c_arguments import C_ALIGNED
 from opsdk.backends.c_frame import Frame, function_for
 from opsdk.backends.c_library import library_of
 from opsdk.backends.c_signature import Signature, suffix_of
+from opsdk.backends.checked import Sampling
 from opsdk.backends.language import Launch
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError
@@ -89,7 +90,12 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
 
 # Any, in this function: cffi's `from_buffer`, values of a call, attribute values.
 def _like_before(
-    free: list[Frame], point: Any, given: Mapping[str, Any] | None = None, complete: Any = None, kind: Any = None
+    free: list[Frame],
+    point: Any,
+    given: Mapping[str, Any] | None = None,
+    complete: Any = None,
+    kind: Any = None,
+    sampling: Sampling | None = None,
 ) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
     """Returns the short way of a call that differs from the one before in nothing but its arrays.
 
@@ -99,6 +105,7 @@ def _like_before(
         given: the attributes that a call has to have; any unless given.
         complete: all of them, with those that have a default.
         kind: the class of the values, which hold arrays and stop gradients, and of the result; arrays unless given.
+        sampling: which calls have to go another way, where their inputs are compared with copies; none unless given.
 
     Returns:
         A function of inputs and attributes; it gives None where more differs.
@@ -109,6 +116,11 @@ def _like_before(
             if attrs != given:
                 return None
             attrs = complete
+        if sampling is not None:
+            number = next(sampling.numbers)
+            if not number & (number - 1):
+                sampling.is_due = True
+                return None
         try:
             frame = free.pop()
         except IndexError:

@@ -118,15 +118,34 @@ def guarded(opdef: OpDef, launch: Launch) -> Launch:
     return by_count.get(len(inputs), general)
 
 
-def sampled(opdef: OpDef, launch: Launch) -> Launch:
-    """Returns the launch of a compiled kernel whose inputs are compared with copies at calls 2, 4, 8 and so on."""
-    calls = count(2)
+class Sampling:
+    """Tells which calls of a compiled kernel are compared with copies: numbers 2, 4, 8 and so on of its plan.
+
+    A fast path takes numbers too; it sends the calls that are due the way that compares.
+
+    Attributes:
+        numbers: those of the calls to come.
+        is_due: whether a fast path sent the next call.
+    """
+
+    __slots__ = ("is_due", "numbers")
+
+    def __init__(self) -> None:
+        self.numbers = count(2)
+        self.is_due = False
+
+
+def sampled(opdef: OpDef, launch: Launch, sampling: Sampling) -> Launch:
+    """Returns the launch of a compiled kernel whose inputs are compared with copies in some calls."""
+    numbers = sampling.numbers
 
     # Any: as for `run_checked`.
     def run(*values: Any, **attrs: Any) -> Any:
-        number = next(calls)
-        if number & (number - 1):
-            return launch(*values, **attrs)
+        if not sampling.is_due:
+            number = next(numbers)
+            if number & (number - 1):
+                return launch(*values, **attrs)
+        sampling.is_due = False
         return run_checked(opdef, launch, values, attrs, guards=False)
 
     return run

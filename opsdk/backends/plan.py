@@ -19,7 +19,7 @@ from opsdk.backends.arena import is_leased
 from opsdk.backends.assumed import check_assumed
 from opsdk.backends.available import is_usable
 from opsdk.backends.buffers import infer, lacks_specs
-from opsdk.backends.checked import guarded, run_checked, sampled
+from opsdk.backends.checked import Sampling, guarded, run_checked, sampled
 from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
 from opsdk.backends.unwanted import without_unwanted
@@ -71,6 +71,7 @@ class CallPlan:
         "_attrs",
         "_dtypes",
         "_given",
+        "_sampling",
         "_zeros",
         "fills",
         "has_attrs",
@@ -99,9 +100,11 @@ class CallPlan:
         )
         self._again = getattr(alone, "again", None)
         watched, self.wants_views = alone, False
-        if self.place is CPU and opdef.schema.namespace != "opsdk" and not _is_ours(kernel):
+        self._sampling: Sampling | None = None
+        if self.place is CPU and opdef.schema.namespace != "opsdk" and not is_ours(kernel):
             self.wants_views = language.reads_python and not opdef.schema.mutated_inputs
-            watched = guarded(opdef, alone) if language.reads_python else sampled(opdef, alone)
+            self._sampling = None if language.reads_python else Sampling()
+            watched = sampled(opdef, alone, self._sampling) if self._sampling else guarded(opdef, alone)
         self.has_attrs = bool(attrs)
         # A call that leaves all attributes at their defaults need not name them.
         defaults = complete if complete and not attrs else {}
@@ -142,7 +145,8 @@ class CallPlan:
         """
         if self._again is None or self._given is None or not all(isinstance(v, str) for v in self._given.values()):
             return None
-        way: Callable[[Sequence[Any], Mapping[str, Any]], Any] = self._again(self._given, self._attrs, kind)
+        made = self._again(self._given, self._attrs, kind, self._sampling)
+        way: Callable[[Sequence[Any], Mapping[str, Any]], Any] = made
         return way
 
     @property
@@ -303,7 +307,7 @@ def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
     return False
 
 
-def _is_ours(kernel: Kernel) -> bool:
+def is_ours(kernel: Kernel) -> bool:
     """Whether a kernel is no code of an author's, which could change its inputs: an expression, a composite."""
     return kernel.language == "composite" or isinstance(kernel.source, (RowFunction, ScalarFunction))
 

@@ -227,3 +227,29 @@ def test_a_compiled_kernel_that_changes_its_input_is_found_at_some_call(scope):
         for _ in range(4):
             op(np.full(2, 7.0))
             op(high)
+
+
+CLAMPS = """
+int32_t f_f64(const DLTensor *x, DLTensor *y) {
+  double *in = (double *)OPSDK_DATA(const double, x), *out = OPSDK_DATA(double, y);
+  const int64_t n = opsdk_size(x);
+  for (int64_t i = 0; i < n; ++i) out[i] = 2 * in[i];
+  if (n && in[0] > 1) in[0] = 1;
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("of", [np.array, opsdk.to_tensor], ids=["arrays", "tensors"])
+def test_a_c_kernel_is_watched_on_its_fast_path_too(scope, of):
+    pytest.importorskip("cffi")
+    op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: x * 2)
+    op.kernel("cpu", language="c", source=CLAMPS, dtype="float64")
+    op(of(np.zeros(3)))
+    refused = []
+    for number in range(2, 40):
+        try:
+            op(of(np.array([3.0, 1.0, 1.0])))
+        except MutationError:
+            refused.append(number)
+    assert refused == [2, 4, 8, 16, 32]
