@@ -49,7 +49,7 @@ def check_rows(session: Session) -> None:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = session.opdef.kernels.loaded(kernel)
             for call in session.calls:
-                for variant in _variants(kernel, call):
+                for variant in variants(kernel, call):
                     _check_row(session, kernel, variant, twin=variant is not call)
 
 
@@ -122,7 +122,7 @@ def _can_run(session: Session, kernel: Kernel) -> bool:
     return False
 
 
-def _variants(kernel: Kernel, call: Call) -> Iterator[Call]:
+def variants(kernel: Kernel, call: Call) -> Iterator[Call]:
     """Yields a call at the dtypes that a row serves; the call itself is the first of them where it is served."""
     first = next(iter(flat(call.inputs)), None)
     only = kernel.key.dtype
@@ -199,7 +199,7 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
     inputs = copies(call.inputs)
     raw = plan.kernel_alone(*inputs, **attrs)
     session.did(row, "runs", "mutation")
-    _check_mutation(session, row, call, inputs, at)
+    check_mutation(session, row, call, inputs, at)
     try:
         fresh = plan.settled(raw, inputs)
     except AliasError as error:
@@ -245,7 +245,8 @@ def _stays_unwritten(session: Session, kernel: Kernel, row: str, call: Call) -> 
     return True
 
 
-def _check_mutation(session: Session, row: str, call: Call, after: list[Any], at: str) -> None:
+def check_mutation(session: Session, row: str, call: Call, after: list[Any], at: str) -> None:
+    """Compares inputs with those of the call that they are copies of."""
     schema = session.opdef.schema
     mutated = {schema.inputs[i].name for i in schema.mutated_inputs}
     for name, then, now in paired(schema.input_names, call.inputs, after):

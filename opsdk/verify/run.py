@@ -14,6 +14,7 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
+from opsdk.verify.branches import check_branches
 from opsdk.verify.broadcasting import check_broadcasting
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.declared import check_linear
@@ -172,6 +173,8 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         row = session.reference_row(np.dtype("float64"))
         session.find(row, SAMPLES, str(error), at=noted(error, "at"))
     check_rows(session)
+    if not is_last:
+        check_branches(session)
     session.drop_doubtful_calls()
     if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
         return

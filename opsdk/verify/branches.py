@@ -1,0 +1,181 @@
+"""Branches: inputs of many patterns of values, for what a kernel does to its inputs only where some value is met.
+
+A kernel that clamps `x[0]` where it is large passes on every other input, and corrupts its caller's arrays later. Each
+kernel runs on copies, of which nothing but the bytes is looked at afterwards, and whether a result shares their memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.plan import is_ours
+from opsdk.core.errors import AliasError
+from opsdk.define.call import complete_attrs
+from opsdk.define.domain import Bounds
+from opsdk.define.kernel import Kernel
+from opsdk.verify.bounds import out_of_bounds
+from opsdk.verify.calls import Call, copies, flat
+from opsdk.verify.launch import label, plan_of
+from opsdk.verify.rows import check_mutation, variants
+from opsdk.verify.session import Session
+
+_MOST = 4096  # elements of a call: the text of a Numba kernel runs in Python first
+_SHAPES = 3  # calls that are varied, each of another size
+
+
+def _first(value: float) -> Callable[[np.ndarray], np.ndarray]:
+    return _at(lambda size: 0, value)
+
+
+def _at(place: Callable[[int], int], value: float) -> Callable[[np.ndarray], np.ndarray]:
+    def put(line: np.ndarray) -> np.ndarray:
+        made = line.copy()
+        made[place(line.size)] = value
+        return made
+
+    return put
+
+
+def _copied(source: int, target: int) -> Callable[[np.ndarray], np.ndarray]:
+    def put(line: np.ndarray) -> np.ndarray:
+        made = line.copy()
+        made[target % line.size] = line[source]
+        return made
+
+    return put
+
+
+# From the elements of an input, in one line, to others of its dtype: only an order, or equals, that the input has ...
+ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ascending": np.sort,
+    "descending": lambda line: np.sort(line)[::-1],
+    "all equal": lambda line: np.full_like(line, line[0]),
+    "the second as the first": _copied(0, 1),
+    "the last as the first": _copied(0, -1),
+    "the last as the one before": lambda line: np.concatenate([line[:-1], line[-2:-1] if line.size > 1 else line]),
+    "every value twice": lambda line: np.repeat(line, 2)[: line.size],
+}
+# ... or other numbers. What is tame comes first.
+NUMBERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "all positive": lambda line: np.abs(line) + 0.125,
+    "all negative": lambda line: -np.abs(line) - 0.125,
+    "other signs": np.negative,
+    "zeros": np.zeros_like,
+    "negative zeros": lambda line: np.full_like(line, -0.0),
+    "ones": np.ones_like,
+    "within ±1": lambda line: np.tanh(line),
+    "beyond ±1": lambda line: np.where(line < 0, line - 1.5, line + 1.5),
+    "whole numbers": lambda line: np.arange(line.size) % 7 - 3.0,
+    "0, 1, 2 and so on": lambda line: np.arange(float(line.size)),
+    "in tens": lambda line: line * 10,
+    "in hundreds": lambda line: line * 300,
+    "the first large": _first(50.0),
+    "the first large and negative": _first(-50.0),
+    "the first 0": _first(0.0),
+    "the last large": _at(lambda size: size - 1, 50.0),
+    "small": lambda line: line * 1e-9,
+    "subnormal": lambda line: np.full_like(line, np.finfo(line.dtype).smallest_subnormal),
+    "huge": lambda line: np.sign(line) * np.finfo(line.dtype).max / 4,
+    "one huge": _first(1e30),
+    "one inf": _first(np.inf),
+    "one -inf": _at(lambda size: size // 2, -np.inf),
+    "one nan": _at(lambda size: size // 2, np.nan),
+    "the first nan": _first(np.nan),
+    "all nan": lambda line: np.full_like(line, np.nan),
+    "all inf": lambda line: np.full_like(line, np.inf),
+}
+
+
+def check_branches(session: Session) -> None:
+    """Runs every kernel of an author's on patterns of values, and compares its inputs with copies."""
+    opdef = session.opdef
+    reference = opdef.kernels.reference()
+    kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
+    if opdef.schema.namespace == "opsdk" or all(map(is_ours, kernels)):
+        return
+    first = [] if reference is None else [reference]
+    served = [opdef.kernels.loaded(kernel) for kernel in dict.fromkeys([*first, *kernels])]
+    for call, is_first in _varied(session.calls):
+        for patterned in _patterned(session, call, is_first):
+            for kernel in served:
+                if not _runs(session, kernel, patterned, call) and kernel is reference:
+                    break  # what the reference refuses, nobody else has to take
+
+
+def _varied(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
+    """Yields some calls, each of sizes that none before has, and whether it is the first."""
+    seen: set[Any] = set()
+    for call in calls:
+        sizes = tuple(array.size for array in flat(call.inputs))
+        if sizes and all(sizes) and sum(sizes) <= _MOST and sizes not in seen and len(seen) < _SHAPES:
+            seen.add(sizes)
+            yield call, len(seen) == 1
+
+
+def _patterned(session: Session, call: Call, is_first: bool) -> Iterator[Call]:
+    """Yields a call with each pattern in all inputs at once; the first call also with it in each input alone."""
+    count = len(call.inputs)
+    chosen = [range(count), *([range(i, i + 1) for i in range(count)] if count > 1 and is_first else [])]
+    names = session.opdef.schema.input_names
+    bounds = [session.opdef.traits.domain.get(name, (None, None)) for name in names]
+    for reason in (*ORDERS, *NUMBERS):
+        for positions in chosen:
+            inputs = [
+                _changed(value, reason, bounds[i]) if i in positions else value for i, value in enumerate(call.inputs)
+            ]
+            if any(new is not old for new, old in zip(inputs, call.inputs, strict=True)):
+                yield replace(call, inputs=inputs, reason=f"values: {reason}", declared=False)
+
+
+# Any: an array, a list of arrays, or None.
+def _changed(value: Any, reason: str, bounds: Bounds) -> Any:
+    """Returns an input with a pattern of values; itself where the pattern does not apply."""
+    if isinstance(value, list):
+        made = [_changed(item, reason, bounds) for item in value]
+        return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
+    if value is None or value.dtype.kind not in ("f" if reason in NUMBERS else "fiu"):
+        return value
+    pattern = ORDERS.get(reason) or NUMBERS[reason]
+    array: np.ndarray = pattern(np.ravel(value)).astype(value.dtype).reshape(value.shape)
+    low, high = bounds
+    if low is None and high is None:
+        return array
+    return value if np.isnan(array).any() else np.clip(array, low, high).astype(value.dtype)
+
+
+def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool:
+    """Runs a kernel on copies and tells of what it changed; False where it takes no such values, or may not be run."""
+    opdef = session.opdef
+    variant = next(variants(kernel, patterned), None)
+    if variant is None or not _is_safe(session, kernel, variant, call):
+        return kernel is opdef.kernels.reference() and variant is None
+    row, at = label(kernel, variant.float_dtype), str(kernel.origin)
+    inputs = copies(variant.inputs)
+    try:
+        plan = plan_of(opdef, kernel, variant.inputs, variant.attrs)
+        raw = plan.kernel_alone(*inputs, **complete_attrs(opdef, variant.attrs))
+    except Exception:  # raised at the other calls, it is told there
+        return False
+    check_mutation(session, row, variant, inputs, at)
+    try:
+        plan.settled(raw, inputs)
+    except AliasError as error:
+        session.find_raised(row, "alias", str(error), error, variant, at=at)
+    except Exception:  # what is returned is judged at the other calls
+        return True
+    return True
+
+
+def _is_safe(session: Session, kernel: Kernel, variant: Call, call: Call) -> bool:
+    """Whether compiled code stays inside of its arrays, as far as can be told: a nan may be an index somewhere."""
+    if kernel.language not in ("numba", "c") or is_ours(kernel):
+        return True
+    if kernel.language == "c":  # what it reads is not watched, so its positions stay what they were
+        pairs = zip(flat(variant.inputs), flat(call.inputs), strict=True)
+        if any(old.dtype.kind in "iu" and new.tobytes() != old.tobytes() for new, old in pairs):
+            return False
+    return out_of_bounds(session.opdef, kernel, variant) == ""
