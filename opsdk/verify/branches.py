@@ -33,7 +33,7 @@ def _first(value: float) -> Callable[[np.ndarray], np.ndarray]:
 
 def _at(place: Callable[[int], int], value: float) -> Callable[[np.ndarray], np.ndarray]:
     def put(line: np.ndarray) -> np.ndarray:
-        made = line.copy()
+        made: np.ndarray = line.copy()
         made[place(line.size)] = value
         return made
 
@@ -42,7 +42,7 @@ def _at(place: Callable[[int], int], value: float) -> Callable[[np.ndarray], np.
 
 def _copied(source: int, target: int) -> Callable[[np.ndarray], np.ndarray]:
     def put(line: np.ndarray) -> np.ndarray:
-        made = line.copy()
+        made: np.ndarray = line.copy()
         made[target % line.size] = line[source]
         return made
 
