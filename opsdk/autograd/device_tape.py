@@ -12,7 +12,7 @@ from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.tape import arrays_of, is_wanted, kind_of, launch
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
+from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.device import check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import make_device_plan
 from opsdk.backends.plan import attrs_key, keep
@@ -69,7 +69,8 @@ def _on_device(opdef: OpDef, inputs: Sequence[Any]) -> tuple[list[Any], Place]:
         if is_device_array(value):
             array = value
         else:
-            array = as_constant(value, beside, subject, DeviceTape.name, compared=is_comparison(opdef))
+            like = dtype_for(decl, beside)
+            array = as_constant(value, like, subject, DeviceTape.name, compared=is_comparison(opdef))
         if decl.mutated:
             raise changes_copy(subject, value, DeviceTape.name)
         if array is value and is_device_array(value):
@@ -80,6 +81,7 @@ def _on_device(opdef: OpDef, inputs: Sequence[Any]) -> tuple[list[Any], Place]:
         [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
         for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
     ]
+    check_inputs(opdef, values)  # of the dtypes of constants too
     return values, check_places(opdef, [arrays_of(value) for value in values])
 
 

@@ -16,7 +16,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import asked_specs, infer
 from opsdk.backends.checked import is_refused_write
-from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
+from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.plan import attrs_key, blame, keep, make_plan
 from opsdk.backends.settle import as_outputs
 from opsdk.core.dtype import is_differentiable
@@ -178,7 +178,7 @@ def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
         if value is None or isinstance(value, Tensor):
             return value
         subject = f"{opdef.subject}, input {decl.name!r}"
-        array = as_constant(value, beside, subject, Tape.name, compared=compared)
+        array = as_constant(value, dtype_for(decl, beside), subject, Tape.name, compared=compared)
         if decl.mutated:
             raise changes_copy(subject, value, Tape.name)
         return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)

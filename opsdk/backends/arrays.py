@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.constant import as_constant, dtype_beside, is_comparison
+from opsdk.backends.constant import as_constant, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_fallback
@@ -22,11 +22,11 @@ def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     compared = is_comparison(opdef)
     arrays: list[Any] = []
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
-        subject = f"{opdef.subject}, input {decl.name!r}"
+        subject, like = f"{opdef.subject}, input {decl.name!r}", dtype_for(decl, first)
         if decl.kind == "list":
-            arrays.append([as_constant(item, first, subject, compared=compared) for item in value])
+            arrays.append([as_constant(item, like, subject, compared=compared) for item in value])
         else:
-            arrays.append(None if value is None else as_constant(value, first, subject, compared=compared))
+            arrays.append(None if value is None else as_constant(value, like, subject, compared=compared))
     return arrays
 
 

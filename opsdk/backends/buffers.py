@@ -8,6 +8,7 @@ from typing import Any
 from opsdk.backends import arena
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.spec import TensorSpec
+from opsdk.define.call import check_outputs
 from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel import Kernel
@@ -53,14 +54,17 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
 
     Raises:
         InputValueError: the rule raised, and the op's value check says what is wrong with the call.
+        DTypeError: it gives an output elements of another kind than the schema declares.
     """
     try:
-        return opdef.infer(opdef.schema, specs_of(inputs), attrs)
+        specs = opdef.infer(opdef.schema, specs_of(inputs), attrs)
     except Exception as error:
         wrong = in_authors_words(opdef, inputs, attrs)
         if wrong is not None:
             raise wrong from error
         raise
+    check_outputs(opdef, specs)
+    return specs
 
 
 def in_authors_words(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:

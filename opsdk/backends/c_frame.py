@@ -193,7 +193,7 @@ class Frame:
         )
 
     def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
-        """Returns the dtype that chooses the function: the first input's, with which others agree.
+        """Returns the dtype that chooses the function: that of the input which chose the row, with which others agree.
 
         Those of another kind may differ where the op has an infer rule of its own, and the row says of which dtype
         they are or looks that up.
@@ -202,30 +202,35 @@ class Frame:
             KernelNotFoundError: an input has another dtype than the function can expect.
         """
         wanted = dict(self._options.dtypes)
-        first: tuple[str, np.dtype[Any]] | None = None
-        for decl, value in zip(self._opdef.schema.inputs, values, strict=True):
-            for item in value if isinstance(value, list) else [value]:
-                if item is None:
-                    continue
-                told, name = wanted.get(decl.name), item.dtype.name
-                if told is not None and name != told:
-                    raise KernelNotFoundError(
-                        f"{self._opdef.subject}, c row: input {decl.name!r} expected {told}, got {name}; cast it"
-                    )
-                first = first or (decl.name, item.dtype)
-                # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
-                is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
-                if told is None and not is_held and not looks_up(self._opdef, self._kernel):
-                    raise KernelNotFoundError(
-                        f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
-                        f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "
-                        f"{name}; give the row dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
-                    )
-                if told is None and is_held and name != first[1].name:
-                    raise KernelNotFoundError(
-                        f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "
-                        f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"
-                    )
+        schema = self._opdef.schema
+        deciding = schema.deciding(values)
+        named = [
+            (decl, item)
+            for decl, value in zip(schema.inputs, values, strict=True)
+            for item in (value if isinstance(value, list) else [value])
+            if item is not None
+        ]
+        first = next(((decl.name, item.dtype) for decl, item in named if item is deciding), None)
+        for decl, item in named:
+            assert first is not None
+            told, name = wanted.get(decl.name), item.dtype.name
+            if told is not None and name != told:
+                raise KernelNotFoundError(
+                    f"{self._opdef.subject}, c row: input {decl.name!r} expected {told}, got {name}; cast it"
+                )
+            # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
+            is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
+            if told is None and not is_held and not looks_up(self._opdef, self._kernel):
+                raise KernelNotFoundError(
+                    f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
+                    f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "
+                    f"{name}; give the row dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
+                )
+            if told is None and is_held and name != first[1].name:
+                raise KernelNotFoundError(
+                    f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "
+                    f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"
+                )
         if first is not None:
             self._check_gradients(*first)
             return first[1]

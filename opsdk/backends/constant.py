@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import as_dtype, as_native, is_differentiable
+from opsdk.core.dtype import KINDS, as_dtype, as_native, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError, OpsdkError
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl
 
 DEFAULT = np.dtype("float32")
 ARRAYS = "arrays"  # the runtime whose values keep the byte order that they have
@@ -101,6 +102,13 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
     """Returns the dtype that a number takes among several: the first of the highest kind, so not that of a mask."""
     return max(dtypes, key=lambda dtype: (is_differentiable(dtype), dtype.kind != "b"), default=None)
+
+
+def dtype_for(decl: InputDecl, beside: np.dtype[np.generic] | None) -> np.dtype[np.generic] | None:
+    """Returns the dtype that a number takes at an input: that beside it, unless the input is declared otherwise."""
+    if not decl.elements or (beside is not None and word_of(beside) in decl.elements):
+        return beside
+    return KINDS[decl.elements[0]][1]
 
 
 def is_comparison(opdef: OpDef) -> bool:

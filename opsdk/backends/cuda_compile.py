@@ -111,7 +111,7 @@ def compile_cuda(
     kinds = [as_dtype(dtype) for dtype in given]
     if len(kinds) != count:
         raise ArityError(f"{opdef.subject}: expected {count} dtypes, one per input, got {len(kinds)}")
-    row = opdef.kernels.select("cuda", kinds[0] if kinds else None, kinds)
+    row = opdef.kernels.select("cuda", opdef.schema.deciding(kinds), kinds)
     if row is None:
         rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
         raise KernelNotFoundError(f"{opdef.subject}: no kernel for (cuda, {kinds[0]}); registered: {rows}")

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.arrays import with_mutated
-from opsdk.backends.constant import as_constant, is_comparison
+from opsdk.backends.constant import as_constant, dtype_for, is_comparison
 from opsdk.backends.device import Memory, check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import run_on_device
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl
 
 
 # Any, in this file: device arrays, NumPy arrays, numbers, lists of them; attribute values.
@@ -38,22 +39,21 @@ class DeviceArrays:
         first = next(item for item in flat if is_device_array(item))
         memory = memory_of(first)
         arrays = [
-            [_array(item, first, memory, opdef, name) for item in entry]
+            [_array(item, first, memory, opdef, decl) for item in entry]
             if isinstance(entry, list)
-            else _array(entry, first, memory, opdef, name)
-            for name, entry in zip(opdef.schema.input_names, entries, strict=True)
+            else _array(entry, first, memory, opdef, decl)
+            for decl, entry in zip(opdef.schema.inputs, entries, strict=True)
         ]
         check_places(opdef, arrays)
         return with_mutated(opdef, run_on_device(opdef, arrays, attrs, memory.place), arrays)
 
 
-def _array(value: Any, first: Any, memory: Memory, opdef: OpDef, name: str) -> Any:
+def _array(value: Any, first: Any, memory: Memory, opdef: OpDef, decl: InputDecl) -> Any:
     """Returns a value of a call as an array; numbers go to the device, NumPy arrays stay where they are."""
     if value is None or is_device_array(value) or isinstance(value, np.ndarray):
         return value
-    subject = f"{opdef.subject}, input {name!r}"
-    compared = is_comparison(opdef)
-    return memory.from_host(as_constant(value, first.dtype, subject, DeviceArrays.name, compared=compared))
+    subject, like = f"{opdef.subject}, input {decl.name!r}", dtype_for(decl, first.dtype)
+    return memory.from_host(as_constant(value, like, subject, DeviceArrays.name, compared=is_comparison(opdef)))
 
 
 DEVICE_ARRAYS = DeviceArrays()

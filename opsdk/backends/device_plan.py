@@ -128,11 +128,13 @@ def make_device_plan(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, An
     """
     flat = [item for entry in inputs for item in (entry if isinstance(entry, list) else [entry]) if item is not None]
     dtypes = [array.dtype for array in flat]
-    kernel = opdef.kernels.select(place.kind, dtypes[0] if dtypes else None, dtypes) or opdef.kernels.reference()
+    deciding = opdef.schema.deciding(inputs)
+    dtype = None if deciding is None else deciding.dtype
+    kernel = opdef.kernels.select(place.kind, dtype, dtypes) or opdef.kernels.reference()
     if kernel is None:
         rows = ", ".join(str(row.key) for row in opdef.kernels) or "none"
         raise KernelNotFoundError(
-            f"{opdef.subject}: no kernel for ({place.kind}, {dtypes[0] if dtypes else None}), and no reference that "
+            f"{opdef.subject}: no kernel for ({place.kind}, {dtype}), and no reference that "
             f"could run there; registered: {rows}; add a row: @{opdef.schema.name}.kernel('cuda', language='numba')"
         )
     return DevicePlan(opdef, kernel, inputs, attrs, place)

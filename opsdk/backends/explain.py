@@ -123,7 +123,8 @@ def _explanation(
     opdef: OpDef, specs: Specs, attrs: Mapping[str, Any], place: str, *, swapped: bool = False, with_gradient: bool
 ) -> Explanation:
     dtypes = [spec.dtype.newbyteorder() if swapped else spec.dtype for spec in _flat(specs)]
-    first = dtypes[0] if dtypes else None
+    deciding = opdef.schema.deciding(specs)
+    first = None if deciding is None else deciding.dtype.newbyteorder() if swapped else deciding.dtype
     chosen = opdef.kernels.select(place, first, dtypes, is_usable if place == "cpu" else None)
     if chosen is None and place != "cpu":
         chosen = opdef.kernels.reference()  # it runs on the device's arrays themselves

@@ -94,7 +94,7 @@ def native(op: Op | OpDef, *values: Any, **attrs: Any) -> NativeEntry:
     inputs, given = bind(opdef, values, attrs)
     specs = [_spec(opdef, name, value) for name, value in zip(opdef.schema.input_names, inputs, strict=True)]
     complete = complete_attrs(opdef, given)
-    kernel = _row(opdef, [spec for spec in specs if spec is not None])
+    kernel = _row(opdef, specs)
     frozen = tuple((name, value) for name, value in complete.items() if type(value) not in (int, float))
     shapes = tuple(spec and (spec.dtype, spec.shape) for spec in specs)
     key = ("native", kernel, shapes, attrs_key(complete), repr(frozen))
@@ -115,9 +115,10 @@ def _spec(opdef: OpDef, name: str, value: Any) -> TensorSpec | None:
     return TensorSpec(value.shape, value.dtype)
 
 
-def _row(opdef: OpDef, specs: Sequence[TensorSpec]) -> Kernel:
-    dtypes = [spec.dtype for spec in specs]
-    first = dtypes[0] if dtypes else None
+def _row(opdef: OpDef, specs: Sequence[TensorSpec | None]) -> Kernel:
+    dtypes = [spec.dtype for spec in specs if spec is not None]
+    deciding = opdef.schema.deciding(specs)
+    first = None if deciding is None else deciding.dtype
     compiled = [row for row in opdef.kernels if row.language in _COMPILED]
     row = opdef.kernels.select("cpu", first, dtypes, lambda row: row.language in _COMPILED and is_usable(row))
     if row is None:

@@ -378,7 +378,9 @@ def make_plan(
     """
     named = zip(opdef.schema.input_names, inputs, strict=True)
     present = [(name, value) for name, entry in named for value in _flat([entry]) if value is not None]
-    name, dtype = (present[0][0], present[0][1].dtype) if present else ("", None)
+    deciding = opdef.schema.deciding(inputs)
+    name = next((name for name, value in present if value is deciding), "")
+    dtype = None if deciding is None else deciding.dtype
     kernel = row or opdef.kernels.select(place, dtype, [value.dtype for _, value in present], is_usable)
     if kernel is not None and row is None and lacks_specs(opdef, kernel, attrs):
         kernel = opdef.kernels.reference() or kernel

@@ -81,6 +81,22 @@ def is_differentiable(dtype: np.dtype[np.generic]) -> bool:
     return dtype.kind in "fc" or dtype.name == "bfloat16"
 
 
+# What a schema may say of a tensor's elements, in the words that it has for attributes; of each how a message names it,
+# and the dtype that a number without one of its own takes there, which is also the remedy.
+KINDS: dict[str, tuple[str, np.dtype[Any]]] = {
+    "int": ("integers", int64),
+    "float": ("floats", float32),
+    "bool": ("bools", bool_),
+    "complex": ("complex numbers", complex64),
+}
+
+
+def word_of(dtype: np.dtype[Any]) -> str:
+    """Returns the word of `KINDS` for a dtype; "" for a dtype that tensors do not have."""
+    found = {"i": "int", "u": "int", "f": "float", "b": "bool", "c": "complex"}.get(dtype.kind, "")
+    return "float" if dtype.name == "bfloat16" else found
+
+
 def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Returns the dtype that numbers of a dtype are computed with: float32 for those that are stored in 16 bits."""
     return float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype  # bfloat16 is of kind V to NumPy

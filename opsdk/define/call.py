@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opsdk.core.errors import ArityError, AttributeValueError
+import numpy as np
+
+from opsdk.core.dtype import KINDS, word_of
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.attribute import coerce
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema import InputDecl, OpSchema, expected_elements
 
 
 # Any: values belong to whichever runtime they come from.
@@ -138,11 +141,14 @@ def _detached(value: Any) -> Any:
 
 
 def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
-    """Checks that None stands only where an input is optional, and lists only where it is variadic.
+    """Checks that None stands only where an input is optional, lists only where it is variadic, and dtypes.
+
+    Numbers and lists have no dtype of their own yet; they are asked about as the arrays that they become.
 
     Raises:
         ArityError: an input is missing.
         AttributeValueError: a list where one tensor is expected, or the other way round.
+        DTypeError: the schema declares elements of another kind.
     """
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
         if value is None and decl.kind != "optional":
@@ -151,6 +157,38 @@ def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
             raise AttributeValueError(
                 f"{opdef.subject}: input {decl.name!r} expected a list of tensors, got {type(value).__name__}"
             )
+        if decl.elements:
+            _check_elements(opdef, decl, value)
+
+
+# Any: an input, of whichever runtime.
+def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
+    """Checks the dtypes of an input whose elements are declared."""
+    items = [(decl.name, value)] if decl.kind != "list" else [(f"{decl.name}[{i}]", v) for i, v in enumerate(value)]
+    for name, item in items:
+        dtype = getattr(item, "dtype", None)
+        if isinstance(dtype, np.dtype) and word_of(dtype) not in decl.elements:
+            raise DTypeError(
+                f"{opdef.subject}: {name} expected {expected_elements(decl)}, got {dtype}; "
+                f"cast it to {KINDS[decl.elements[0]][1]}",
+                details={"input": decl.name, "expected": decl.elements, "got": dtype},
+            )
+
+
+def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | None]) -> None:
+    """Checks that an infer rule gives outputs whose elements are declared a dtype of that kind.
+
+    Raises:
+        DTypeError: it does not.
+    """
+    for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
+        for item in spec if isinstance(spec, list) else [spec]:
+            if decl.elements and item is not None and word_of(item.dtype) not in decl.elements:
+                raise DTypeError(
+                    f"{opdef.subject}, infer: output {decl.name!r} expected {expected_elements(decl)}, which its "
+                    f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",
+                    at=str(opdef.origin),
+                )
 
 
 def _by_name(opdef: OpDef, surplus: Sequence[Any], given: Mapping[str, Any]) -> str:

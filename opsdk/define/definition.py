@@ -72,7 +72,9 @@ def define_op(
                 f"op {schema.qualified_name!r}, constant: expected names of inputs, got {declared!r}; an output "
                 "without a gradient is nondifferentiable"
             )
-    traits = replaced(traits, domain=checked_domain(schema, traits.domain))
+    implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
+    nondifferentiable = (*traits.nondifferentiable, *implied)
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=checked_domain(schema, traits.domain))
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):

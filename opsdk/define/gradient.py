@@ -326,17 +326,22 @@ def _sources(
         if parameter in schema.input_names:
             position = schema.input_names.index(parameter)
             sources.append(Source("input", position))
-            inputs.append(InputDecl(parameter, schema.inputs[position].kind))
+            inputs.append(read(schema.inputs[position]))
         elif parameter in schema.output_names:
             position = schema.output_names.index(parameter)
             sources.append(Source("output", position))
-            inputs.append(InputDecl(parameter, schema.outputs[position].kind))
+            inputs.append(read(schema.outputs[position]))
         elif parameter in cotangents:
             position = cotangents[parameter]
             sources.append(Source("cotangent", position))
             kind = schema.outputs[position].kind
             inputs.append(InputDecl(parameter, kind if materialize or kind == "list" else "optional"))
     return tuple(sources), tuple(inputs)
+
+
+def read(decl: InputDecl | OutputDecl) -> InputDecl:
+    """Returns what a gradient op that reads an input or output of the forward declares of it."""
+    return InputDecl(decl.name, decl.kind, elements=decl.elements)
 
 
 def gradient_outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from opsdk.define.attribute import TYPE, AttrDecl
-from opsdk.define.schema import InputDecl, OpSchema
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl, element_type
 
 _SCALARS: dict[str, Any] = {
     "int": int, "float": float, "bool": bool, "str": str, "complex": complex, "dtype": np.dtype,
 }  # fmt: skip
-_TENSORS = {"tensor": "Tensor", "optional": "Tensor | None", "list": "Sequence[Tensor]"}
+_TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}
 
 
 class SignatureOf:
@@ -35,7 +35,7 @@ def signature_of(schema: OpSchema) -> inspect.Signature:
     Raises:
         ValueError: a name cannot be that of a parameter in Python.
     """
-    results = [_TENSORS[decl.kind] for decl in schema.outputs]
+    results = [_tensor(decl) for decl in schema.outputs]
     returned = results[0] if len(results) == 1 else f"tuple[{', '.join(results)}]"
     return inspect.Signature(list(_parameters(schema)), return_annotation=returned)
 
@@ -48,22 +48,27 @@ def _parameters(schema: OpSchema) -> Iterator[inspect.Parameter]:
         if any(later.default is parameter.empty for later in leading[position:]):
             parameter = parameter.replace(default=parameter.empty)  # as what follows has to be given
         last = position == len(leading) - 1
-        if last and parameter.annotation == _TENSORS["list"]:
+        decl = declared[parameter.name]
+        if last and isinstance(decl, InputDecl) and decl.kind == "list":
             parameter = parameter.replace(
-                kind=parameter.VAR_POSITIONAL, default=parameter.empty, annotation=_TENSORS["tensor"]
+                kind=parameter.VAR_POSITIONAL, default=parameter.empty, annotation=element_type(decl)
             )
         yield parameter
-    for decl in declared.values():
-        if decl.name not in schema.positional:
-            yield _parameter(decl, inspect.Parameter.KEYWORD_ONLY)
+    for other in declared.values():
+        if other.name not in schema.positional:
+            yield _parameter(other, inspect.Parameter.KEYWORD_ONLY)
 
 
 def _parameter(decl: InputDecl | AttrDecl, kind: Any) -> inspect.Parameter:  # Any: a kind, whose type is private
     if isinstance(decl, InputDecl):
         default: Any = {"optional": None, "list": ()}.get(decl.kind, inspect.Parameter.empty)
-        return inspect.Parameter(decl.name, kind, default=default, annotation=_TENSORS[decl.kind])
+        return inspect.Parameter(decl.name, kind, default=default, annotation=_tensor(decl))
     default = inspect.Parameter.empty if decl.is_required else decl.default
     return inspect.Parameter(decl.name, kind, default=default, annotation=_annotation(decl))
+
+
+def _tensor(decl: InputDecl | OutputDecl) -> str:
+    return _TENSORS[decl.kind].format(element_type(decl))
 
 
 def _annotation(decl: AttrDecl) -> Any:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from opsdk.core.dtype import KINDS
 from opsdk.core.errors import OpsdkError, SchemaError
 from opsdk.define.attribute import REQUIRED, TYPE, AttrDecl, coerce
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
-_TENSOR = re.compile(r"Tensor(?:\(([a-z])(!?)\))?(\[\]|\?)?")
+_TENSOR = re.compile(r"Tensor(?:<(?P<elements>[^<>]*)>)?(?:\((?P<alias>[a-z])(?P<mutated>!?)\))?(?P<kind>\[\]|\?)?")
+_RESULT = re.compile(r"(Tensor(?:<[^<>]*>)?\S*)\s*(.*)", re.DOTALL)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _KINDS = {None: "tensor", "?": "optional", "[]": "list"}
 
@@ -143,15 +145,31 @@ def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
         raise SchemaError(f"schema {text!r}: expected 'type name', got {part!r}")
     tensor = _TENSOR.fullmatch(kind)
     if tensor is not None:
-        if default and not (default == "None" and tensor[3] == "?"):
+        if default and not (default == "None" and tensor["kind"] == "?"):
             raise SchemaError(f"schema {text!r}: {part!r} has a default; only 'Tensor?' may have one, None")
-        return InputDecl(name, _KINDS[tensor[3]], tensor[1], bool(tensor[2]))
+        return InputDecl(name, *_tensor(tensor, text))
     if TYPE.fullmatch(kind) is None:
         raise SchemaError(
             f"schema {text!r}: type expected Tensor, Tensor?, Tensor[], int, float, bool, str, complex or dtype "
             f"(with [] or ?), got {kind!r}"
         )
     return with_default(AttrDecl(name, kind), default, text)
+
+
+def _tensor(found: re.Match[str], text: str) -> tuple[str, str | None, bool, tuple[str, ...]]:
+    return _KINDS[found["kind"]], found["alias"], bool(found["mutated"]), _elements(found["elements"], text)
+
+
+def _elements(written: str | None, text: str) -> tuple[str, ...]:
+    """Returns the words between `<` and `>`, each once and in one order, so that what is equal prints equally."""
+    words = [] if written is None else [word.strip() for word in written.split("|")]
+    for word in words:
+        if word not in KINDS:
+            raise SchemaError(
+                f"schema {text!r}: Tensor<...> expected {', '.join(KINDS)}, or several of them as int|bool, got "
+                f"{word!r}; which of the dtypes of a kind are served is said by kernels"
+            )
+    return tuple(word for word in KINDS if word in words)
 
 
 def with_default(decl: AttrDecl, default: str, text: str) -> AttrDecl:
@@ -190,12 +208,12 @@ def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
     parts = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
     outputs = []
     for position, part in enumerate(parts):
-        kind, _, name = part.partition(" ")
-        tensor = _TENSOR.fullmatch(kind)
-        if tensor is None or tensor[3] == "?":
+        written = _RESULT.fullmatch(part)
+        tensor = _TENSOR.fullmatch(written[1]) if written else None
+        if written is None or tensor is None or tensor["kind"] == "?":
             raise SchemaError(f"schema {whole!r}: result expected 'Tensor name' or 'Tensor[] name', got {part!r}")
-        name = name.strip() or ("y" if len(parts) == 1 else f"y{position}")
+        name = written[2] or ("y" if len(parts) == 1 else f"y{position}")
         if not name.isidentifier():
             raise SchemaError(f"schema {whole!r}: result name expected an identifier, got {name!r}")
-        outputs.append(OutputDecl(name, _KINDS[tensor[3]], tensor[1], bool(tensor[2])))
+        outputs.append(OutputDecl(name, *_tensor(tensor, whole)))
     return tuple(outputs)

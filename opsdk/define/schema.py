@@ -5,9 +5,12 @@ The language is a subset of PyTorch's function schema. `parse_schema` and `str(s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
+from opsdk.core.dtype import KINDS
 from opsdk.core.errors import SchemaError
 from opsdk.define.attribute import AttrDecl
 
@@ -17,13 +20,15 @@ class InputDecl:
     """One tensor parameter.
 
     `kind` is `tensor`, `optional` (None may be passed) or `list` (any number of tensors). Inputs and outputs with the
-    same `alias` letter may share memory; `mutated` inputs are changed in place.
+    same `alias` letter may share memory; `mutated` inputs are changed in place. `elements` are the words of
+    `core.dtype.KINDS` for the dtypes that it may have; any where there are none.
     """
 
     name: str
     kind: str = "tensor"
     alias: str | None = None
     mutated: bool = False
+    elements: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{tensor_type(self)} {self.name}" + ("=None" if self.kind == "optional" else "")
@@ -37,6 +42,7 @@ class OutputDecl:
     kind: str = "tensor"
     alias: str | None = None
     mutated: bool = False
+    elements: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{tensor_type(self)} {self.name}"
@@ -45,7 +51,23 @@ class OutputDecl:
 def tensor_type(decl: InputDecl | OutputDecl) -> str:
     """Returns the type of a tensor parameter or result as the schema language writes it."""
     mark = f"({decl.alias}{'!' if decl.mutated else ''})" if decl.alias else ""
-    return f"Tensor{mark}" + {"tensor": "", "optional": "?", "list": "[]"}[decl.kind]
+    return f"{element_type(decl)}{mark}" + {"tensor": "", "optional": "?", "list": "[]"}[decl.kind]
+
+
+def of_integers(schema: OpSchema, names: Sequence[str]) -> OpSchema:
+    """Returns the schema with inputs, by name, declared as whole numbers."""
+    inputs = tuple(replace(decl, elements=("int",)) if decl.name in names else decl for decl in schema.inputs)
+    return replace(schema, inputs=inputs) if names else schema
+
+
+def element_type(decl: InputDecl | OutputDecl) -> str:
+    """Returns `Tensor`, or `Tensor<int>` of one whose elements are declared."""
+    return f"Tensor<{'|'.join(decl.elements)}>" if decl.elements else "Tensor"
+
+
+def expected_elements(decl: InputDecl | OutputDecl) -> str:
+    """Returns what a message expects of a tensor whose elements are declared, as `integers or bools`."""
+    return " or ".join(KINDS[word][0] for word in decl.elements)
 
 
 @dataclass(frozen=True)
@@ -100,6 +122,27 @@ class OpSchema:
     def attr_names(self) -> tuple[str, ...]:
         """Names of the attributes, in order."""
         return tuple(decl.name for decl in self.attrs)
+
+    @cached_property
+    def nondifferentiable(self) -> tuple[str, ...]:
+        """Names of the inputs and outputs whose elements are declared as whole numbers or truth values."""
+        every: tuple[InputDecl | OutputDecl, ...] = (*self.inputs, *self.outputs)
+        return tuple(decl.name for decl in every if decl.elements and {"int", "bool"}.issuperset(decl.elements))
+
+    # Any: one value of any kind per input, or a list of them, or None.
+    def deciding(self, values: Sequence[Any]) -> Any:
+        """Returns the value whose dtype decides which kernel serves a call; None where all inputs are absent.
+
+        That is the first one, and not that of an input declared as whole numbers or truth values, such as an index,
+        while there is another.
+        """
+        present = [
+            (decl.name in self.nondifferentiable, item)
+            for decl, value in zip(self.inputs, values, strict=True)
+            for item in (value if isinstance(value, list) else [value])
+            if item is not None
+        ]
+        return next((item for is_whole, item in present if not is_whole), present[0][1] if present else None)
 
     @cached_property
     def mutated_inputs(self) -> tuple[int, ...]:

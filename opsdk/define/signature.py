@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import KINDS
 from opsdk.core.errors import AttributeValueError, SchemaError
 from opsdk.define.attribute import REQUIRED, TYPE, AttrDecl, coerce
 from opsdk.define.parse import check_schema
-from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema import InputDecl, OpSchema, OutputDecl, element_type
 
 _SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
@@ -21,6 +22,12 @@ _ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
 _NO_TENSOR = {
     "bool", "bytes", "complex", "dict", "dtype", "float", "frozenset", "int", "None", "NoneType", "set", "str",
 }  # fmt: skip
+_ARRAY = re.compile(r"(?:\w+\.)*(?:NDArray\[|ndarray\[.*\bdtype\[)([^\[\]]*)\]+", re.DOTALL)
+_ABSTRACT = {
+    "integer": ("int",), "signedinteger": ("int",), "unsignedinteger": ("int",), "floating": ("float",),
+    "complexfloating": ("complex",), "inexact": ("float", "complex"), "number": ("int", "float", "complex"),
+    "bool_": ("bool",), "bool": ("bool",),
+}  # fmt: skip
 _NUMBERS = {"complex", "float", "int"}  # what a function of scalars may say of its parameters and result
 
 
@@ -28,8 +35,9 @@ _NUMBERS = {"complex", "float", "int"}  # what a function of scalars may say of 
 def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_scalars: bool = False) -> OpSchema:
     """Returns the schema of a reference function; its single output is called `y`.
 
-    `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute. In a
-    function of scalars tensors may be annotated as numbers, which it sees them as.
+    `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute. Of a
+    tensor `NDArray[np.integer]` says what `Tensor<int>` does. In a function of scalars tensors may be annotated as
+    numbers, which it sees them as.
 
     Raises:
         SchemaError: the signature cannot be read as a schema.
@@ -48,8 +56,9 @@ def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_sca
         else:
             inputs.append(_input(parameter, name))
     output = "y" if "y" not in [*(decl.name for decl in inputs), *(decl.name for decl in attrs)] else "out"
+    made = OutputDecl(output, elements=elements_of(_annotations(function).get("return")))
     schema = OpSchema(
-        namespace, name, tuple(inputs), tuple(attrs), (OutputDecl(output),), positional=tuple(d.name for d in inputs)
+        namespace, name, tuple(inputs), tuple(attrs), (made,), positional=tuple(d.name for d in inputs)
     )
     check_schema(schema)
     check_annotations(function, schema, of_scalars=of_scalars)
@@ -60,7 +69,8 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
     """Checks that what a function says of its tensors and its results, where it says something, is what the schema has.
 
     Raises:
-        SchemaError: a tensor is annotated as a number or text, or the result as one, as nothing or as another count.
+        SchemaError: a tensor is annotated as a number or text, or the result as one, as nothing or as another count;
+            or elements of another kind than the schema declares.
     """
     told = _annotations(function)
     known = _NO_TENSOR - (_NUMBERS if of_scalars else set())
@@ -72,6 +82,13 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
             raise SchemaError(
                 f"op {schema.name!r}: parameter {name!r} expected an array, since it is a tensor, got the annotation "
                 f"{text}; put '*' before it to make it an attribute, or correct the annotation"
+            )
+    for decl in schema.inputs:
+        found = elements_of(told.get(decl.name))
+        if decl.elements and found and set(found).isdisjoint(decl.elements):
+            raise SchemaError(
+                f"op {schema.name!r}: parameter {decl.name!r} expected {element_type(decl)}, as its schema declares, "
+                f"got the annotation {_text(told[decl.name])}; correct one of them"
             )
     made = [schema.outputs[i] for i in schema.fresh_outputs]  # an input that is changed is not returned
     if "return" not in told or not made:
@@ -98,16 +115,41 @@ def _annotations(function: Any) -> dict[str, Any]:
 
 
 def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
+    elements = elements_of(parameter.annotation)
     if parameter.kind is parameter.VAR_POSITIONAL or _is_list(parameter.annotation):
-        return InputDecl(parameter.name, "list")
+        return InputDecl(parameter.name, "list", elements=elements)
     if parameter.default is None:
-        return InputDecl(parameter.name, "optional")
+        return InputDecl(parameter.name, "optional", elements=elements)
     if parameter.default is not parameter.empty:
         raise SchemaError(
             f"op {op!r}: parameter {parameter.name!r} has the default {parameter.default!r}, but positional parameters "
             f"are tensors; put '*' before it to make it an attribute"
         )
-    return InputDecl(parameter.name)
+    return InputDecl(parameter.name, elements=elements)
+
+
+# Any: whatever stands behind a colon or an arrow.
+def elements_of(annotation: Any) -> tuple[str, ...]:
+    """Returns which elements an annotation says that an array has: `NDArray[np.integer]` is `int`; none of others.
+
+    A dtype, as in `NDArray[np.float64]`, says nothing: which are served is up to the kernels.
+    """
+    text = _text(annotation).replace("[Any]", "").strip()
+    optional = re.fullmatch(r"Optional\[(.+)\]", text, re.DOTALL)
+    words: set[str] = set()
+    for choice in _split(optional[1] if optional else text, "|"):
+        held = _ITEMS.fullmatch(choice)
+        array = _ARRAY.fullmatch(choice)
+        if held:
+            found = [elements_of(item) for item in _split(held[2])]
+        elif array:
+            found = [_ABSTRACT.get(name.strip().rpartition(".")[2], ()) for name in array[1].split("|")]
+        else:
+            found = [] if choice != "None" else [("",)]
+        if not found or not all(found):
+            return ()
+        words.update(*found)
+    return tuple(word for word in KINDS if word in words)
 
 
 def _is_list(annotation: Any) -> bool:
@@ -146,12 +188,12 @@ def _text(annotation: Any) -> str:
     return re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip().strip("'\""))
 
 
-def _split(text: str | None) -> list[str]:
-    """Returns the types in brackets, one by one."""
+def _split(text: str | None, at: str = ",") -> list[str]:
+    """Returns the types in brackets, or the choices of a union, one by one."""
     parts, depth = [""], 0
     for char in text or "":
         depth += {"[": 1, "]": -1}.get(char, 0)
-        if char == "," and not depth:
+        if char == at and not depth:
             parts.append("")
         else:
             parts[-1] += char

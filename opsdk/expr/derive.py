@@ -48,7 +48,8 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     derivation = _Derivation(forward, scalar, wrt, carriers)
     sources = derivation.sources(sample)
     mask, given = derivation.mask, derivation.given
-    gradient_schema = _schema(schema, wrt, [derivation.name_of(source) for source in sources], (mask, given))
+    read = [_read(schema, source, derivation.name_of(source)) for source in sources]
+    gradient_schema = _schema(schema, wrt, read, (mask, given))
     gradient = scalar.gradient(
         gradient_schema.name,
         gradient_schema.input_names,
@@ -315,16 +316,24 @@ def _fresh(name: str, taken: set[str]) -> str:
     return found
 
 
-def _schema(schema: OpSchema, wrt: Sequence[int], names: Sequence[str], masks: Sequence[str | None]) -> OpSchema:
+def _read(schema: OpSchema, source: Source, name: str) -> InputDecl:
+    if source.kind == "cotangent":
+        return InputDecl(name)
+    decl = schema.inputs[source.position] if source.kind == "input" else schema.outputs[source.position]
+    return InputDecl(name, elements=decl.elements)
+
+
+def _schema(schema: OpSchema, wrt: Sequence[int], inputs: Sequence[InputDecl], masks: Sequence[str | None]) -> OpSchema:
+    names = tuple(decl.name for decl in inputs)
     taken = {*names, *schema.attr_names}
     return OpSchema(
         namespace=schema.namespace,
         name=f"{schema.name}_grad",
-        inputs=tuple(map(InputDecl, names)),
+        inputs=tuple(inputs),
         attrs=schema.attrs + tuple(AttrDecl(name, "bool[]", ()) for name in masks if name is not None),
         outputs=tuple(OutputDecl(_fresh(f"d{schema.input_names[i]}", taken)) for i in wrt),
         version=schema.version,
-        positional=tuple(names),
+        positional=names,
     )
 
 

@@ -93,7 +93,7 @@ class RowFunction(ScalarFunction):
 
     def infer_rule(self) -> RowInfer:
         """Returns the rule of a gradient op: numbers per row may come in either shape."""
-        return RowInfer(self.roles, self.results, self.inputs, ())
+        return RowInfer(self.roles, self.results, self.inputs)
 
     def dtype(self, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         """Returns the dtype of the results, which numbers per row have no part in."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opsdk.core.errors import DTypeError, ShapeError
+from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Attrs, Inferred, Specs, normalize_axes
 from opsdk.define.schema import OpSchema
@@ -22,25 +22,20 @@ class RowInfer:
         roles: of the inputs.
         results: of the outputs.
         nondifferentiable: inputs that may come without their last axis.
-        integer: inputs of whole numbers.
     """
 
     reduces_gradients = True  # dtypes are promoted, and gradients cast back
 
-    def __init__(
-        self, roles: Sequence[str], results: Sequence[str], nondifferentiable: Sequence[str], integer: Sequence[str]
-    ) -> None:
+    def __init__(self, roles: Sequence[str], results: Sequence[str], nondifferentiable: Sequence[str]) -> None:
         self.roles = tuple(roles)
         self.results = tuple(results)
         self.nondifferentiable = tuple(nondifferentiable)
-        self.integer = tuple(integer)
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per output.
 
         Raises:
             ShapeError: an input is not of the shape of its role, or has no axis.
-            DTypeError: an input of whole numbers is not.
         """
         given = [spec for spec in specs if isinstance(spec, TensorSpec)]
         first = given[self.roles.index(FULL)]
@@ -59,8 +54,6 @@ class RowInfer:
                     f"{schema.input_names[self.roles.index(FULL)]} {shape_text(first.shape)}, got "
                     f"{shape_text(spec.shape)}"
                 )
-            if name in self.integer and spec.dtype.kind not in "iu":
-                raise DTypeError(f"{subject}: {name} expected an integer dtype, got {spec.dtype}")
         floating = [spec.dtype for spec, role in zip(given, self.roles, strict=True) if role in (FULL, COLUMN)]
         dtype = np.result_type(*floating)
         if dtype.kind in "biu":

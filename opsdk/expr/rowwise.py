@@ -16,7 +16,7 @@ from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import Traits
 from opsdk.define.parse import parse_schema
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema import OpSchema, of_integers
 from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient
 from opsdk.expr.elementwise import check_plain, static_defaults
@@ -75,7 +75,7 @@ def rowwise(
         per_column: inputs of shape (n,), one number per position of a row, such as a weight.
         per_row: inputs of shape (…, 1), one number per row; where not differentiable, (…) is taken too. All other
             inputs have one shape, (…, n).
-        integer: inputs of whole numbers, which carry no gradient.
+        integer: inputs of whole numbers, which carry no gradient; a schema declares them as `Tensor<int>`.
         keepdim: whether a result that is one number per row has shape (…, 1), rather than (…).
         nondifferentiable: names of inputs and outputs that carry no gradient.
         domain: per input name the least and the greatest value it may hold; None for no bound.
@@ -111,7 +111,8 @@ def rowwise(
             schema = parse_schema(text, space)
             check_forward(_seen(schema), function, of_scalars=True)
         roles = _roles(schema, per_column, per_row, integer)
-        fixed = tuple(dict.fromkeys((*nondifferentiable, *integer)))
+        schema = of_integers(schema, integer)
+        fixed = tuple(dict.fromkeys((*nondifferentiable, *schema.nondifferentiable)))
         rows = _row_function(schema, function, roles, keepdim, fixed)
         sample = static_defaults(_seen(schema))
         names = (*schema.input_names, *schema.attr_names)
@@ -120,7 +121,7 @@ def rowwise(
             schema,
             function,
             Traits(fixed, True, False, False, {} if domain is None else domain),
-            RowInfer(roles, rows.results, fixed, tuple(integer)),
+            RowInfer(roles, rows.results, fixed),
             reference=rows,
             rows=[
                 Kernel(KernelKey(place, floating=True), "numba", rows, origin, names) for place in ("cpu", "cuda")

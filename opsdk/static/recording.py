@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, is_comparison
+from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
 from opsdk.core.names import unique_name
 from opsdk.core.origin import caller
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
-from opsdk.define.call import check_inputs, complete_attrs
+from opsdk.define.call import check_inputs, check_outputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema import InputDecl, OutputDecl
@@ -159,7 +159,9 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
         [variable.spec for variable in value] if isinstance(value, list) else None if value is None else value.spec
         for value in inputs
     ]
-    return opdef.infer(opdef.schema, specs, attrs)
+    inferred = opdef.infer(opdef.schema, specs, attrs)
+    check_outputs(opdef, inferred)
+    return inferred
 
 
 def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
@@ -202,15 +204,17 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
         if value is None or isinstance(value, Variable):
             return value
         subject = f"{opdef.subject}, input {decl.name!r}"
-        array = as_constant(value, beside, subject, "Program variables", compared=compared)
+        array = as_constant(value, dtype_for(decl, beside), subject, "Program variables", compared=compared)
         if decl.mutated:
             raise changes_copy(subject, value, "Program variables")
         return block.create_constant(array)
 
-    return [
+    lifted = [
         [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
         for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
     ]
+    check_inputs(opdef, lifted)  # of the dtypes of constants too
+    return lifted
 
 
 def _made(block: Block, name: str, spec: TensorSpec, stop: bool) -> Variable:

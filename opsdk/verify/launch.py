@@ -13,7 +13,7 @@ from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Values, copies, each, flat, outputs_of
+from opsdk.verify.calls import Values, copies, each, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.
@@ -31,7 +31,7 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
     Raises:
         DTypeError: the row is for another dtype; what forces a row must not force a dtype on it.
     """
-    first = next(iter(flat(values)), None)
+    first = opdef.schema.deciding(values)
     if kernel is not None and kernel.key.dtype is not None and first is not None and first.dtype != kernel.key.dtype:
         raise DTypeError(f"{opdef.subject}, row {kernel}: expected {kernel.key.dtype}, got {first.dtype}")
     plans = _PLANS.get(opdef)

@@ -51,7 +51,7 @@ def check_layouts(session: Session) -> None:
             kernel = opdef.kernels.loaded(kernel)
             for call in calls:
                 there = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
-                if serves(kernel, there):
+                if serves(opdef, kernel, there):
                     _check_row(session, kernel, there)
 
 

@@ -26,6 +26,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
 from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
 from opsdk.verify.agreement import same_bits
 from opsdk.verify.bounds import out_of_bounds
 from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs_of, paired
@@ -49,7 +50,7 @@ def check_rows(session: Session) -> None:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = session.opdef.kernels.loaded(kernel)
             for call in session.calls:
-                for variant in variants(kernel, call):
+                for variant in variants(session.opdef, kernel, call):
                     _check_row(session, kernel, variant, twin=variant is not call)
 
 
@@ -122,24 +123,25 @@ def _can_run(session: Session, kernel: Kernel) -> bool:
     return False
 
 
-def variants(kernel: Kernel, call: Call) -> Iterator[Call]:
+def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
     """Yields a call at the dtypes that a row serves; the call itself is the first of them where it is served."""
-    first = next(iter(flat(call.inputs)), None)
+    first = opdef.schema.deciding(call.inputs)
     only = kernel.key.dtype
-    if serves(kernel, call) if only is None else first is not None and first.dtype == only:
+    if serves(opdef, kernel, call) if only is None else first is not None and first.dtype == only:
         yield call
     floats = {array.dtype for array in flat(call.inputs) if is_float(array)}
     for dtype in (_LONG, _SHORT) if only is None else (only,):
         if floats and floats != {dtype} and (only is None or is_float(first)):
             variant = call.cast(dtype)
-            if serves(kernel, variant):
+            if serves(opdef, kernel, variant):
                 yield variant
 
 
-def serves(kernel: Kernel, call: Call) -> bool:
+def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
     """Whether a row is meant for the dtypes of a call."""
     dtypes = [array.dtype for array in flat(call.inputs)]
-    return kernel.key.serves(kernel.key.place, dtypes[0] if dtypes else None, dtypes)
+    deciding = opdef.schema.deciding(call.inputs)
+    return kernel.key.serves(kernel.key.place, None if deciding is None else deciding.dtype, dtypes)
 
 
 def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,9 +15,10 @@ from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
+from opsdk.define.schema import InputDecl
 from opsdk.expr.row import COLUMN, ROW
 from opsdk.expr.row_infer import RowInfer
-from opsdk.verify.calls import Call, Invented, flat, is_float
+from opsdk.verify.calls import Call, Invented, each, flat, is_float
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
 from opsdk.verify.samples import UnusableSamplesError, calls_of_samples, from_sample
@@ -105,6 +107,10 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
             for i, decl in enumerate(opdef.schema.inputs)
         ]
         yield Call(given, {}, "without the optional inputs", False)
+    if any("int" in decl.elements for decl in opdef.schema.inputs):
+        given = [_value(opdef, i, [(3, 5)], rng) for i in range(len(opdef.schema.inputs))]
+        narrow = each(given, lambda a: a.astype(np.int32) if a.dtype == np.int64 else a)
+        yield Call(narrow, {}, "int32", False, extra=True)
     yield from _larger(opdef, rng)
     yield from _varied(opdef, rng)
     if isinstance(opdef.infer, type(broadcast)) and len(opdef.schema.inputs) > 1:
@@ -124,24 +130,37 @@ def _larger(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
     count = len(opdef.schema.inputs)
     for shape, reason in LARGER:
         yield Call([_value(opdef, i, [shape], rng) for i in range(count)], {}, reason, False, extra=True)
-    inside = [_inside(opdef, decl.name) for decl in opdef.schema.inputs]
+    inside = [_inside(opdef, decl) for decl in opdef.schema.inputs]
     size = min(map(len, inside))
     if size:
         great = [np.roll(values[:size], i) for i, values in enumerate(inside)]
         lists = [decl.kind == "list" for decl in opdef.schema.inputs]
         given = [[a, a[::-1].copy()] if many else a for a, many in zip(great, lists, strict=True)]
         if isinstance(opdef.infer, RowInfer):
-            roles = zip(given, opdef.infer.roles, opdef.schema.inputs, strict=True)
-            given = [
-                np.zeros(1, np.int64) if decl.name in opdef.infer.integer else a[:1] if role == ROW else a
-                for a, role, decl in roles
-            ]
+            roles = zip(given, opdef.infer.roles, strict=True)
+            given = [a[:1] if role == ROW else a for a, role in roles]
+        given = [_moderate(opdef, decl, a, rng) for a, decl in zip(given, opdef.schema.inputs, strict=True)]
         yield Call(given, {}, GREAT, False, extra=True)
 
 
-def _inside(opdef: OpDef, name: str) -> np.ndarray:
-    """Returns the great magnitudes that lie in the domain of an input."""
-    low, high = opdef.traits.domain.get(name, (None, None))
+# Any: an array, or a list of two.
+def _moderate(opdef: OpDef, decl: InputDecl, value: Any, rng: np.random.Generator) -> Any:
+    """Returns the value, or one of its shape where great magnitudes make no sense: an index, say, is 0."""
+    if not _is_other(decl):
+        return value
+    if isinstance(value, list):
+        return [_moderate(opdef, decl, item, rng) for item in value]
+    return _elements(opdef, decl, value.shape, rng, (1,))
+
+
+def _is_other(decl: InputDecl) -> bool:
+    """Whether an input is declared to be of no real numbers with a fraction."""
+    return bool(decl.elements) and "float" not in decl.elements
+
+
+def _inside(opdef: OpDef, decl: InputDecl) -> np.ndarray:
+    """Returns the great magnitudes that lie in the domain of an input; all where it is not of real numbers."""
+    low, high = (None, None) if _is_other(decl) else opdef.traits.domain.get(decl.name, (None, None))
     return np.array([m for m in MAGNITUDES if (low is None or m >= low) and (high is None or m <= high)])
 
 
@@ -192,17 +211,34 @@ def _value(opdef: OpDef, position: int, shapes: list[tuple[int, ...]], rng: np.r
     rule = opdef.infer
     if isinstance(rule, RowInfer):
         shape = _of_role(rule.roles[position], shapes[0])
-        if decl.name in rule.integer:
-            return rng.integers(0, max((1, *shapes[0][-1:])), shape)
-        return _numbers(opdef, decl.name, shape, rng)
+        return _elements(opdef, decl, shape, rng, shapes[0][-1:])
     if decl.kind == "list":
-        return [_numbers(opdef, decl.name, shape, rng) for shape in shapes * 2]
-    return _numbers(opdef, decl.name, shapes[0], rng)
+        return [_elements(opdef, decl, shape, rng, shape) for shape in shapes * 2]
+    return _elements(opdef, decl, shapes[0], rng, shapes[0])
 
 
 def _of_role(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the shape that an input of a row op has beside rows of a full shape."""
     return shape[-1:] if role == COLUMN else (*shape[:-1], 1) if role == ROW and shape else shape
+
+
+def _elements(
+    opdef: OpDef, decl: InputDecl, shape: tuple[int, ...], rng: np.random.Generator, sizes: tuple[int, ...]
+) -> np.ndarray:
+    """Returns values of the kind that an input is declared to have; integers are positions along any axis of `sizes`.
+
+    They lie inside the domain, where one is declared; a complex number has a part of each kind.
+    """
+    if not _is_other(decl):
+        return _numbers(opdef, decl.name, shape, rng)
+    if "int" in decl.elements:
+        low, high = opdef.traits.domain.get(decl.name, (None, None))
+        least = 0 if low is None or low == -math.inf else math.ceil(low)
+        most = least + max(min(sizes, default=1), 1) - 1 if high is None or high == math.inf else math.floor(high)
+        return np.asarray(rng.integers(min(least, most), most, shape, endpoint=True))
+    if "bool" in decl.elements:
+        return np.asarray(rng.integers(0, 1, shape, endpoint=True) == 1)
+    return np.asarray(_numbers(opdef, decl.name, shape, rng) + 1j * rng.standard_normal(shape))
 
 
 def _numbers(opdef: OpDef, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

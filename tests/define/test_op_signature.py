@@ -68,3 +68,10 @@ def test_a_name_that_python_cannot_have_as_a_parameter_shows_no_signature():
         SignatureOf().__get__(SimpleNamespace(opdef=SimpleNamespace(schema=schema)))
     with pytest.raises(AttributeError, match="__signature__"):
         Op.__signature__  # noqa: B018 - asked as inspect does
+
+
+def test_elements_are_shown_with_the_type():
+    schema = parse_schema("f(Tensor<int> i, Tensor<bool>? m=None, Tensor<int|bool>[] x) -> Tensor<int> y", "t")
+    assert str(signature_of(schema)) == (
+        "(i: 'Tensor<int>', m: 'Tensor<bool> | None' = None, *x: 'Tensor<int|bool>') -> 'Tensor<int>'"
+    )

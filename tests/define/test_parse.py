@@ -31,6 +31,10 @@ def test_a_namespace_and_a_version_in_the_text_are_taken():
         ("Tensor(a) x", InputDecl("x", alias="a")),
         ("Tensor(b!) x", InputDecl("x", alias="b", mutated=True)),
         ("  Tensor   x  ", InputDecl("x")),
+        ("Tensor<int> x", InputDecl("x", elements=("int",))),
+        ("Tensor<bool|int> x", InputDecl("x", elements=("int", "bool"))),
+        ("Tensor<int | int>? x", InputDecl("x", "optional", elements=("int",))),
+        ("Tensor<float>(a!)[] x", InputDecl("x", "list", "a", True, ("float",))),
     ],
 )
 def test_each_form_of_a_tensor_parameter_is_read(text, decl):
@@ -198,3 +202,19 @@ def test_a_changed_input_is_handed_on_as_what_it_is(text):
     assert refused(text) == (
         "schema of 'mine::f': output 'y' hands on the input marked (a!), expected both a Tensor or both a Tensor[]"
     )
+
+
+def test_the_elements_of_a_result_are_read_and_printed():
+    schema = parse_schema("f(Tensor<complex> x)->(Tensor v,Tensor<int | bool>[] i)", "mine")
+    assert schema.outputs == (OutputDecl("v"), OutputDecl("i", "list", elements=("int", "bool")))
+    assert str(schema) == "mine::f@1(Tensor<complex> x) -> (Tensor v, Tensor<int|bool>[] i)"
+    assert parse_schema(str(schema), "mine") == schema
+    assert parse_schema("f(Tensor x) -> Tensor<int>", "mine").outputs == (OutputDecl("y", elements=("int",)),)
+
+
+@pytest.mark.parametrize("word", ["int64", "", "Int", "float32|int", "str"])
+def test_elements_that_the_language_does_not_have_are_refused(word):
+    for text in (f"f(Tensor<{word}> x) -> Tensor y", f"f(Tensor x) -> Tensor<{word}> y"):
+        got = refused(text)
+        assert "Tensor<...> expected int, float, bool, complex, or several of them as int|bool, got" in got, text
+        assert repr(word.partition("|")[0]) in got

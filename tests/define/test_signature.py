@@ -4,6 +4,7 @@ import collections.abc
 import typing
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import opsdk
@@ -217,3 +218,42 @@ def test_a_function_of_scalars_may_call_them_numbers():
     )
     with pytest.raises(SchemaError, match="return annotation"):
         schema_of(_annotated("x", str, x=float), "ns", "f", of_scalars=True)
+
+
+INTEGERS = npt.NDArray[np.integer]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wanted"),
+    [
+        (INTEGERS, "int"),
+        ("npt.NDArray[np.integer[Any]]", "int"),
+        ("np.ndarray[Any, np.dtype[np.signedinteger]]", "int"),
+        (npt.NDArray[np.floating], "float"),
+        (npt.NDArray[np.bool_], "bool"),
+        ("NDArray[np.inexact]", "float|complex"),
+        ("NDArray[np.integer | np.bool_]", "int|bool"),
+        (INTEGERS | npt.NDArray[np.bool_], "int|bool"),
+    ],
+)
+def test_an_abstract_dtype_in_an_annotation_says_which_elements_a_tensor_has(annotation, wanted):
+    assert text_of(_annotated("x", annotation, x=annotation)) == f"(Tensor<{wanted}> x) -> Tensor<{wanted}> y"
+
+
+def test_optional_and_listed_arrays_have_elements_too():
+    assert text_of(_annotated("x=None", x=INTEGERS | None)) == "(Tensor<int>? x=None) -> Tensor y"
+    assert text_of(_annotated("x=None", x=typing.Optional[INTEGERS])) == "(Tensor<int>? x=None) -> Tensor y"  # noqa: UP045
+    assert text_of(_annotated("*xs", xs="NDArray[np.integer]")) == "(Tensor<int>[] xs) -> Tensor y"
+    assert text_of(_annotated("xs", xs=collections.abc.Sequence[INTEGERS])) == "(Tensor<int>[] xs) -> Tensor y"
+
+
+@pytest.mark.parametrize("annotation", [np.ndarray, "NDArray[np.float64]", "NDArray[Any]", INTEGERS | np.ndarray])
+def test_an_annotation_that_leaves_the_dtype_open_declares_no_elements(annotation):
+    assert text_of(_annotated("x", x=annotation)) == "(Tensor x) -> Tensor y"
+
+
+def test_an_annotation_may_not_contradict_the_elements_of_a_schema():
+    both = _annotated("x", x=npt.NDArray[np.inexact])
+    assert opsdk.op("t::f(Tensor<float> x) -> Tensor y", replace=True)(both) is not None
+    with pytest.raises(SchemaError, match="parameter 'x' expected Tensor<int>, as its schema declares, got the annot"):
+        opsdk.op("t::f(Tensor<int> x) -> Tensor y", replace=True)(both)

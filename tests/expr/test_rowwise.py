@@ -131,7 +131,7 @@ def test_labels_must_be_whole_numbers_and_one_per_row():
     x = np.arange(6.0).reshape(2, 3)
     assert pick(x, np.array([2, 0])).tolist() == [2, 3]
     assert pick(x, np.array([[2], [0]])).tolist() == [2, 3]
-    with pytest.raises(DTypeError, match="op 't::pick': label expected an integer dtype, got float64"):
+    with pytest.raises(DTypeError, match="op 't::pick': label expected integers, got float64; cast it to int64"):
         pick(x, np.array([2.0, 0.0]))
     with pytest.raises(ShapeError, match=r"input 'label' expected shape \(2, 1\) beside x \(2, 3\), got \(3,\)"):
         pick(x, np.array([2, 0, 1]))

@@ -89,7 +89,7 @@ class RowBench:
         """Returns why a row cannot run here; nothing where it can."""
         if row.key.place != "cpu":
             return "simulated, which has no speed" if is_simulated() else missing_device()
-        if not serves(row, self.call):
+        if not serves(self.opdef, row, self.call):
             dtypes = ", ".join(dict.fromkeys(str(array.dtype) for array in flat(self.call.inputs)))
             return f"serves {'floating numbers' if row.key.floating else row.key.dtype}, got {dtypes}"
         missing = missing_packages(row)
