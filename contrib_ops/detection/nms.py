@@ -7,8 +7,8 @@ from opsdk import errors
 
 
 @opsdk.op(
-    "contrib::nms(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor keep",
-    nondifferentiable=("boxes", "scores", "keep"),
+    "contrib::nms(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor<int> keep",
+    nondifferentiable=("boxes", "scores"),
 )
 def nms(boxes, scores, iou_threshold):
     """Goes through the boxes by score and keeps each whose overlap with all kept before is at most iou_threshold.

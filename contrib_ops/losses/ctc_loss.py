@@ -24,13 +24,11 @@ def ctc_problem(log_probs, targets, input_lengths, target_lengths, blank):
     steps, count, classes = log_probs.shape
     if log_probs.dtype.name not in ("float32", "float64"):
         return f"log_probs expected float32 or float64, got {log_probs.dtype}; cast it"
-    if targets.dtype.kind not in "iu":
-        return f"targets expected integers, got {targets.dtype}; cast it"
     room = targets.shape[1] if targets.ndim == 2 else targets.size
     if targets.ndim == 2 and len(targets) != count:
         return f"targets expected shape ({count}, labels) beside log_probs {log_probs.shape}, got {targets.shape}"
     for name, lengths, most in (("input_lengths", input_lengths, steps), ("target_lengths", target_lengths, room)):
-        if lengths.shape != (count,) or lengths.dtype.kind not in "iu":
+        if lengths.shape != (count,):
             return f"{name} expected {count} integers, one for each sequence, got {lengths.dtype}{lengths.shape}"
         if count and not 0 <= lengths.min() <= lengths.max() <= most:
             return f"{name} expected in [0, {most}], got {lengths.min()} to {lengths.max()}"
@@ -51,10 +49,9 @@ def ctc_problem(log_probs, targets, input_lengths, target_lengths, blank):
 
 
 @opsdk.op(
-    "contrib::ctc_terms(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, *, int blank=0)"
-    " -> Tensor loss",
+    "contrib::ctc_terms(Tensor log_probs, Tensor<int> targets, Tensor<int> input_lengths, Tensor<int> target_lengths, *"
+    ", int blank=0) -> Tensor loss",
     infer=ctc_infer,
-    nondifferentiable=("targets", "input_lengths", "target_lengths"),
 )
 def ctc_terms(log_probs, targets, input_lengths, target_lengths, *, blank):
     """The CTC loss of each sequence; `ctc_loss` says what it is."""
@@ -146,11 +143,10 @@ def ctc_loss_infer(log_probs, targets, input_lengths, target_lengths, reduction)
 
 
 @opsdk.op(
-    "contrib::ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
-    "str reduction='mean', bool zero_infinity=False) -> Tensor loss",
+    "contrib::ctc_loss(Tensor log_probs, Tensor<int> targets, Tensor<int> input_lengths, Tensor<int> target_lengths, "
+    "int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor loss",
     composite=True,
     infer=ctc_loss_infer,
-    nondifferentiable=("targets", "input_lengths", "target_lengths"),
 )
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """-log Σ_π Π_t p_t(π_t), over all paths π that give the targets once repeats and then blanks are taken out.

@@ -10,9 +10,8 @@ UNSIGNED = {4: np.uint32, 8: np.uint64}  # by size of an index
 
 
 @opsdk.op(
-    "contrib::embedding_bag(Tensor weight, Tensor input, Tensor offsets, Tensor? per_sample_weights=None, *,"
-    " str mode='mean') -> Tensor y",
-    nondifferentiable=("input", "offsets"),
+    "contrib::embedding_bag(Tensor weight, Tensor<int> input, Tensor<int> offsets, Tensor? per_sample_weights=None, *,"
+    " str mode='mean') -> Tensor y"
 )
 def embedding_bag(weight, input, offsets, per_sample_weights, mode):
     """y[b] = sum, mean or maximum of weight[input[i]] over offsets[b] ≤ i < offsets[b + 1].
@@ -70,9 +69,9 @@ def embedding_bag_grad(weight, input, offsets, per_sample_weights, dy, mode, nee
 
 
 @opsdk.op(
-    "contrib::bags_to_table(Tensor weight, Tensor input, Tensor offsets, Tensor dy, Tensor? per_sample_weights=None, *,"
-    " str mode='mean') -> Tensor dweight",
-    nondifferentiable=("weight", "input", "offsets"),
+    "contrib::bags_to_table(Tensor weight, Tensor<int> input, Tensor<int> offsets, Tensor dy, "
+    "Tensor? per_sample_weights=None, *, str mode='mean') -> Tensor dweight",
+    nondifferentiable=("weight",),
     infer=opsdk.infer.like("weight"),
 )
 def bags_to_table(weight, input, offsets, dy, per_sample_weights, mode):
@@ -104,8 +103,7 @@ def bags_to_table_grad(weight, input, offsets, dy, per_sample_weights, ddweight,
 
 
 @opsdk.op(
-    "contrib::bag_products(Tensor weight, Tensor input, Tensor offsets, Tensor dy) -> Tensor dfactors",
-    nondifferentiable=("input", "offsets"),
+    "contrib::bag_products(Tensor weight, Tensor<int> input, Tensor<int> offsets, Tensor dy) -> Tensor dfactors",
     infer=lambda weight, input: opsdk.TensorSpec(input.shape, weight.dtype),
 )
 def bag_products(weight, input, offsets, dy):
@@ -123,8 +121,8 @@ def bag_products_grad(weight, input, offsets, dy, ddfactors):
 
 
 @opsdk.op(
-    "contrib::maxima_of_bags(Tensor rows, Tensor weight, Tensor input, Tensor offsets) -> Tensor y",
-    nondifferentiable=("weight", "input", "offsets"),
+    "contrib::maxima_of_bags(Tensor rows, Tensor weight, Tensor<int> input, Tensor<int> offsets) -> Tensor y",
+    nondifferentiable=("weight",),
     infer=lambda rows, offsets: opsdk.TensorSpec((*offsets.shape, *rows.shape[1:]), rows.dtype),
 )
 def maxima_of_bags(rows, weight, input, offsets):

@@ -6,10 +6,7 @@ import opsdk
 from opsdk import errors
 
 
-@opsdk.op(
-    "contrib::segment_sum(Tensor data, Tensor segment_ids, int num_segments) -> Tensor y",
-    nondifferentiable=("segment_ids",),
-)
+@opsdk.op("contrib::segment_sum(Tensor data, Tensor<int> segment_ids, int num_segments) -> Tensor y")
 def segment_sum(data, segment_ids, num_segments):
     """y[s] = Σ data[i] over the rows i with segment_ids[i] = s; `jax.ops.segment_sum`, `torch_scatter.scatter_sum`.
 
@@ -55,11 +52,7 @@ def segment_sum_infer(data, segment_ids, num_segments):
 
 
 def check_ids(subject, data, segment_ids):
-    """Holds ids, arrays or specs, to one integer per row of data."""
-    if segment_ids.dtype.kind not in "iu":
-        raise errors.DTypeError(
-            f"{subject}: segment_ids expected integers, got {segment_ids.dtype}; cast them to int64"
-        )
+    """Holds ids, arrays or specs, to one per row of data."""
     rows, ids = data.shape[:1], segment_ids.shape
     if not rows or len(ids) != 1 or (None not in (*rows, *ids) and rows != ids):
         raise errors.ShapeError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, DTypeError, ShapeError
+from opsdk.core.errors import ArityError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define.decorators import op
@@ -183,12 +183,10 @@ def decode_index(parts: Sequence[int]) -> tuple[Any, ...]:
     return tuple(entries)
 
 
-@op("opsdk::gather(Tensor x, Tensor index, *, int axis=0) -> Tensor out", nondifferentiable=("index",))
+@op("opsdk::gather(Tensor x, Tensor<int> index, *, int axis=0) -> Tensor out")
 def gather(x: np.ndarray, index: np.ndarray, *, axis: int = 0) -> np.ndarray:
     """Slices of x along an axis, at integer positions in [0, size)."""
     size = x.shape[axis]
-    if index.dtype.kind not in "iu":
-        raise DTypeError(f"gather: index expected an integer dtype, got {index.dtype}")
     if index.size and (index.min() < 0 or index.max() >= size):
         raise ShapeError(f"gather: index expected in [0, {size}), got {index.min()} to {index.max()}")
     return np.take(x, index, axis=axis)

@@ -24,10 +24,9 @@ def _picked(x: Any, label: Any, ignore_index: Any) -> tuple[Any, Any]:
 
 
 @rowwise(
-    "opsdk::softmax_with_cross_entropy(Tensor logits, Tensor label, *, int ignore_index=-100) "
+    "opsdk::softmax_with_cross_entropy(Tensor logits, Tensor<int> label, *, int ignore_index=-100) "
     "-> (Tensor softmax, Tensor loss)",
     per_row=("label",),
-    integer=("label",),
     nondifferentiable=("softmax",),
     keepdim=True,
     lazy=True,
@@ -48,9 +47,8 @@ def softmax_with_cross_entropy(logits: Any, label: Any, *, ignore_index: Any) ->
 
 
 @rowwise(
-    "opsdk::cross_entropy_with_logits(Tensor logits, Tensor label, *, int ignore_index=-100) -> Tensor loss",
+    "opsdk::cross_entropy_with_logits(Tensor logits, Tensor<int> label, *, int ignore_index=-100) -> Tensor loss",
     per_row=("label",),
-    integer=("label",),
     keepdim=True,
     lazy=True,
 )
@@ -81,9 +79,8 @@ def _logits(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @rowwise(
-    "opsdk::cross_entropy(Tensor x, Tensor label, *, int ignore_index=-100) -> Tensor out",
+    "opsdk::cross_entropy(Tensor x, Tensor<int> label, *, int ignore_index=-100) -> Tensor out",
     per_row=("label",),
-    integer=("label",),
     keepdim=True,
     lazy=True,
 )

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from opsdk.core.errors import DTypeError, ShapeError
+from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
 
 
-@op("opsdk::one_hot(Tensor x, *, int num_classes) -> Tensor out", nondifferentiable=("x", "out"))
+@op("opsdk::one_hot(Tensor<int|bool> x, *, int num_classes) -> Tensor out", nondifferentiable=("out",))
 def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
     """1 where the last axis equals the class, else 0; float32, of shape (*x.shape, num_classes), of integers x."""
     if x.size and (x.min() < 0 or x.max() >= num_classes):
@@ -22,8 +22,6 @@ def one_hot(x: np.ndarray, *, num_classes: int) -> np.ndarray:
 
 @one_hot.infer
 def _one_hot(x: TensorSpec, num_classes: int) -> TensorSpec:
-    if x.dtype.kind not in "biu":
-        raise DTypeError(f"op 'opsdk::one_hot': x expected integers, got {x.dtype}; cast it")
     return TensorSpec((*x.shape, num_classes), "float32")
 
 

@@ -152,7 +152,7 @@ def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
     return where(is_extreme, share, nothing)
 
 
-@op("opsdk::argmax(Tensor x, *, int axis=-1, bool keepdim=False) -> Tensor out", nondifferentiable=("x", "out"))
+@op("opsdk::argmax(Tensor x, *, int axis=-1, bool keepdim=False) -> Tensor<int> out", nondifferentiable=("x",))
 def argmax(x: np.ndarray, *, axis: int = -1, keepdim: bool = False) -> np.ndarray:
     """Position of the greatest element along an axis, the first where several tie; int64."""
     (at,) = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")

@@ -160,7 +160,7 @@ def test_gather_refuses_positions_outside():
 
 
 def test_gather_refuses_positions_that_are_no_integers():
-    with pytest.raises(DTypeError, match="gather: index expected an integer dtype, got float64"):
+    with pytest.raises(DTypeError, match="op 'opsdk::gather': index expected integers, got float64; cast it to int64"):
         joining.gather(X, np.array([0.0]))
 
 

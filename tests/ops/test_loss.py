@@ -67,7 +67,7 @@ def test_another_number_of_labels_than_rows_is_refused(op):
 
 @pytest.mark.parametrize("op", [loss.softmax_with_cross_entropy, loss.cross_entropy])
 def test_labels_that_are_no_integers_are_refused(op):
-    with pytest.raises(DTypeError, match="label expected an integer dtype, got float64"):
+    with pytest.raises(DTypeError, match="label expected integers, got float64; cast it to int64"):
         op(np.ones((2, 3)), np.array([0.0, 1.0]))
 
 

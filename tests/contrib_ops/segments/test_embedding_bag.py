@@ -226,7 +226,7 @@ def test_no_row_runs_on_what_are_no_bags(kernel, input, offsets, factors, mode, 
             DTypeError,
             "input and offsets expected both int64 or both int32, got",
         ),
-        (WEIGHT, INPUT / 1, OFFSETS / 1, None, DTypeError, "input and offsets expected both int64 or both int32, got"),
+        (WEIGHT, INPUT / 1, OFFSETS / 1, None, DTypeError, "input expected integers, got float64; cast it to int64"),
     ],
 )
 def test_shapes_and_dtypes_that_do_not_fit_are_refused(weight, input, offsets, factors, error, text):

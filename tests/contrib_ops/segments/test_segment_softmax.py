@@ -89,7 +89,7 @@ def test_no_row_runs_on_ids_outside(kernel):
     ("data", "ids", "error", "text"),
     [
         (np.ones(5), IDS, ShapeError, r"expected data of shape \(N, ...\) and segment_ids of shape \(N,\), got \(5,\)"),
-        (np.ones(6), IDS / 1, DTypeError, "segment_ids expected integers, got float64; cast them to int64"),
+        (np.ones(6), IDS / 1, DTypeError, "segment_ids expected integers, got float64; cast it to int64"),
         (np.ones(6, int), IDS, DTypeError, "data expected floats, got int64; cast it"),
     ],
 )

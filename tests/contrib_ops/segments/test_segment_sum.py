@@ -118,7 +118,7 @@ def test_no_row_runs_on_ids_outside(kernel, ids, count, text):
             r"expected data of shape \(N, ...\) and segment_ids of shape \(N,\), got \(\)",
         ),
         (np.ones(6), IDS[:, None], ShapeError, r"and segment_ids of shape \(N,\), got \(6,\) and \(6, 1\)"),
-        (np.ones(6), IDS / 1, DTypeError, "segment_ids expected integers, got float64; cast them to int64"),
+        (np.ones(6), IDS / 1, DTypeError, "segment_ids expected integers, got float64; cast it to int64"),
         (np.ones(6, bool), IDS, DTypeError, "data expected numbers, got bool; cast it"),
     ],
 )
