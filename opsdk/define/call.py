@@ -16,6 +16,19 @@ from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema import InputDecl, OpSchema, expected_elements
 
 
+def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
+    """Returns what stands for optional inputs that a call leaves out, by how many arguments it gives by position.
+
+    Other calls go through `bind`; so do all where attributes stand between inputs, or where one argument may be the
+    whole list or its only tensor.
+    """
+    schema = opdef.schema
+    count = len(schema.inputs)
+    if any(decl.kind == "list" for decl in schema.inputs):
+        return {}
+    return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
+
+
 # Any: values belong to whichever runtime they come from.
 def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Returns one entry per tensor input, and the attributes that were given.
@@ -57,19 +70,6 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
         value = values.pop(decl.name, [] if decl.kind == "list" else None)
         inputs.append(value)
     return tuple(inputs), values
-
-
-def left_out(opdef: OpDef) -> dict[int, tuple[None, ...]]:
-    """Returns what stands for optional inputs that a call leaves out, by how many arguments it gives by position.
-
-    Other calls go through `bind`; so do all where attributes stand between inputs, or where one argument may be the
-    whole list or its only tensor.
-    """
-    schema = opdef.schema
-    count = len(schema.inputs)
-    if any(decl.kind == "list" for decl in schema.inputs):
-        return {}
-    return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
 
 
 def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:

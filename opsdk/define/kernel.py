@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 import numpy as np
 
 from opsdk.core.bounded import Bounded
 from opsdk.core.origin import Origin
+from opsdk.define.pickling import ByItsOp, refuse
 
 REFERENCE = "numpy"  # the language of the row that defines what is right
 
@@ -63,7 +64,7 @@ def is_real(dtype: np.dtype[np.generic]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class Kernel(ByItsOp):
     """One row: a key, a language and the source in that language, not yet compiled.
 
     Two that say the same are two: what each was compiled to follows from what its function read by then.
@@ -145,6 +146,10 @@ class KernelTable:
         """Forgets what was planned on these rows, or with the op that has them as its gradient op."""
         for cache in list(self.plans):
             cache.clear()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses, as the kernels in it do."""
+        refuse(self)
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(tuple(self._rows))

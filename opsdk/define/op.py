@@ -9,10 +9,10 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError
+from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
-from opsdk.define.call import bind, left_out
+from opsdk.define.call import absences, bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
 from opsdk.define.digest import reads
 from opsdk.define.expectation import as_expectation
@@ -53,7 +53,7 @@ class Op:
     def opdef(self, opdef: OpDef) -> None:
         self._opdef = opdef
         opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
-        self._left_out = left_out(opdef)
+        self._left_out = absences(opdef)
         self._attrs = frozenset(opdef.schema.attr_names)
         self._is_unary = list(self._left_out) == [1]
         self.__name__ = opdef.schema.name
@@ -332,7 +332,7 @@ class Op:
                 f"{opdef.subject}: expected its name, by which a pickle finds it, to be that of the op defined at "
                 f"{opdef.origin}, got {got}; give each a name of its own"
             )
-        return _unpickled, (opdef.name, opdef.fingerprint)
+        return _unpickled, (opdef.name, opdef.fingerprint, str(opdef.origin))
 
 
 PROVIDERS = Providers()
@@ -351,14 +351,20 @@ def find_op(name: str) -> Op:
     return REGISTRY.find(name)
 
 
-def _unpickled(name: str, fingerprint: str) -> Op:
-    """Returns the op that was pickled.
+def _unpickled(name: str, fingerprint: str, at: str = "elsewhere") -> Op:
+    """Returns the op that was pickled, and was defined `at` a place.
 
     Raises:
-        UnknownOpError: no op has its name.
+        UnknownOpError: no op has its name here.
         NameClashError: the op that has it computes something else, as far as can be told.
     """
-    found = find_op(name)
+    try:
+        found = find_op(name)
+    except UnknownOpError as error:
+        raise UnknownOpError(
+            f"op {name!r}: expected the op that was pickled, by its name, to be defined in the process that loads it "
+            f"too, got none; define it at the top of a module that both import, where {at} was run by the other alone"
+        ) from error
     if found.opdef.fingerprint != fingerprint:
         raise NameClashError(
             f"op {name!r}: expected the definition that was pickled, {fingerprint}, got {found.opdef.fingerprint}, "

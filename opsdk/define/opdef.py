@@ -12,6 +12,7 @@ from opsdk.define.digest import digest_of, text_of
 from opsdk.define.expectation import Expectation
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel import KernelTable, PlanCache
+from opsdk.define.pickling import ByItsOp
 from opsdk.define.schema import OpSchema
 from opsdk.define.value_check import ValueCheck
 
@@ -50,7 +51,7 @@ class Gift:
 
 
 @dataclass(frozen=True, eq=False)
-class GradRule:
+class GradRule(ByItsOp):
     """How the gradient of an op is had. Tape, `append_backward`, bridges and gradcheck read this same rule.
 
     Args:
@@ -142,7 +143,7 @@ class Usage:
 
 # Any: reference, body and sample functions have any signature; the schema says what they take.
 @dataclass(frozen=True, eq=False)
-class OpDef:
+class OpDef(ByItsOp):
     """What an op is. It cannot change under a graph that holds it; giving it a backward makes a new OpDef.
 
     Args:
