@@ -150,7 +150,7 @@ def _changed(value: Any, reason: str, bounds: Bounds) -> Any:
 def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool:
     """Runs a kernel on copies and tells of what it changed; False where it takes no such values, or may not be run."""
     opdef = session.opdef
-    variant = next(variants(kernel, patterned), None)
+    variant = next(variants(opdef, kernel, patterned), None)
     if variant is None or not _is_safe(session, kernel, variant, call):
         return kernel is opdef.kernels.reference() and variant is None
     row, at = label(kernel, variant.float_dtype), str(kernel.origin)
