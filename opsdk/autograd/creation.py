@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.arena import empty
-from opsdk.backends.constant import as_constant, check_unmasked
+from opsdk.backends.constant import as_constant, check_unmasked, check_whole
 from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.place import Place
@@ -33,7 +33,7 @@ def to_tensor(
         stop_gradient: False asks for gradients; the dtype must then be a float.
 
     Raises:
-        DTypeError: the data is not numeric.
+        DTypeError: the data is not numeric, or has whole numbers that an integer `dtype` does not hold.
         AttributeValueError: a gradient is asked for an integer dtype, or `stop_gradient` is not a bool.
         PlaceError: there is no such device here.
         MissingDependencyError: the place is a device, and CuPy is not installed.
@@ -51,6 +51,8 @@ def to_tensor(
     else:
         array = as_constant(data, None, "to_tensor")
     held = empty(array.shape, as_dtype(array.dtype if dtype is None else dtype))  # in this machine's byte order
+    if not isinstance(data, (np.ndarray, Tensor)):  # the dtypes of arrays are chosen, and converted as NumPy does
+        check_whole(array, held.dtype, "to_tensor")
     held[...] = array
     made = Tensor(held, stop_gradient)
     if not stop_gradient:
@@ -74,8 +76,16 @@ def _moved(data: Any, dtype: DTypeLike | None, place: Place, stop_gradient: bool
 
 
 def full(shape: Sequence[int] | int, fill_value: float, dtype: DTypeLike = "float32") -> Tensor:
-    """Returns a tensor of one value."""
-    return Tensor(ops.fill_constant(shape=_sizes(shape), value=float(fill_value), dtype=as_dtype(dtype)))
+    """Returns a tensor of one value.
+
+    Raises:
+        DTypeError: the value is a whole number that an integer dtype does not hold.
+    """
+    kind = as_dtype(dtype)
+    if isinstance(fill_value, int) and kind.kind in "iu":
+        check_whole(np.asarray(fill_value, object), kind, "full")
+        return Tensor(np.full(_sizes(shape), fill_value, kind))
+    return Tensor(ops.fill_constant(shape=_sizes(shape), value=float(fill_value), dtype=kind))
 
 
 def zeros(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:

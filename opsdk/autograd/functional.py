@@ -10,7 +10,6 @@ import numpy as np
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.engine import ArrayAlgebra, check_root, free, run, run_backward, seed_of
 from opsdk.autograd.gradients import (
-    freed,
     gradient_attrs,
     gradient_inputs,
     missing_backward,
@@ -46,7 +45,7 @@ class TensorAlgebra:
         if plan.rule is None or plan.gradient is None:
             raise missing_backward(node)
         if node.saved is None:
-            raise freed(node)
+            raise node.freed()
         unchanged(node, node.saved)
         edges = reached_edges(node, plan.rule, cotangents, node.edges if edges is None else edges)
         if not any(edges):

@@ -16,7 +16,7 @@ from opsdk.backends.conform import check_count, conform
 from opsdk.backends.device import zeros_at
 from opsdk.backends.device_plan import run_on_device
 from opsdk.backends.plan import CallPlan, blame, keep
-from opsdk.core.errors import GradientMissingError, GraphError, OpsdkError, VersionError
+from opsdk.core.errors import GradientMissingError, OpsdkError, VersionError
 from opsdk.core.place import CPU
 from opsdk.define.opdef import GradRule
 from opsdk.ops.sum_to import sum_to
@@ -54,7 +54,7 @@ def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None 
         raise missing_backward(node)
     saved = node.saved
     if saved is None:
-        raise freed(node)
+        raise node.freed()
     if edges is None:
         edges = node.edges
     lane = opdef.plans.get(plan)
@@ -202,14 +202,6 @@ def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:
             raise changed(node, i // 3)
         values.append(saved[i])
     return values
-
-
-def freed(node: GradNode) -> GraphError:
-    """Returns the error of a backward through a graph that an earlier one freed."""
-    return GraphError(
-        f"backward: expected a graph that is still there, that of {node.plan.opdef.subject} was freed by an "
-        "earlier backward; pass retain_graph=True to the earlier one"
-    )
 
 
 def changed(node: GradNode, position: int) -> VersionError:

@@ -9,6 +9,7 @@ from typing import Any
 
 from opsdk.autograd.hooks import Hooks
 from opsdk.autograd.tape_plan import TapePlan
+from opsdk.core.errors import GraphError
 
 next_sequence = count().__next__
 
@@ -55,8 +56,16 @@ class GradNode:
         """Returns the shape and dtype of an output, which its cotangent must have."""
         if self.outputs is not None:
             return self.outputs[output]
-        assert self.saved is not None
+        if self.saved is None:
+            raise self.freed()
         return self.saved[0].shape, self.saved[0].dtype
+
+    def freed(self) -> GraphError:
+        """Returns the error of a backward through a graph that an earlier one freed."""
+        return GraphError(
+            f"backward: expected a graph that is still there, that of {self.plan.opdef.subject} was freed by an "
+            "earlier backward; pass retain_graph=True to the earlier one"
+        )
 
     def places(self, position: int) -> range:
         """Returns where the tensors of an output of the schema stand among the outputs, those of lists counted each."""

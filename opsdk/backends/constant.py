@@ -69,6 +69,7 @@ def as_constant(
             "becomes a constant with .numpy(), a Program variable an array with exe.run"
         )
     if isinstance(value, (list, tuple)):
+        _check_numbers(value, subject)
         check_unmasked(value, subject)
         try:
             array = np.asarray(value)
@@ -86,6 +87,19 @@ def as_constant(
 
 
 # Any: as for `as_constant`.
+def _check_numbers(values: Any, subject: str) -> None:
+    """Checks that nested lists hold no values of a runtime: as numbers they would lose their place in its graph."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            _check_numbers(value, subject)
+        elif (owner := owner_of(value)) is not None:
+            raise MixedRuntimeError(
+                f"{subject}: expected numbers in a list, got {type(value).__name__}, one of the {owner}, whose "
+                "gradient would end there; make one value of them with opsdk.stack"
+            )
+
+
+# Any: as for `as_constant`.
 def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
     """Returns the error of a constant that an op would change in place, where its runtime changes a copy of it."""
     return InPlaceError(
@@ -97,6 +111,22 @@ def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
 def _holds(dtype: np.dtype[Any], value: int) -> bool:
     info = np.iinfo(dtype)
     return bool(info.min <= value <= info.max)
+
+
+def check_whole(array: np.ndarray, dtype: np.dtype[Any], subject: str) -> None:
+    """Checks that an integer dtype holds the whole numbers of an array; converted, others would wrap.
+
+    Raises:
+        DTypeError: one is beyond its range.
+    """
+    if dtype.kind not in "iu" or array.dtype.kind not in "iuO" or not array.size:
+        return
+    info, low, high = np.iinfo(dtype), int(array.min()), int(array.max())
+    if low < info.min or high > info.max:
+        raise DTypeError(
+            f"{subject}: expected whole numbers that {dtype} holds, from {info.min} to {info.max}, "
+            f"got {low if low < info.min else high}; choose another dtype"
+        )
 
 
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
@@ -95,6 +96,7 @@ def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] 
         DTypeError: its dtype is not the declared one.
     """
     if isinstance(value, np.ndarray):
+        check_unmasked(value, f"{_where(opdef)}, output {output!r}", ReturnError)
         array = value if type(value) is np.ndarray else np.asarray(value)
     elif isinstance(value, np.generic):
         array = np.asarray(value)

@@ -343,3 +343,12 @@ def test_hooks_see_complex_gradients_and_may_change_them():
     opsdk.real(z * z).sum().backward()
     np.testing.assert_allclose(seen[0], [2 - 4j, -6j])
     np.testing.assert_allclose(z.grad.numpy(), [4 + 2j, 6])
+
+
+def test_a_backward_into_a_freed_part_of_a_graph_says_so_each_time():
+    for _ in range(3):
+        x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+        inner = opsdk.exp(x)
+        opsdk.grad(inner.sum(), x)
+        with pytest.raises(GraphError, match=r"that of op 'opsdk::exp' was freed by an earlier backward"):
+            opsdk.grad((inner * 2.0).sum(), x)

@@ -161,3 +161,22 @@ def test_arrays_of_what_is_no_number_are_refused(value):
     for call in (opsdk.to_tensor, opsdk.op("t::same(Tensor x) -> Tensor y")(lambda x: x.copy())):
         with pytest.raises(DTypeError, match="expected one of bool, int8"):
             call(value)
+
+
+@pytest.mark.parametrize(
+    "call", [opsdk.exp, opsdk.sum, lambda v: opsdk.ones([2]) * v, lambda v: opsdk.where([True, False], v, 0.0)]
+)
+def test_tensors_in_a_list_are_no_numbers(call):
+    inside = [opsdk.to_tensor(3.0, stop_gradient=False), 4.0]
+    message = r"expected numbers in a list, got Tensor, one of the dynamic tensors, .* of them with opsdk\.stack"
+    with pytest.raises(MixedRuntimeError, match=message):
+        call(inside)
+
+
+@pytest.mark.parametrize("make", [lambda n, d: opsdk.to_tensor([n], dtype=d), lambda n, d: opsdk.full([1], n, dtype=d)])
+def test_whole_numbers_are_held_exactly_or_refused(make):
+    for number, dtype in ((2**53 + 1, "int64"), (2**63 - 1, "int64"), (-128, "int8"), (255, "uint8")):
+        assert make(number, dtype).tolist() == [number]
+    for number, dtype in ((300, "int8"), (-1, "uint8"), (2**31, "int32")):
+        with pytest.raises(DTypeError, match=rf"whole numbers that {dtype} holds, from .*, got {number}; choose"):
+            make(number, dtype)

@@ -149,7 +149,7 @@ def test_a_plain_number_that_would_lose_something_is_refused(number, dtype):
 
 
 def test_a_subclass_of_ndarray_becomes_a_plain_array():
-    got = define(lambda x: np.ma.masked_array(x + 1))(X)
+    got = define(lambda x: (x + 1).view(np.recarray))(X)
     assert type(got) is np.ndarray
 
 
@@ -294,3 +294,10 @@ def test_an_item_of_another_dtype_is_refused():
 
 def test_an_item_that_is_a_view_of_the_input_is_refused():
     assert "got a view of input 'x'; return a copy" in refused(AliasError, split(lambda x: [x[:1], x[1:]]))
+
+
+def test_a_masked_array_that_is_returned_is_refused(scope):
+    op = opsdk.op("t::log_(Tensor x) -> Tensor y")(lambda x: np.ma.log(x))
+    for value in (np.array([-1.0, 1.0]), opsdk.to_tensor([-1.0, 1.0])):
+        with pytest.raises(ReturnError, match=r"output 'y': expected an array without a mask, got numpy\.ma\."):
+            op(value)
