@@ -216,9 +216,9 @@ class _Reader:
             return unseen(f"module {value.__name__}")
         texts = [f"module {value.__name__}"]
         for first in sorted({chain[0] for chain in chains if chain}):
-            if first not in vars(value) and _is_library(value.__name__) and value.__name__ != "opsdk":
-                texts.append(f".{first}")  # loaded when it is first used; not by being looked at
-                continue  # but for opsdk's own, which reading an expression loads: it is one text before and after
+            if _is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
+                texts.append(f".{first}")  # loaded when it is first used, not by being looked at: of opsdk's own the
+                continue  # name is the text before and after, since reading an expression loads them
             held = getattr(value, first, self)
             rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
             texts.append(f".{first}={unseen(first) if held is self else self._chained(held, rest)}")

@@ -165,7 +165,7 @@ def test_a_sum_takes_the_memory_of_what_is_added():
 def test_memory_that_a_backward_keeps_to_itself_is_not_taken_over():
     kept = np.zeros(3)
 
-    @opsdk.op("tests::scaled(Tensor x) -> Tensor y")
+    @opsdk.op("tests_accumulate::keeping(Tensor x) -> Tensor y")
     def scaled(x):
         return x * 2
 

@@ -58,7 +58,7 @@ def test_an_op_that_is_tested_already_stays_so(exe, main, x):
 def scaled():
     """A composite that doubles where it is trained."""
 
-    @opsdk.op("tests::scaled(Tensor x, *, bool training=True) -> Tensor y", composite=True)
+    @opsdk.op("tests_mode::scaled(Tensor x, *, bool training=True) -> Tensor y", composite=True)
     def scaled(x, *, training=True):
         return x * 2.0 + 1.0 if training else x * 1.0
 
