@@ -11,7 +11,8 @@ import opsdk
 from opsdk.define.op import REGISTRY
 
 ROOT = Path(__file__).parent.parent
-ASIDES = {"seed_of", "_send", "_slots"}  # the ones, the sums, the slots: called on the way, not part of it
+# The ones, the sums, the slots, and the mode, which is asked where any thread has it off: on the way, not part of it.
+ASIDES = {"seed_of", "_send", "_slots", "is_grad_enabled"}
 
 
 def functions_called(action):

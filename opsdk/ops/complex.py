@@ -23,7 +23,7 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 @op("opsdk::conj(Tensor x) -> Tensor out", infer=like())
 def conj(x: np.ndarray) -> np.ndarray:
     """The complex conjugate; real numbers are their own."""
-    return np.array(x.conj())
+    return x.conj().copy()
 
 
 @conj.backward(composite=True, complex=True)
@@ -39,7 +39,7 @@ def _part(x: TensorSpec) -> TensorSpec:
 @op("opsdk::real(Tensor x) -> Tensor out", infer=_part)
 def real(x: np.ndarray) -> np.ndarray:
     """The real part; real numbers are their own."""
-    return np.array(x.real)
+    return x.real.copy()
 
 
 @real.backward(complex=True)
@@ -57,7 +57,7 @@ def real_grad_grad(ddx: Any) -> Any:
 @op("opsdk::imag(Tensor x) -> Tensor out", infer=_part)
 def imag(x: np.ndarray) -> np.ndarray:
     """The imaginary part, 0 of real numbers."""
-    return np.array(x.imag) if x.dtype.kind == "c" else np.zeros_like(x)
+    return x.imag.copy() if x.dtype.kind == "c" else np.zeros_like(x)
 
 
 @imag.backward(complex=True)
