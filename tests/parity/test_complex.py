@@ -7,7 +7,7 @@ import pytest
 
 import opsdk
 import opsdk.static
-from opsdk.core.errors import GradientMissingError
+from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.ops import matmul as products
 from opsdk.ops import normalization
 from opsdk.ops import sum_to as sums
@@ -212,12 +212,19 @@ def test_torch_has_the_same_gradients(case):
 
 
 @pytest.mark.parametrize("run", ["tape", "program"])
-@pytest.mark.parametrize("name", ["relu", "maximum", "max", "softmax"])
+@pytest.mark.parametrize("name", ["relu", "maximum", "max", "softmax", "clip"])
 def test_what_is_not_holomorphic_is_refused(name, run):
     z = np.array([1 + 1j, 2 - 1j])
-    calls = {"maximum": lambda v: opsdk.maximum(v, v * 1j)}
+    calls = {
+        "maximum": lambda v: opsdk.maximum(v, v * 1j),
+        "clip": lambda v: opsdk.clip(v, 0.0, 1.0),
+    }
     function = calls.get(name, getattr(opsdk, name))
-    with pytest.raises(GradientMissingError, match="expected real"):
+    # clip has no value of complex numbers either, and is refused where it is called
+    kind, text = (GradientMissingError, "expected real")
+    if name == "clip":
+        kind, text = DTypeError, "expected numbers with an order"
+    with pytest.raises(kind, match=text):
         if run == "tape":
             opsdk.abs(function(opsdk.to_tensor(z, stop_gradient=False))).sum().backward()
         else:
