@@ -11,8 +11,7 @@ import opsdk
 from opsdk.define.op import REGISTRY
 
 ROOT = Path(__file__).parent.parent
-# The ones, the sums, the slots, and the mode, which is asked where any thread has it off: on the way, not part of it.
-ASIDES = {"seed_of", "_send", "_slots", "is_grad_enabled"}
+ASIDES = {"seed_of", "_send", "_slots"}  # the ones, the sums, the slots: called on the way, not part of it
 
 
 def functions_called(action):

@@ -6,6 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Generator
+from itertools import count
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
@@ -16,13 +17,27 @@ from opsdk.core.truth import as_bool
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-OFF: set[int] = set()  # threads in which recording is off, or was when they ended; empty, and so quick to ask, mostly
+OFF: set[int] = set()  # numbers of the threads in which recording is off; empty, and so quick to ask, mostly
+_numbers = count()
+
+
+class _Number:
+    """The number of a thread in OFF, unlike the system's never given again; it leaves with the thread."""
+
+    def __init__(self) -> None:
+        self.value = next(_numbers)
+
+    def __del__(self, leave: Callable[[int], None] = OFF.discard) -> None:
+        leave(self.value)
 
 
 class _Mode(threading.local):
-    """The mode of a thread; one that starts records, whatever an ended thread of its number did."""
+    """The mode of a thread; one that starts records."""
 
     enabled = True
+
+    def __init__(self) -> None:
+        self.number = _Number()
 
 
 _MODE = _Mode()
@@ -35,7 +50,7 @@ def is_grad_enabled() -> bool:
 
 def _switch(mode: bool) -> None:
     _MODE.enabled = mode
-    (OFF.discard if mode else OFF.add)(get_ident())
+    (OFF.discard if mode else OFF.add)(_MODE.number.value)
 
 
 class GradMode:

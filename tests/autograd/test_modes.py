@@ -1,10 +1,12 @@
 import asyncio
+import gc
 import inspect
 import threading
 
 import pytest
 
 import opsdk
+from opsdk.autograd import modes
 from opsdk.core.errors import AttributeValueError
 
 
@@ -256,3 +258,12 @@ def test_what_cannot_be_run_in_a_mode_is_refused():
         opsdk.no_grad(asynchronous)
     with pytest.raises(AttributeValueError, match=r"grad mode: expected a function, generator function or .*, got 3; "):
         opsdk.no_grad(3)
+
+
+def test_a_thread_that_ends_with_recording_off_leaves_no_trace():
+    before = set(modes.OFF)
+    thread = threading.Thread(target=lambda: opsdk.set_grad_enabled(False))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert before == modes.OFF
