@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import float64, int32, int64, njit, types
 
-from opsdk.backends.native.compiler import Export, compile_object
+from opsdk.backends.native.compiler import Export, compile_object, wide
 from opsdk.backends.native.loader import load
 from opsdk.backends.native.runtime import PROTOTYPE, ffi
 
@@ -110,3 +110,16 @@ def test_a_division_by_zero_is_a_value(denominator):
     target = np.zeros(1)
     call_entry(load(data, ["divide"]), "divide", [target], [0], [denominator], 0, 1)
     assert target[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ("+avx512f,+avx512vbmi2,+sse2", "+avx512f,+avx512vbmi2,+sse2,-prefer-256-bit"),
+        ("+avx512f,-avx512vbmi2,+sse2", "+avx512f,-avx512vbmi2,+sse2"),  # Skylake, whose clock falls
+        ("+avx2,+sse2", "+avx2,+sse2"),
+        ("", ""),
+    ],
+)
+def test_vectors_are_512_bits_wide_from_ice_lake_on(features, expected):
+    assert wide(features) == expected
