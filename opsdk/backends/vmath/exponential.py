@@ -174,15 +174,14 @@ def log1p_unit(d: Any) -> Any:
 
 @inline
 def sigmoid(x: Any) -> Any:
-    """Returns 1/(1 + e⁻ˣ). Of σ(x) and σ(−x), asked for together, the compiler makes all but one factor once."""
+    """Returns 1/(1 + e⁻ˣ). Of σ(x) and σ(−x), asked for together, the compiler makes all but a choice once."""
     d = decay(x)
     one = like(x, 1.0)
     total = one + d
-    inverse = one / total
+    rounded = one / total
     lost = d - (total - one)
-    part = select(x < like(x, 0.0), d, one)
-    value = part * inverse
-    return value + inverse * ((part - value * total) - value * lost)
+    inverse = rounded + rounded * ((one - rounded * total) - rounded * lost)
+    return select(x < like(x, 0.0), d * inverse, inverse)
 
 
 @inline
