@@ -19,6 +19,7 @@ from opsdk.define.schema import InputDecl, OutputDecl
 from opsdk.ops.joining import getitem
 from opsdk.static.mode import is_trained
 from opsdk.static.operator import FORWARD, OPTIMIZE, Operator
+from opsdk.static.shared_memory import viewed
 from opsdk.static.variable import Parameter, Variable
 
 if TYPE_CHECKING:
@@ -165,19 +166,24 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
 
 
 def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
-    """Checks that what an op changes in place was not made by indexing, a copy that looks like a part.
+    """Checks that what an op changes in place is a variable of its own: no view of one, nor what indexing made.
+
+    Either is a copy in a run, and what it was taken from would stay as it is.
 
     Raises:
-        InPlaceError: it was.
+        InPlaceError: it is none.
     """
-    changed = {name: i for i in opdef.schema.mutated_inputs for name in _names(inputs[i])}
-    for operator in block.ops if changed else ():
-        for name in operator.output_arg_names if operator.opdef is getitem.opdef else ():
-            if name in changed:
+    wanted = {name: i for i in opdef.schema.mutated_inputs for name in _names(inputs[i])}
+    for operator in block.ops if wanted else ():
+        parts = [(operator.output_arg_names, operator.input("x"))] if operator.opdef is getitem.opdef else []
+        for names, sources in (*parts, *viewed(operator)):
+            name = next((name for name in names if name in wanted), None)
+            if name is not None:
+                kind = "which indexing made" if parts else f"a view that {operator.type!r} made"
                 raise InPlaceError(
-                    f"{opdef.subject}, input {opdef.schema.inputs[changed[name]].name!r}: expected a whole variable, "
-                    f"got {name!r}, which indexing made, a copy, so that what it was taken from would stay as it is; "
-                    "change the whole one, or a clone()"
+                    f"{opdef.subject}, input {opdef.schema.inputs[wanted[name]].name!r}: expected a whole variable, "
+                    f"got {name!r}, {kind}, a copy in a run, so that {sources[0]!r} would stay as it is; change the "
+                    "whole one, or a clone()"
                 )
 
 

@@ -1,9 +1,14 @@
-"""Shared memory: which variables of a Program are changed in place, and which may be one memory with one that is."""
+"""Shared memory: which variables of a Program are changed in place, and which may be one memory with one that is.
+
+A Program computes with values: what an operator gave stays what it was, and a view of a variable that is changed in place
+is a copy in a run. Whatever would tell the two apart on the tape, where views share memory, is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from opsdk.core.errors import ProgramError
 from opsdk.static.operator import Operator
 
 
@@ -14,12 +19,9 @@ class SharedMemory:
         self._changed: set[str] = set()
         self._group: dict[str, set[str]] = {}
         for operator in operators:
-            schema = operator.opdef.schema
-            slots = list(operator.inputs.values())
-            self._changed.update(name for i in schema.mutated_inputs for name in slots[i])
-            for position, names in enumerate(operator.outputs.values()):
-                sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
-                self._join([name for name in (*names, *sources) if name] if sources else [])
+            self._changed.update(changed(operator))
+            for names, sources in viewed(operator):
+                self._join([*names, *sources])
             for pair in passed(operator).values():
                 self._join(pair)
 
@@ -35,6 +37,48 @@ class SharedMemory:
     def is_exposed(self, name: str) -> bool:
         """Whether this variable would share memory with one that is changed in place."""
         return not self._changed.isdisjoint(self._group.get(name, ()))
+
+
+def changed(operator: Operator) -> list[str]:
+    """Returns the names of what an operator changes in place."""
+    slots = list(operator.inputs.values())
+    return [name for i in operator.opdef.schema.mutated_inputs for name in slots[i]]
+
+
+def viewed(operator: Operator) -> Iterator[tuple[list[str], list[str]]]:
+    """Yields, per output that may share memory with inputs, its names and theirs."""
+    schema = operator.opdef.schema
+    slots = list(operator.inputs.values())
+    for position, names in enumerate(operator.outputs.values()):
+        sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
+        if sources and not schema.outputs[position].mutated:
+            yield [name for name in names if name], sources
+
+
+def check_views(operators: Sequence[Operator]) -> None:
+    """Checks that no operator reads a view of what was changed in place since the view was taken.
+
+    Raises:
+        ProgramError: one does; on the tape it would see the change.
+    """
+    views: dict[str, set[str]] = {}  # by name of a variable what was taken of it, and of that
+    stale: dict[str, tuple[str, Operator]] = {}
+    for operator in operators:
+        read = next((name for name in operator.input_arg_names if name in stale), None)
+        if read is not None:
+            source, by = stale[read]
+            raise ProgramError(
+                f"operator {operator.type!r}: expected {read!r}, a view of {source!r}, to be read before {by.type!r} "
+                f"changes {source!r} in place, got it after; take the view once more there, or a clone() before",
+                at=str(operator.origin),
+            )
+        for names, sources in viewed(operator):
+            for held in [held for held in views.values() if not held.isdisjoint(sources)]:
+                held.update(names)
+            for source in sources:
+                views.setdefault(source, set()).update(names)
+        for name in changed(operator):
+            stale.update(dict.fromkeys(views.pop(name, ()), (name, operator)))
 
 
 def passed(operator: Operator) -> dict[int, tuple[str, str]]:

@@ -22,7 +22,7 @@ from opsdk.ops.sum_to import sum_to
 from opsdk.ops.update import APART
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
-from opsdk.static.shared_memory import SharedMemory, passed
+from opsdk.static.shared_memory import SharedMemory, changed, check_views, passed
 from opsdk.static.variable import Variable
 
 RANDOM_COUNTER = "@RANDOM_COUNTER@"  # in the Scope: how many runs drew random numbers there
@@ -46,6 +46,7 @@ class Compiled:
 
     def __init__(self, program: Program, operators: Sequence[Operator]) -> None:
         block = program.global_block()
+        check_views(operators)
         self.slots = {name: number for number, name in enumerate(block.vars)}
         self.data = {name: variable.spec for name, variable in block.vars.items() if variable.is_data}
         memory = SharedMemory(operators)
@@ -80,11 +81,9 @@ class Compiled:
         """Gives the first step that changes a value of the Scope in place a copy of it: the run may still raise."""
         own: set[str] = set()
         for step in self.steps:
-            operator = step.operator
-            slots = list(operator.inputs.values())
-            changed = [name for i in operator.opdef.schema.mutated_inputs for name in slots[i]]
-            step.private = [self.slots[n] for n in dict.fromkeys(changed) if variables[n].persistable and n not in own]
-            own.update(changed, operator.output_arg_names)
+            names = dict.fromkeys(changed(step.operator))
+            step.private = [self.slots[n] for n in names if variables[n].persistable and n not in own]
+            own.update(names, step.operator.output_arg_names)
 
     def run(self, held: Mapping[str, np.ndarray | None], fed: Mapping[str, np.ndarray]) -> list[Any]:
         """Runs every step; returns the values of all slots. Neither what is held nor what is fed is changed.
