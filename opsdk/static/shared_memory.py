@@ -1,7 +1,7 @@
 """Shared memory: which variables of a Program are changed in place, and which may be one memory with one that is.
 
-A Program computes with values: what an operator gave stays what it was, and a view of a variable that is changed in place
-is a copy in a run. Whatever would tell the two apart on the tape, where views share memory, is refused.
+A Program computes with values: what an operator gave stays what it was, and a view of a variable that is changed in
+place is a copy in a run. Whatever would tell the two apart on the tape, where views share memory, is refused.
 """
 
 from __future__ import annotations

@@ -18,11 +18,16 @@ def add_one_():
     return add_one_
 
 
+def first_half(x):
+    """The specs of half of x and of all of it."""
+    return opsdk.TensorSpec([2], x.dtype), x
+
+
 @pytest.fixture
 def head():
     """Gives the first half of x, a view, and x counted, an array of its own."""
 
-    @opsdk.op("tests::head(Tensor(a) x) -> (Tensor(a) y, Tensor n)", infer=lambda x: (opsdk.TensorSpec([2], x.dtype), x))
+    @opsdk.op("tests::head(Tensor(a) x) -> (Tensor(a) y, Tensor n)", infer=first_half)
     def head(x):
         return x.reshape(-1)[:2], x + 1
 
@@ -84,7 +89,7 @@ def test_a_view_is_not_changed_in_place(block, weight, add_one_, taken, made_of)
     base = {"parameter": lambda: weight, "data": lambda: static.data("x", [2, 2]), "result": lambda: weight * 2.0}
     view = taken(base[made_of]())
     before = len(block.ops)
-    with pytest.raises(InPlaceError, match="input 'x': expected a whole variable, got '.*', a view that .* made, a copy"):
+    with pytest.raises(InPlaceError, match=r"expected a whole variable, got '.*', a view that .* made, a copy"):
         add_one_(view)
     assert len(block.ops) == before
 
@@ -141,7 +146,7 @@ def test_a_view_of_a_stale_view_is_stale(block, weight, add_one_):
     view = weight.reshape([4])
     add_one_(weight)
     view.reshape([1, 4])
-    with pytest.raises(ProgramError, match="operator 'reshape': expected 'reshape_0.tmp_0', a view of 'w', to be read"):
+    with pytest.raises(ProgramError, match=r"operator 'reshape': expected 'reshape_0\.tmp_0', a view of 'w'"):
         check_views(block.ops)
 
 
