@@ -267,7 +267,13 @@ def _stack_samples(rng: np.random.Generator) -> Iterator[Sample]:
     nondifferentiable=("condition",),
 )
 def where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x where the condition holds, y elsewhere."""
+    """x where the condition holds, y elsewhere.
+
+    Gradient: with respect to x and y, 0 where the value was not taken. What computed that value meets this 0: times an
+    infinite derivative, as that of `log` at 0 in `where(x > 0, log(x), y)`, it is nan, as in PyTorch and JAX. Keep what
+    is not taken finite, `log(where(x > 0, x, 1.0))`, or write the choice and the logarithm as one expression with
+    `vmath.where`, where the branch not taken reaches no derivative.
+    """
     return np.where(condition, x, y)
 
 

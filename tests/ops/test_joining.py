@@ -214,3 +214,13 @@ def test_a_number_beside_a_mask_takes_the_dtype_of_the_other_value():
     for given in (lambda a: a, opsdk.to_tensor):
         made = opsdk.where(given(condition), given(x), 0.1)
         np.testing.assert_array_equal(np.asarray(made), [1.0, 0.1])
+
+
+def test_a_choice_between_ops_sends_zero_to_what_was_not_taken_and_its_docstring_says_what_to_do():
+    x = opsdk.to_tensor([0.0, 2.0], stop_gradient=False)
+    opsdk.where(x > 0, opsdk.log(x), x).sum().backward()
+    assert np.isnan(x.grad.numpy()[0])
+    x.clear_grad()
+    opsdk.where(x > 0, opsdk.log(opsdk.where(x > 0, x, 1.0)), x).sum().backward()
+    assert x.grad.tolist() == [1.0, 0.5]
+    assert "log(where(x > 0, x, 1.0))" in opsdk.where.__doc__
