@@ -44,7 +44,7 @@ class CudaElementwise:
         self.origin = origin
         self._kernels: dict[Any, tuple[BoundKernel, Expression]] = {}
 
-    def launch(self, *values: Any, **attrs: Any) -> Any:
+    def launch(self, /, *values: Any, **attrs: Any) -> Any:
         """Computes the results: an array, or a tuple with None where a result is not wanted.
 
         Raises:

@@ -105,7 +105,7 @@ class CudaRowwise:
         self.origin = origin
         self._kernels: dict[Any, tuple[CudaRowCode, BoundKernel]] = {}
 
-    def launch(self, *values: Any, **attrs: Any) -> Any:
+    def launch(self, /, *values: Any, **attrs: Any) -> Any:
         """Computes the results: an array, or a tuple with None where a result is not wanted.
 
         Raises:

@@ -41,6 +41,18 @@ def chains_of(code: CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
             name, chain = str(instruction.argval) if is_read else "", []
 
 
+def unread(code: CodeType) -> list[str]:
+    """Returns the names of the parameters that a code object never reads, nor any function in it."""
+    if "locals" in code.co_names or "vars" in code.co_names:
+        return []
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    read: set[str] = set(code.co_cellvars)
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.startswith("LOAD_"):
+            read.update(instruction.argval if isinstance(instruction.argval, tuple) else [str(instruction.argval)])
+    return [name for name in names if name not in read]
+
+
 def imports_of(code: CodeType) -> Iterator[str]:
     """Yields the modules that a code object imports when it runs, as the statement names them."""
     for instruction in dis.get_instructions(code):

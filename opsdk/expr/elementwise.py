@@ -22,12 +22,22 @@ from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient, with_complex_backward
 from opsdk.expr.node import Node, topological
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
-from opsdk.expr.trace import Expression, as_defined, trace
+from opsdk.expr.trace import Expression, as_defined, check_read, trace
 
 # Primitives whose results are whole numbers where their operands are.
 _CLOSED = {
     "add", "sub", "mul", "neg", "abs", "square", "minimum", "maximum", "where", "sign", "floor", "ceil", "round",
     "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "input",
+}  # fmt: skip
+
+
+# By name of what the decorator takes, as users take it for an attribute.
+_OPTIONS = {
+    name: f"it is an option of the decorator: @opsdk.elementwise({name}=…)"
+    for name in (
+        "infer", "nondifferentiable", "domain", "linear", "surrogate", "reference", "complex_backward", "lazy", "name",
+        "namespace", "replace",
+    )
 }  # fmt: skip
 
 
@@ -99,7 +109,7 @@ def elementwise(
 
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns no expression.
-        DefinitionError: an input is optional or a list.
+        DefinitionError: an input is optional or a list, or the function never reads an attribute.
 
     Example:
         >>> import numpy as np
@@ -120,6 +130,7 @@ def elementwise(
             schema = parse_schema(text, space)
             check_forward(schema, function, of_scalars=True)
         check_plain(schema)
+        check_read(function, schema.attr_names, _OPTIONS, f"op {schema.qualified_name!r}")
         scalar = scalar_function(schema, function)
         sample = static_defaults(schema)
         scalar.keeps_integers = functools.cache(lambda: keeps_integers(scalar.expression(sample), schema))

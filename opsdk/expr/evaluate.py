@@ -22,7 +22,8 @@ def evaluate(
 
     Args:
         roots: what to compute.
-        values: by name of an input or attribute its value: arrays that broadcast, or numbers.
+        values: by name of an input or attribute its value, arrays that broadcast, or numbers; of a symbol that is
+            neither, such as `row_index()`, by that text, which is no name.
         xp: the array module to compute with.
         dtype: of the arrays, where they agree in one.
         meanings: the operations by name.
@@ -43,7 +44,7 @@ def evaluate(
         elif op == "constant":
             known.append(_constant(payload, is_whole))
         else:
-            known.append(values[payload or op])
+            known.append(values[payload or f"{op}()"])
     return [known[i] for i in wanted]
 
 

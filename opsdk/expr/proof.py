@@ -73,7 +73,7 @@ def refuted(claim: Claim) -> Refutation | None:
         return None
     draw = random.Random(0)  # NumPy's, which nobody may have needed so far, takes 20 ms to be imported
     drawn = {name: _drawn(draw, claim, name, role, whole) for name, role, whole in claim.inputs}
-    along = {"row_index": np.arange(float(_LENGTH)), "row_size": float(_LENGTH)}
+    along = {"row_index()": np.arange(float(_LENGTH)), "row_size()": float(_LENGTH)}
     values: dict[str, Any] = {**drawn, **dict(claim.attrs), **along}
     cotangents = {name: _normal(draw, _width(role)) for _, name, role, _ in claim.outputs}
     directions = {name: _normal(draw, drawn[name].shape[-1]) for name, _ in claim.gradients}

@@ -126,7 +126,7 @@ class RowFunction(ScalarFunction):
             )
 
     # Any: arrays and attribute values.
-    def __call__(self, *arrays: Any, **attrs: Any) -> Any:
+    def __call__(self, /, *arrays: Any, **attrs: Any) -> Any:
         """Evaluates with NumPy, step by step in the dtype of the arrays: the reference of a row op.
 
         float16 and bfloat16 are how numbers are stored; they are computed with in float32.
@@ -151,7 +151,7 @@ class RowFunction(ScalarFunction):
         if dtype.kind == "c":
             along = self.conjugated(along, attrs)
         values: dict[str, Any] = {**dict(zip(self.inputs, along, strict=True)), **attrs}
-        values |= {"row_index": np.arange(shape[-1], like=arrays[0]), "row_size": float(shape[-1])}
+        values |= {"row_index()": np.arange(shape[-1], like=arrays[0]), "row_size()": float(shape[-1])}
         with np.errstate(all="ignore"):  # inf and nan are values of the function, not accidents
             computed = iter(self._evaluated(expression, values, wide))
         made: Sequence[Any] = tuple(

@@ -25,7 +25,20 @@ from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements, spread
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.scalar import Static
-from opsdk.expr.trace import Expression, as_defined, trace
+from opsdk.expr.trace import Expression, as_defined, check_read, trace
+
+# By name of what the decorator takes, or calls otherwise, as users take it for an attribute.
+_OPTIONS = {
+    **{
+        name: f"it is an option of the decorator: @opsdk.rowwise({name}=…)"
+        for name in (
+            "per_column", "per_row", "integer", "keepdim", "nondifferentiable", "domain", "name", "namespace", "lazy",
+            "replace",
+        )
+    },
+    **dict.fromkeys(("keepdims", "keep_dim"), "results keep their axis under @opsdk.rowwise(keepdim=True)"),
+    **dict.fromkeys(("dim", "axes"), "the axis of the rows is an attribute 'axis: int = -1'"),
+}  # fmt: skip
 
 
 @overload
@@ -90,7 +103,8 @@ def rowwise(
 
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns no expression.
-        DefinitionError: a declared input does not exist, or there is no full input.
+        DefinitionError: a declared input does not exist, there is no full input, the function never reads an attribute
+            other than `axis`, or this is no int.
 
     Example:
         >>> import numpy as np
@@ -110,6 +124,7 @@ def rowwise(
         else:
             schema = parse_schema(text, space)
             check_forward(_seen(schema), function, of_scalars=True)
+        _check_attrs(schema, function)
         roles = _roles(schema, per_column, per_row, integer)
         schema = of_integers(schema, integer)
         fixed = tuple(dict.fromkeys((*nondifferentiable, *schema.nondifferentiable)))
@@ -133,6 +148,22 @@ def rowwise(
         )
 
     return register(definition) if callable(definition) else register
+
+
+def _check_attrs(schema: OpSchema, function: Callable[..., Any]) -> None:
+    """Checks that every attribute means something: one is the axis, the function reads all others.
+
+    Raises:
+        DefinitionError: the axis is no int, or the function leaves another as it is.
+    """
+    subject = f"op {schema.qualified_name!r}"
+    for decl in schema.attrs:
+        if decl.name == AXIS and decl.type != "int":
+            raise DefinitionError(
+                f"{subject}: attribute {AXIS!r}, along which the rows lie, expected an int, got {decl.type}; give it "
+                "another name if it means something else"
+            )
+    check_read(function, [decl.name for decl in schema.attrs if decl.name != AXIS], _OPTIONS, subject)
 
 
 def _seen(schema: OpSchema) -> OpSchema:

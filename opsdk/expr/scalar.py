@@ -190,7 +190,7 @@ class ScalarFunction:
         return self.conjugation.of_inputs(arrays)
 
     # Any: arrays and attribute values.
-    def __call__(self, *arrays: Any, **attrs: Any) -> Any:
+    def __call__(self, /, *arrays: Any, **attrs: Any) -> Any:
         """Evaluates with NumPy, step by step in the dtype of the arrays: the reference of an elementwise op.
 
         float16 and bfloat16 are how numbers are stored; they are computed with in float32.

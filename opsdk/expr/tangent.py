@@ -94,7 +94,7 @@ def rates(
         if node.op == "constant":
             known[node] = np.asarray(node.payload, bool if node.kind == BOOL else dtype)
         elif node.is_leaf:
-            known[node] = np.asarray(values[node.payload or node.op], dtype)
+            known[node] = np.asarray(values[node.payload or f"{node.op}()"], dtype)
         else:
             known[node] = _MEANINGS[node.op].meaning(np, *(known[arg] for arg in node.args))
         given = [moves.get(arg, np.zeros((), dtype)) for arg in node.args]

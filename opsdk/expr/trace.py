@@ -10,6 +10,7 @@ from typing import Any
 
 from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.core.origin import shorten
+from opsdk.define.code_reads import unread
 from opsdk.define.digest import changed, is_ours, reads
 from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.simplify import simplify
@@ -76,6 +77,30 @@ def trace(
                 f"{subject}: expected a number, got the condition {node!r}; write vmath.where(it, 1.0, 0.0)"
             )
     return Expression(tuple(inputs), tuple(attrs), tuple(simplify(nodes)))
+
+
+# Any: a user's function of any signature.
+def check_read(function: Callable[..., Any], attrs: Sequence[str], options: Mapping[str, str], subject: str) -> None:
+    """Checks that a function reads its attributes: callers give one so that it changes something.
+
+    Args:
+        function: one that no decorator stands in front of; of others nothing is known.
+        attrs: the attributes that it is to read.
+        options: by name of an attribute that means something elsewhere what to write there.
+        subject: the op, for the message.
+
+    Raises:
+        DefinitionError: it leaves one as it is.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__"):
+        return
+    for name in unread(code):
+        if name in attrs:
+            raise DefinitionError(
+                f"{subject}: attribute {name!r} expected to be read by the function, it is not, so that no value of it "
+                f"would change anything; {options.get(name, 'read it, or leave it out')}"
+            )
 
 
 # Any: a user's function of any signature.

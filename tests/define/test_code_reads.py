@@ -1,4 +1,4 @@
-from opsdk.define.code_reads import reads_of, texts_of, with_inner
+from opsdk.define.code_reads import reads_of, texts_of, unread, with_inner
 
 TEXT = """
 def f(x):
@@ -26,3 +26,12 @@ def test_globals_attributes_and_imports_of_a_function_and_of_what_is_in_it_are_f
 
 def test_texts_that_may_be_names_are_found():
     assert [text for each in with_inner(code()) for text in texts_of(each) if text == "name"] == ["name"]
+
+
+def test_parameters_that_no_code_reads_are_told():
+    def outer(x, *, used=1.0, inner=2.0, kept=3.0, given=4.0):
+        given = 5.0
+        return (lambda: x * inner) if used else given
+
+    assert unread(outer.__code__) == ["kept"]
+    assert unread((lambda a, b: locals()).__code__) == []

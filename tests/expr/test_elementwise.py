@@ -503,3 +503,29 @@ def test_the_backward_of_an_op_with_a_surrogate_is_held_to_it():
     assert opsdk.verify(op, rows="cpu").verdict == "pass"
     op.backward(lambda dy: 2 * dy, name="rounded_grad", replace=True)
     assert {finding.check for finding in opsdk.verify(op, rows="cpu").findings} == {"vjp.x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("linear: bool = True", r"it is an option of the decorator: @opsdk\.elementwise\(linear=…\)"),
+        ("namespace: str = 'n'", r"@opsdk\.elementwise\(namespace=…\)"),
+        ("axis: int = -1", "read it, or leave it out"),
+        ("out: float = 0.0", "read it, or leave it out"),
+    ],
+)
+def test_an_attribute_that_the_function_never_reads_is_refused(text, remedy):
+    names = {}
+    exec(f"def f(x, *, {text}):\n    return 2.0 * x\n", names)
+    name = text.partition(":")[0]
+    with pytest.raises(DefinitionError, match=f"attribute '{name}' expected to be read by the function, .*{remedy}"):
+        opsdk.elementwise(namespace="t")(names["f"])
+
+
+@pytest.mark.parametrize("name", ["self", "arrays", "values", "out", "axis"])
+def test_an_attribute_may_have_any_name(name):
+    names = {}
+    exec(f"def f(x, *, {name}: float = 1.0):\n    return {name} * x\n", names)
+    op = opsdk.elementwise(namespace="t")(names["f"])
+    assert op(X, **{name: 3.0}).tolist() == [-6.0, 0.0, 9.0]
+    assert op(X.astype(np.int64), **{name: 3.0}).tolist() == [-6.0, 0.0, 9.0]

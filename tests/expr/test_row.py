@@ -94,7 +94,7 @@ def test_a_number_of_the_row_is_reduced_as_a_row_of_equal_elements(reduction, of
     (root,) = spread([reduction(value).node], {"r": ROW})
     for size, expected in ((3.0, of_three), (0.0, of_nothing)):
         with np.errstate(all="ignore"):
-            (got,) = evaluate([root], {"r": np.array([[2.0]]), "row_size": size}, np, np.dtype(float))
+            (got,) = evaluate([root], {"r": np.array([[2.0]]), "row_size()": size}, np, np.dtype(float))
         np.testing.assert_allclose(np.ravel(got), [expected], rtol=1e-15)
 
 

@@ -37,7 +37,7 @@ CASES = {
 
 
 def value_of(node, values):
-    extra = {"row_index": np.arange(5.0), "row_size": 5.0}
+    extra = {"row_index()": np.arange(5.0), "row_size()": 5.0}
     with np.errstate(all="ignore"):
         return evaluate([node], {**values, **extra}, np, np.dtype(float), MEANINGS)[0]
 

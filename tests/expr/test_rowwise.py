@@ -297,3 +297,69 @@ def test_a_first_expression_may_load_the_functions_that_it_names(monkeypatch):
         return x - opsdk.vmath.row_mean(x)
 
     np.testing.assert_array_equal(centred(np.array([[1.0, 2.0, 6.0]])), [[-2, -1, 3]])
+
+
+# -- attributes that mean something ----------------------------------------------------------------------------------
+
+
+def with_attribute(text, of=rowwise, body="x - x"):
+    """Defines an op of one input and an attribute that is declared by a text."""
+    names = {"vmath": vmath}
+    exec(f"def f(x, *, {text}):\n    return {body}\n", names)
+    return of(namespace="t")(names["f"])
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("keepdim: bool = True", r"it is an option of the decorator: @opsdk\.rowwise\(keepdim=…\)"),
+        ("per_row: bool = True", r"@opsdk\.rowwise\(per_row=…\)"),
+        ("name: str = 'n'", r"@opsdk\.rowwise\(name=…\)"),
+        ("keepdims: bool = False", r"results keep their axis under @opsdk\.rowwise\(keepdim=True\)"),
+        ("dim: int = -1", "the axis of the rows is an attribute 'axis: int = -1'"),
+        ("out: float = 0.0", "read it, or leave it out"),
+    ],
+)
+def test_an_attribute_that_the_function_never_reads_is_refused(text, remedy):
+    name = text.partition(":")[0]
+    with pytest.raises(DefinitionError, match=f"attribute '{name}' expected to be read by the function, .*{remedy}"):
+        with_attribute(text)
+
+
+def test_of_a_schema_as_text_too():
+    with pytest.raises(DefinitionError, match="attribute 'keepdim' expected to be read by the function, it is not"):
+
+        @rowwise("t::kept(Tensor x, *, bool keepdim=True) -> Tensor y")
+        def kept(x, keepdim):
+            return vmath.row_mean(x)
+
+
+def test_an_option_of_the_decorator_that_the_function_reads_is_an_attribute():
+    op = with_attribute("keepdim: bool = True", body="x * (2.0 if keepdim else 3.0)")
+    assert (op(np.ones((1, 2))).tolist(), op(np.ones((1, 2)), keepdim=False).tolist()) == ([[2.0, 2.0]], [[3.0, 3.0]])
+
+
+@pytest.mark.parametrize("declared", ["axis: bool = True", "axis: float = 1.0", "axis: 'int[]' = (1,)"])
+def test_an_axis_is_an_int(declared):
+    with pytest.raises(DefinitionError, match="attribute 'axis', along which the rows lie, expected an int, got"):
+        with_attribute(declared)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
+@pytest.mark.parametrize("name", ["row_index", "row_size", "row_sum", "self", "values", "like", "n", "y", "dy"])
+@pytest.mark.parametrize("is_attribute", [True, False])
+def test_an_input_or_attribute_may_have_any_name(name, dtype, is_attribute):
+    names = {"vmath": vmath}
+    star = "*, " if is_attribute else ""
+    kind = ": float = 1.0" if is_attribute else ""
+    body = f"x * {name} + vmath.row_sum(x) + vmath.row_index() * vmath.row_size()"
+    exec(f"def f(x, {star}{name}{kind}):\n    return {body}\n", names)
+    op = rowwise(namespace="t")(names["f"])
+    x = np.array([[1, 2, 6]], dtype)
+    want = [[3 + 9 + 0, 6 + 9 + 3, 18 + 9 + 6]]
+    three = {name: 3.0 if is_attribute else np.full((1, 3), 3, dtype)}
+    assert op(x, **three).tolist() == want
+    if dtype == "float64":
+        t = opsdk.to_tensor(x, stop_gradient=False)
+        op(t, **(three if is_attribute else {name: opsdk.to_tensor(three[name])})).sum().backward()
+        assert t.grad.tolist() == [[6.0, 6.0, 6.0]]  # the factor, and each element in the sums of three

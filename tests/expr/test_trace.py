@@ -1,9 +1,11 @@
+import functools
+
 import pytest
 
-from opsdk.core.errors import TraceError
+from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.expr.node import Node
 from opsdk.expr.symbol import Symbol, apply
-from opsdk.expr.trace import trace, values_of
+from opsdk.expr.trace import check_read, trace, values_of
 
 
 def swish(x, *, beta):
@@ -61,3 +63,21 @@ def test_an_error_of_the_functions_own_comes_out_as_it_is():
 def test_values_are_ordered_by_name_for_evaluation():
     read = trace(swish, ["x"], ["beta"], "op 'swish'")
     assert values_of(read, [2.0], {"beta": 3.0}) == {"x": 2.0, "beta": 3.0}
+
+
+def test_attributes_are_read():
+    def partly(x, *, used, kept):
+        return x * used
+
+    check_read(partly, ["used"], {}, "op 'f'")
+    with pytest.raises(DefinitionError, match=r"op 'f': attribute 'kept' expected to be read by .*; say so"):
+        check_read(partly, ["used", "kept"], {"kept": "say so"}, "op 'f'")
+
+
+def test_of_a_function_behind_a_decorator_nothing_is_known():
+    @functools.wraps(swish)
+    def wrapped(x, *, beta):
+        return swish
+
+    for function in (wrapped, functools.partial(swish, beta=1.0)):
+        check_read(function, ["beta"], {}, "op 'f'")

@@ -84,7 +84,7 @@ class Elementwise:
         return found
 
     # Any: attribute values.
-    def launch(self, *arrays: ndarray, **attrs: Any) -> Any:
+    def launch(self, /, *arrays: ndarray, **attrs: Any) -> Any:
         """Computes the results: an array, or a tuple with None where a result is not wanted."""
         code = self.code(arrays, static_of(attrs) if self._may_be_static else ())
         if code is None:

@@ -88,7 +88,7 @@ class Rowwise:
         return found
 
     # Any: attribute values.
-    def launch(self, *arrays: ndarray, **attrs: Any) -> Any:
+    def launch(self, /, *arrays: ndarray, **attrs: Any) -> Any:
         """Computes the results: an array, or a tuple with None where a result is not wanted.
 
         Raises:
