@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.engine import ArrayAlgebra, check_root, free, run, run_backward, seed_of
+from opsdk.autograd.engine import ArrayAlgebra, WideSum, check_root, free, run, run_backward, seed_of
 from opsdk.autograd.gradients import (
     gradient_attrs,
     gradient_inputs,
@@ -26,6 +26,7 @@ from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import is_leased
 from opsdk.backends.device import memory_of, zeros_at
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
 from opsdk.core.place import Place
 from opsdk.core.traceback import trimming
@@ -64,7 +65,11 @@ class TensorAlgebra:
         return route(node, plan.rule, made, _sum_to, edges)
 
     def add(self, left: Any, right: Any) -> Any:
-        """Adds two contributions, recorded."""
+        """Adds two contributions, recorded; those of 16 bits in float32, rounded once when all have come."""
+        if left.__class__ is WideSum:
+            return left.add(right)
+        if computed_in(right.dtype) is not right.dtype:
+            return WideSum(left, right)
         return elementwise_add(left, right)
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:

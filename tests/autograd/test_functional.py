@@ -396,3 +396,30 @@ def test_what_a_gradient_op_is_told_reaches_no_other_ops_plans(square):
         used(square)
         square.grad.infer(lambda x, dy: x)
         assert (len(other.opdef.plans), len(square.opdef.plans)) == (1, 0)
+
+
+# -- sums of 16 bits ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("create_graph", [True, False])
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize(("dtype", "expected"), [("bfloat16", [1200.0, 2400.0]), ("float16", [1200.0, 2400.0])])
+def test_contributions_of_sixteen_bits_are_added_in_float32_and_rounded_once(dtype, expected, is_leaf, create_graph):
+    x = opsdk.to_tensor(np.array([1.0, 2.0], np.float32)).astype(dtype)
+    x.stop_gradient = False
+    base = x if is_leaf else x * 1.0
+    squares = opsdk.stack([(base * base).astype("float32") for _ in range(600)])
+    (first,) = opsdk.grad(squares.sum(), base, create_graph=create_graph)
+    assert first.dtype == dtype
+    np.testing.assert_allclose(first.numpy().astype(np.float32), expected, rtol=2**-8 if dtype == "bfloat16" else 0)
+    if create_graph:
+        (second,) = opsdk.grad(first.astype("float32").sum(), base)
+        np.testing.assert_allclose(second.numpy().astype(np.float32), [1200.0, 1200.0], rtol=2**-8)
+        assert second.dtype == dtype
+
+
+def test_a_sum_of_contributions_that_cancel_in_float32_is_what_is_left():
+    x = opsdk.to_tensor(np.array([1.0], np.float16), stop_gradient=False)
+    terms = [x * 4096.0, x * 1.0, x * -4096.0]  # in float16, 4096 + 1 is 4096
+    (first,) = opsdk.grad(opsdk.stack(terms).sum(), x, create_graph=True)
+    assert first.tolist() == [1.0]
