@@ -19,6 +19,7 @@ from opsdk.expr.symbol import Symbol, apply
 ZERO, ONE = Symbol(constant(0.0)), Symbol(constant(1.0))
 _MINUS_ONE, _NEVER = constant(-1.0), constant(False)
 _FACTORS = 64  # of a product are looked at, so that long ones do not take the square of their length
+_BOUNDED = {"maximum": "le", "minimum": "ge"}  # and by which comparison with a bound the bound is taken
 _PLAIN = 1 << 24  # whole numbers up to here are numbers of every dtype that is computed with
 
 
@@ -153,9 +154,25 @@ def guard(node: Node) -> Node | None:
             return used_inside
         counted = apply("where", Symbol(used_inside), 1.0, 0.0).node
         return apply("gt", Symbol(Node("row_max", (counted,))), 0.0).node
+    if node.op in _BOUNDED:
+        return _guard_of_bounded(node)
     if node.op == "neg" or (node.op in ("mul", "div") and _is_tame(node.args[1])):
         return guard(node.args[0])
     return None
+
+
+def _guard_of_bounded(node: Node) -> Node | None:
+    """Returns the guard of what is held on one side of a number: a bound of 0 is chosen, one beyond 0 leaves it alone.
+
+    nan is not held, and no 0.
+    """
+    bound = next(filter(_is_number, node.args), None)
+    if bound is None:
+        return None
+    held = node.args[0] if bound is node.args[1] else node.args[1]
+    if not bound.payload:
+        return _opposite(apply(_BOUNDED[node.op], Symbol(held), ZERO).node)
+    return guard(held) if (bound.payload < 0) == (node.op == "maximum") else None
 
 
 def _both(condition: Node, used: Node | None) -> Node:

@@ -62,6 +62,13 @@ def test_a_long_product_is_taken_apart_no_further_than_it_pays():
         (apply("where", A > 0.0, apply("where", B > 0.0, C, 0.0), 0.0), "and(gt(a, 0.0), gt(b, 0.0))"),
         (-apply("where", A > 0.0, B, 0.0), "gt(a, 0.0)"),
         (Symbol(constant(0.0)), "False"),
+        (vmath.maximum(A, 0.0), "not(le(a, 0.0))"),
+        (vmath.minimum(0.0, A), "not(ge(a, 0.0))"),
+        (vmath.minimum(vmath.maximum(A, 0.0), 6.0), "not(le(a, 0.0))"),
+        (vmath.maximum(vmath.minimum(A, 0.0), -1.0), "not(ge(a, 0.0))"),
+        (vmath.maximum(vmath.maximum(A, 0.0), 1.0), "None"),
+        (vmath.maximum(A, -1.0), "None"),
+        (vmath.maximum(A, B), "None"),
     ],
 )
 def test_the_guard_of_a_value_says_when_it_is_anything_but_0_by_choice(value, expected):
@@ -98,6 +105,12 @@ INF, NAN = np.inf, np.nan
         (lambda x: x * vmath.where(x > 0.0, 3.0, 0.0), [-1.0, 1.0], [INF, 1.0], [0.0, 3.0]),
         (lambda x: vmath.where(x > 0.0, x * INF, 0.0), [-1.0], [1.0], [0.0]),
         (lambda x: vmath.where(x > 0.0, 2.0 * x, -x), [-1.0, 1.0], [NAN, 1.0], [NAN, 2.0]),
+        # a bound of 0 is chosen, also where it is a factor
+        (lambda x: x * vmath.minimum(vmath.maximum(x + 3.0, 0.0), 6.0), [-4.0, 4.0], [INF, INF], [0.0, INF]),
+        (lambda x: x * vmath.clip(x, 0.0, 1.0), [-1.0, 0.5, 2.0], [NAN, 1.0, INF], [0.0, 1.0, INF]),
+        (lambda x: x * vmath.clip(x, -1.0, 0.0), [1.0, -0.5, -2.0], [INF, 1.0, INF], [0.0, -1.0, -INF]),
+        (lambda x: vmath.maximum(x, 0.0) ** 2, [-1.0, 3.0], [INF, 1.0], [0.0, 6.0]),
+        (lambda x: x * vmath.maximum(x, 0.0), [NAN, -1.0], [1.0, INF], [NAN, 0.0]),
     ],
 )
 def test_selections_select(function, x, dy, expected):

@@ -64,6 +64,13 @@ def test_gradients_at_kinks_are_the_stated_ones():
     assert gradient(F.hardswish, -3.0, 3.0) == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("cotangent", [np.inf, np.nan])
+def test_an_infinite_cotangent_stays_out_of_what_is_0_by_choice(cotangent):
+    x = opsdk.to_tensor(np.array([-4.0, -3.0], np.float32), stop_gradient=False)
+    F.hardswish(x).backward(opsdk.to_tensor(np.full(2, cotangent, np.float32)))
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
 def test_nothing_overflows_far_out():
     far = (-800.0, -100.0, 100.0, 800.0)
     for function in (F.silu, F.gelu, lambda x: F.gelu(x, "tanh"), F.softplus, F.mish, F.elu, F.hardswish):
