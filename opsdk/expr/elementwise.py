@@ -31,13 +31,17 @@ _CLOSED = {
 }  # fmt: skip
 
 
-# By name of what the decorator takes, as users take it for an attribute.
+# By name of what the decorator takes, or another one, as users take it for an attribute that opsdk reads.
 _OPTIONS = {
-    name: f"it is an option of the decorator: @opsdk.elementwise({name}=…)"
-    for name in (
-        "infer", "nondifferentiable", "domain", "linear", "surrogate", "reference", "complex_backward", "lazy", "name",
-        "namespace", "replace",
-    )
+    **{
+        name: f"it is an option of the decorator: @opsdk.elementwise({name}=…)"
+        for name in (
+            "infer", "nondifferentiable", "domain", "linear", "surrogate", "reference", "complex_backward", "lazy",
+            "name", "namespace", "replace",
+        )
+    },
+    **dict.fromkeys(("axis", "dim", "keepdim", "keepdims"), "an op along an axis is defined with @opsdk.rowwise"),
+    "dtype": "the dtype is that of the inputs: cast them, or the result",
 }  # fmt: skip
 
 
@@ -109,7 +113,7 @@ def elementwise(
 
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns no expression.
-        DefinitionError: an input is optional or a list, or the function never reads an attribute.
+        DefinitionError: an input is optional or a list, or the function never reads an attribute that is called like an option.
 
     Example:
         >>> import numpy as np
@@ -130,7 +134,8 @@ def elementwise(
             schema = parse_schema(text, space)
             check_forward(schema, function, of_scalars=True)
         check_plain(schema)
-        check_read(function, schema.attr_names, _OPTIONS, f"op {schema.qualified_name!r}")
+        meant = {name: _OPTIONS[name] for name in schema.attr_names if name in _OPTIONS}
+        check_read(function, meant, f"op {schema.qualified_name!r}")
         scalar = scalar_function(schema, function)
         sample = static_defaults(schema)
         scalar.keeps_integers = functools.cache(lambda: keeps_integers(scalar.expression(sample), schema))

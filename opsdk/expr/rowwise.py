@@ -104,7 +104,7 @@ def rowwise(
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns no expression.
         DefinitionError: a declared input does not exist, there is no full input, the function never reads an attribute
-            other than `axis`, or this is no int.
+            that is called like an option, or `axis` is no int.
 
     Example:
         >>> import numpy as np
@@ -163,7 +163,7 @@ def _check_attrs(schema: OpSchema, function: Callable[..., Any]) -> None:
                 f"{subject}: attribute {AXIS!r}, along which the rows lie, expected an int, got {decl.type}; give it "
                 "another name if it means something else"
             )
-    check_read(function, [decl.name for decl in schema.attrs if decl.name != AXIS], _OPTIONS, subject)
+    check_read(function, {name: _OPTIONS[name] for name in schema.attr_names if name in _OPTIONS}, subject)
 
 
 def _seen(schema: OpSchema) -> OpSchema:

@@ -80,26 +80,27 @@ def trace(
 
 
 # Any: a user's function of any signature.
-def check_read(function: Callable[..., Any], attrs: Sequence[str], options: Mapping[str, str], subject: str) -> None:
-    """Checks that a function reads its attributes: callers give one so that it changes something.
+def check_read(function: Callable[..., Any], options: Mapping[str, str], subject: str) -> None:
+    """Checks that a function reads the attributes that users mean for opsdk: what it leaves as it is, nobody reads.
+
+    Other attributes it may leave to a kernel or to a backward.
 
     Args:
         function: one that no decorator stands in front of; of others nothing is known.
-        attrs: the attributes that it is to read.
         options: by name of an attribute that means something elsewhere what to write there.
         subject: the op, for the message.
 
     Raises:
-        DefinitionError: it leaves one as it is.
+        DefinitionError: it leaves one of them as it is.
     """
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "__wrapped__"):
         return
     for name in unread(code):
-        if name in attrs:
+        if name in options:
             raise DefinitionError(
                 f"{subject}: attribute {name!r} expected to be read by the function, it is not, so that no value of it "
-                f"would change anything; {options.get(name, 'read it, or leave it out')}"
+                f"would change anything; {options[name]}"
             )
 
 

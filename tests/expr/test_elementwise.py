@@ -510,11 +510,12 @@ def test_the_backward_of_an_op_with_a_surrogate_is_held_to_it():
     [
         ("linear: bool = True", r"it is an option of the decorator: @opsdk\.elementwise\(linear=…\)"),
         ("namespace: str = 'n'", r"@opsdk\.elementwise\(namespace=…\)"),
-        ("axis: int = -1", "read it, or leave it out"),
-        ("out: float = 0.0", "read it, or leave it out"),
+        ("axis: int = -1", r"an op along an axis is defined with @opsdk\.rowwise"),
+        ("keepdim: bool = True", r"an op along an axis is defined with @opsdk\.rowwise"),
+        ("dtype: str = 'float32'", "the dtype is that of the inputs: cast them, or the result"),
     ],
 )
-def test_an_attribute_that_the_function_never_reads_is_refused(text, remedy):
+def test_an_attribute_that_means_an_option_and_is_never_read_is_refused(text, remedy):
     names = {}
     exec(f"def f(x, *, {text}):\n    return 2.0 * x\n", names)
     name = text.partition(":")[0]

@@ -317,10 +317,9 @@ def with_attribute(text, of=rowwise, body="x - x"):
         ("name: str = 'n'", r"@opsdk\.rowwise\(name=…\)"),
         ("keepdims: bool = False", r"results keep their axis under @opsdk\.rowwise\(keepdim=True\)"),
         ("dim: int = -1", "the axis of the rows is an attribute 'axis: int = -1'"),
-        ("out: float = 0.0", "read it, or leave it out"),
     ],
 )
-def test_an_attribute_that_the_function_never_reads_is_refused(text, remedy):
+def test_an_attribute_that_means_an_option_and_is_never_read_is_refused(text, remedy):
     name = text.partition(":")[0]
     with pytest.raises(DefinitionError, match=f"attribute '{name}' expected to be read by the function, .*{remedy}"):
         with_attribute(text)
@@ -332,6 +331,10 @@ def test_of_a_schema_as_text_too():
         @rowwise("t::kept(Tensor x, *, bool keepdim=True) -> Tensor y")
         def kept(x, keepdim):
             return vmath.row_mean(x)
+
+
+def test_another_attribute_may_be_left_to_a_kernel_or_a_backward():
+    assert with_attribute("factor: float = 1.0").opdef.schema.attr_names == ("factor",)
 
 
 def test_an_option_of_the_decorator_that_the_function_reads_is_an_attribute():

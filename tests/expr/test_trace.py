@@ -65,13 +65,13 @@ def test_values_are_ordered_by_name_for_evaluation():
     assert values_of(read, [2.0], {"beta": 3.0}) == {"x": 2.0, "beta": 3.0}
 
 
-def test_attributes_are_read():
+def test_attributes_that_are_listed_are_read():
     def partly(x, *, used, kept):
         return x * used
 
-    check_read(partly, ["used"], {}, "op 'f'")
+    check_read(partly, {"used": "say so"}, "op 'f'")
     with pytest.raises(DefinitionError, match=r"op 'f': attribute 'kept' expected to be read by .*; say so"):
-        check_read(partly, ["used", "kept"], {"kept": "say so"}, "op 'f'")
+        check_read(partly, {"used": "read", "kept": "say so"}, "op 'f'")
 
 
 def test_of_a_function_behind_a_decorator_nothing_is_known():
@@ -80,4 +80,4 @@ def test_of_a_function_behind_a_decorator_nothing_is_known():
         return swish
 
     for function in (wrapped, functools.partial(swish, beta=1.0)):
-        check_read(function, ["beta"], {}, "op 'f'")
+        check_read(function, {"beta": "say so"}, "op 'f'")
