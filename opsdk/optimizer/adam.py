@@ -51,9 +51,9 @@ class Adam(Optimizer):
     # Any: tensors or Program variables.
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
         """Calls `adam`."""
-        return update.adam(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._attrs_of(param))
+        return update.adam(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._attrs_of())
 
-    def _attrs_of(self, param: Any) -> dict[str, float]:
+    def _attrs_of(self) -> dict[str, float]:
         return self._attrs
 
 
@@ -66,7 +66,8 @@ class AdamW(Adam):
         beta2: decay of the second moment, in [0, 1).
         epsilon: added to the root of the second moment, > 0.
         parameters: see `Optimizer`.
-        weight_decay: λ; a parameter's own `regularizer` takes its place, and draws the parameter likewise.
+        weight_decay: λ, of all parameters. A parameter's own `regularizer` comes on top: as in Paddle, it adds its
+            coefficient times the parameter to the gradient, as for every other optimizer.
     """
 
     # Any: see `Optimizer`.
@@ -81,9 +82,9 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay)
 
-    def decayed(self, param: Any, grad: Any) -> Any:
-        """Returns the gradient as it is: what decays is the parameter."""
-        return grad
+    def decay_of(self, param: Any) -> float:
+        """Returns the coefficient of what the gradient gets: the parameter's own; λ draws the parameter itself."""
+        return 0.0 if getattr(param, "regularizer", None) is None else super().decay_of(param)
 
-    def _attrs_of(self, param: Any) -> dict[str, float]:
-        return {**self._attrs, "decay": self.decay_of(param)}
+    def _attrs_of(self) -> dict[str, float]:
+        return {**self._attrs, "decay": self._decay}
