@@ -113,7 +113,8 @@ def elementwise(
 
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns no expression.
-        DefinitionError: an input is optional or a list, or the function never reads an attribute that is called like an option.
+        DefinitionError: an input is optional or a list, or the function never reads an attribute that is called like
+            an option.
 
     Example:
         >>> import numpy as np

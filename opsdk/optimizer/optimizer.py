@@ -67,11 +67,18 @@ class Optimizer:
     # -- tensors ------------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Changes every trainable parameter that has a gradient.
+        """Changes every trainable parameter that has a gradient; none where none has, not even by decay.
 
         Raises:
             AttributeValueError: the optimizer was made without parameters.
+            GraphError: none of its parameters is trainable.
         """
+        named = self._named()
+        if named and all(param.stop_gradient for param in named.values()):
+            raise GraphError(
+                f"{self._subject}, step: expected a parameter that is trained, got {len(named)} with "
+                "stop_gradient=True; set stop_gradient=False before the forward"
+            )
         self._step(self._entries(None, None))
 
     def _step(self, entries: Sequence[tuple[str, Any, Any]]) -> None:
@@ -206,7 +213,7 @@ class Optimizer:
         return elementwise_add(grad, scale(param, scale=coefficient))
 
     def decay_of(self, param: Any) -> float:
-        """Returns the coefficient of a parameter's weight decay: its own, else the optimizer's."""
+        """Returns the coefficient of the decay that a parameter's gradient gets: its own, else the optimizer's."""
         own = getattr(param, "regularizer", None)
         return self._decay if own is None else decay_coefficient(own, self._subject)
 
@@ -263,14 +270,19 @@ class Optimizer:
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Puts back what `state_dict` gave; a parameter without an entry starts afresh, a number without one stays.
 
-        Nothing is set where it raises.
+        So an empty state, Paddle's before the first step, starts all afresh. Nothing is set where it raises.
 
         Raises:
-            StateDictError: an entry belongs to no parameter, or one of a parameter's is missing; or Programs were built
-                with other numbers than those given.
+            StateDictError: no mapping; an entry belongs to no parameter, or one of a parameter's is
+                missing; or Programs were built with other numbers than those given.
             ShapeError: an entry has another shape than its parameter.
             AttributeValueError: a number is none, or out of its range.
         """
+        if not isinstance(state_dict, Mapping):
+            raise StateDictError(
+                f"{self._subject}, set_state_dict: expected a mapping as state_dict() gives it, got "
+                f"{type(state_dict).__name__}"
+            )
         numbers = {WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
         given = {name: _number(state_dict.get(name, now), now, name, self._subject) for name, now in numbers.items()}
         rate = _as_rate(given.pop(RATE), self._subject)

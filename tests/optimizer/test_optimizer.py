@@ -48,9 +48,19 @@ def test_without_gradients_a_step_changes_nothing_not_even_by_decay():
 
 
 def test_a_frozen_parameter_stays():
+    w, trained = parameter([1.0], [0.5], trainable=False), parameter([1.0], [0.5])
+    SGD(0.1, [w, trained]).step()
+    assert (w.tolist(), trained.item()) == ([1.0], pytest.approx(0.95))
+
+
+def test_a_step_of_parameters_that_are_all_frozen_says_so():
     w = parameter([1.0], [0.5], trainable=False)
-    SGD(0.1, [w]).step()
-    assert w.tolist() == [1.0]
+    optimizer = SGD(0.1, [w, opsdk.to_tensor([1.0])])
+    with pytest.raises(GraphError, match=r"SGD, step: expected a parameter that is trained, got 2 with stop_gradient=T"):
+        optimizer.step()
+    w.stop_gradient = False
+    optimizer.step()
+    assert w.item() == pytest.approx(0.95)
 
 
 def test_a_parameter_has_a_factor_on_the_learning_rate():
@@ -329,6 +339,25 @@ def test_an_entry_of_no_parameter_is_refused_when_it_is_set():
         other.set_state_dict(optimizer.state_dict())
     assert other.get_lr() == 0.001
     assert not [key for key in other.state_dict() if "." in key]
+
+
+@pytest.mark.parametrize(("state", "got"), [(None, "NoneType"), ([("lr", 1.0)], "list")])
+def test_a_state_that_is_no_mapping_is_refused_and_nothing_is_forgotten(state, got):
+    w = parameter([1.0], [0.5])
+    optimizer = Adam(0.1, parameters=[w])
+    optimizer.step()
+    with pytest.raises(StateDictError, match=f"set_state_dict: expected a mapping as state_dict.* it, got {got}"):
+        optimizer.set_state_dict(state)
+    assert optimizer.state_dict()["0.moment1"].item() == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_the_state_of_an_optimizer_that_made_no_step_starts_all_afresh(is_empty):
+    w = parameter([1.0], [0.5])
+    optimizer = Adam(0.1, parameters=[w])
+    optimizer.step()
+    optimizer.set_state_dict({} if is_empty else Adam(0.2, parameters=[w]).state_dict())
+    assert (list(optimizer.state_dict())[:1], optimizer.get_lr()) == (["weight_decay"], 0.1 if is_empty else 0.2)
 
 
 def test_a_missing_entry_is_refused():
