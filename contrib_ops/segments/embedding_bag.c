@@ -5,7 +5,7 @@
 #include <omp.h>
 #endif
 
-enum { BLOCK = 128, MANY = 64, AHEAD = 16, REFUSED = 2, SUM = 's', MAX = 'a', MEAN = 'e' };
+enum { BLOCK = 128, CHAIN = 64, MANY = 64, AHEAD = 16, REFUSED = 2, SUM = 's', MAX = 'a', MEAN = 'e' };
 
 /* What tells the modes apart: the second letter, but for "sum". */
 static int mode_of(const char *mode) { return mode[0] == 's' ? SUM : mode[1]; }
@@ -46,7 +46,7 @@ static int is_call(const DLTensor *weight, const DLTensor *input, const DLTensor
          factors->dtype.code == weight->dtype.code && factors->dtype.bits == weight->dtype.bits;
 }
 
-const char *opsdk_message(int32_t status) { return status == 1 ? "there is no memory for the maxima of a bag" : 0; }
+const char *opsdk_message(int32_t status) { return status == 1 ? "there is no memory for the sums or maxima of bags" : 0; }
 
 /* The sum of a bag, n columns of it, divided by `shares`; without factors there is nothing to multiply by. */
 #define SUM_OF(suffix, index, n)                                                                        \
@@ -58,27 +58,38 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     return b + 1 < bags ? (int64_t)offsets[b + 1] : count;                                                          \
   }                                                                                                                 \
                                                                                                                     \
-  /* Adds rows, n columns of each, in registers where n is a constant: whole lanes of 16. */                        \
+  /* Adds rows, n columns of each, in registers where n is a constant: whole lanes of 16. At most CHAIN rows are    \
+   * added one by one; what they give is added in double, so that a long bag does not outgrow its terms. */         \
   static inline __attribute__((always_inline)) void add_##suffix##index(                                            \
       T *restrict made, const T *restrict table, const I *rows, const T *factors, int64_t start, int64_t end,       \
       int64_t count, int64_t columns, T shares, const int64_t n) {                                                  \
     typedef T lane __attribute__((vector_size(16 * sizeof(T)), aligned(sizeof(T)), may_alias));                     \
-    lane sums[BLOCK / 16] = {{0}};                                                                                  \
-    for (int64_t i = start; i < end; ++i) {                                                                         \
-      const T *row = table + rows[i] * columns;                                                                     \
-      const T factor = factors ? factors[i] : 1;                                                                    \
-      COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, n, 0);                                         \
-      for (int64_t v = 0; v < n / 16; ++v) sums[v] += factor * *(const lane *)(row + 16 * v);                       \
+    double totals[BLOCK];                                                                                           \
+    for (int64_t from = start, to; from == start || from < end; from = to) {                                        \
+      to = least(from + CHAIN, end);                                                                                \
+      lane sums[BLOCK / 16] = {{0}};                                                                                \
+      for (int64_t i = from; i < to; ++i) {                                                                         \
+        const T *row = table + rows[i] * columns;                                                                   \
+        const T factor = factors ? factors[i] : 1;                                                                  \
+        COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, n, 0);                                       \
+        for (int64_t v = 0; v < n / 16; ++v) sums[v] += factor * *(const lane *)(row + 16 * v);                     \
+      }                                                                                                             \
+      if (end - start <= CHAIN) {                                                                                   \
+        for (int64_t v = 0; v < n / 16; ++v) *(lane *)(made + 16 * v) = sums[v] / shares;                           \
+        return;                                                                                                     \
+      }                                                                                                             \
+      for (int64_t d = 0; d < n; ++d) totals[d] = (from == start ? 0 : totals[d]) + (double)sums[d / 16][d % 16];   \
     }                                                                                                               \
-    for (int64_t v = 0; v < n / 16; ++v) *(lane *)(made + 16 * v) = sums[v] / shares;                               \
+    for (int64_t d = 0; d < n; ++d) made[d] = (T)(totals[d] / (double)shares);                                      \
   }                                                                                                                 \
                                                                                                                     \
   static void add_few_##suffix##index(T *restrict made, const T *restrict table, const I *rows, const T *factors,   \
                                       int64_t start, int64_t end, int64_t columns, T shares, int64_t n) {           \
-    memset(made, 0, sizeof(T) * (size_t)n);                                                                         \
+    double sums[BLOCK] = {0};                                                                                       \
     for (int64_t i = start; i < end; ++i)                                                                           \
-      for (int64_t d = 0; d < n; ++d) made[d] += (factors ? factors[i] : 1) * table[rows[i] * columns + d];         \
-    for (int64_t d = 0; d < n; ++d) made[d] /= shares;                                                              \
+      for (int64_t d = 0; d < n; ++d)                                                                               \
+        sums[d] += (double)(factors ? factors[i] : 1) * (double)table[rows[i] * columns + d];                       \
+    for (int64_t d = 0; d < n; ++d) made[d] = (T)(sums[d] / (double)shares);                                        \
   }                                                                                                                 \
                                                                                                                     \
   static void maximum_##suffix##index(T *restrict made, const T *restrict table, const I *rows, int64_t start,      \
@@ -151,8 +162,17 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     return all_well;                                                                                                \
   }                                                                                                                 \
                                                                                                                     \
+  /* Numbers the rows that occur more than CHAIN times, from 1; all others have 0. Returns how many there are. */   \
+  static int64_t number_often_##suffix##index(const I *rows, int64_t count, int64_t size, int64_t *number) {        \
+    int64_t often = 0;                                                                                              \
+    for (int64_t i = 0; i < count; ++i) ++number[rows[i]];                                                          \
+    for (int64_t v = 0; v < size; ++v) number[v] = number[v] > CHAIN ? ++often : 0;                                 \
+    return often;                                                                                                   \
+  }                                                                                                                 \
+                                                                                                                    \
   /* A thread owns columns of the table, and goes through all bags in order: no two threads add to one element, and \
-   * the sums do not depend on the number of threads. */                                                            \
+   * the sums do not depend on the number of threads. What belongs to rows that occur too often for float is added  \
+   * in double, in a table of their own. */                                                                         \
   static int32_t scatter_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,     \
                                          const T *dy, const T *factors, T *dweight, int mode) {                     \
     const T *table = OPSDK_DATA(const T, weight);                                                                   \
@@ -160,6 +180,16 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
     const int64_t size = weight->shape[0], columns = weight->shape[1], count = input->shape[0];                     \
     const int64_t bags = starts->shape[0], share = share_of(columns);                                               \
     int32_t status = 0;                                                                                             \
+    int64_t *number = 0;                                                                                            \
+    double *wide = 0;                                                                                               \
+    if (sizeof(T) < sizeof(double) && count > CHAIN && columns) {                                                   \
+      if (!(number = calloc((size_t)size, sizeof(int64_t)))) return 1;                                              \
+      const int64_t often = number_often_##suffix##index(rows, count, size, number);                                \
+      if (often && !(wide = calloc((size_t)(often * columns), sizeof(double)))) {                                   \
+        free(number);                                                                                               \
+        return 1;                                                                                                   \
+      }                                                                                                             \
+    }                                                                                                               \
     _Pragma("omp parallel if (count * columns > 16384)") {                                                          \
       _Pragma("omp for schedule(static)")                                                                           \
       for (int64_t v = 0; v < size; ++v) memset(dweight + v * columns, 0, sizeof(T) * (size_t)columns);             \
@@ -177,9 +207,11 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
           const int64_t start = offsets[b], end = end_##suffix##index(offsets, bags, b, count);                     \
           const T *restrict arriving = dy + b * columns + c;                                                        \
           for (int64_t i = start; i < end; ++i) {                                                                   \
+            const int64_t at = rows[i] * columns + c;                                                               \
+            const int64_t soon = rows[least(i + AHEAD, count - 1)] * columns + c;                                   \
             if (mode == MAX) {                                                                                      \
-              const T *row = table + rows[i] * columns + c;                                                         \
-              COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns + c, n, 0);                             \
+              const T *row = table + at;                                                                            \
+              COMING(T, table + soon, n, 0);                                                                        \
               for (int64_t d = 0; d < n; ++d) {                                                                     \
                 const int better = (i == start) | (row[d] > best[d]) | ((row[d] != row[d]) & (best[d] == best[d])); \
                 best[d] = better ? row[d] : best[d];                                                                \
@@ -188,21 +220,36 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
               continue;                                                                                             \
             }                                                                                                       \
             const T factor = factors ? factors[i] : mode == MEAN ? 1 / (T)(end - start) : 1;                        \
-            T *restrict leaving = dweight + rows[i] * columns + c;                                                  \
-            COMING(T, dweight + rows[least(i + AHEAD, count - 1)] * columns + c, n, 1);                             \
-            for (int64_t d = 0; d < n; ++d) leaving[d] += factor * arriving[d];                                     \
+            if (wide && number[rows[i]]) {                                                                          \
+              double *restrict leaving = wide + (number[rows[i]] - 1) * columns + c;                                \
+              for (int64_t d = 0; d < n; ++d) leaving[d] += (double)factor * (double)arriving[d];                   \
+            } else {                                                                                                \
+              T *restrict leaving = dweight + at;                                                                   \
+              COMING(T, dweight + soon, n, 1);                                                                      \
+              for (int64_t d = 0; d < n; ++d) leaving[d] += factor * arriving[d];                                   \
+            }                                                                                                       \
           }                                                                                                         \
           if (mode == MAX && start < end) {                                                                         \
             for (int64_t d = 0; d < n; ++d) __builtin_prefetch(dweight + place[d] * columns + c + d, 1);            \
-            for (int64_t d = 0; d < n; ++d) dweight[place[d] * columns + c + d] += arriving[d];                     \
+            for (int64_t d = 0; d < n; ++d) {                                                                       \
+              if (wide && number[place[d]])                                                                         \
+                wide[(number[place[d]] - 1) * columns + c + d] += (double)arriving[d];                              \
+              else                                                                                                  \
+                dweight[place[d] * columns + c + d] += arriving[d];                                                 \
+            }                                                                                                       \
           }                                                                                                         \
         }                                                                                                           \
         free(place);                                                                                                \
       }                                                                                                             \
+      _Pragma("omp for schedule(static)")                                                                           \
+      for (int64_t v = 0; v < size; ++v)                                                                            \
+        for (int64_t d = 0; wide && number[v] && d < columns; ++d)                                                  \
+          dweight[v * columns + d] = (T)wide[(number[v] - 1) * columns + d];                                        \
     }                                                                                                               \
+    free(wide);                                                                                                     \
+    free(number);                                                                                                   \
     return status;                                                                                                  \
   }                                                                                                                 \
-                                                                                                                    \
   static void products_##suffix##index(const DLTensor *weight, const DLTensor *input, const DLTensor *starts,       \
                                        const T *dy, T *dfactors) {                                                  \
     const T *table = OPSDK_DATA(const T, weight);                                                                   \
@@ -213,13 +260,17 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "there is no me
       for (int64_t i = offsets[b]; i < end_##suffix##index(offsets, bags, b, count); ++i) {                         \
         const T *row = table + rows[i] * columns, *arriving = dy + b * columns;                                     \
         COMING(T, table + rows[least(i + AHEAD, count - 1)] * columns, columns, 0);                                 \
-        T lanes[16] = {0}, sum = 0; /* a sum in one order would be one number at a time */                          \
+        double sum = 0; /* of lanes that add CHAIN numbers each: in one order it would be one number at a time */   \
         int64_t d = 0;                                                                                              \
-        for (; d + 16 <= columns; d += 16)                                                                          \
-          for (int64_t l = 0; l < 16; ++l) lanes[l] += row[d + l] * arriving[d + l];                                \
-        for (; d < columns; ++d) sum += row[d] * arriving[d];                                                       \
-        for (int64_t l = 0; l < 16; ++l) sum += lanes[l];                                                           \
-        dfactors[i] = sum;                                                                                          \
+        while (d + 16 <= columns) {                                                                                 \
+          const int64_t until = least(columns / 16 * 16, d + 16 * CHAIN);                                           \
+          T lanes[16] = {0};                                                                                        \
+          for (; d < until; d += 16)                                                                                \
+            for (int64_t l = 0; l < 16; ++l) lanes[l] += row[d + l] * arriving[d + l];                              \
+          for (int64_t l = 0; l < 16; ++l) sum += (double)lanes[l];                                                 \
+        }                                                                                                           \
+        for (; d < columns; ++d) sum += (double)row[d] * (double)arriving[d];                                       \
+        dfactors[i] = (T)sum;                                                                                       \
       }                                                                                                             \
   }
 

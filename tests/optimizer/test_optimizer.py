@@ -56,7 +56,7 @@ def test_a_frozen_parameter_stays():
 def test_a_step_of_parameters_that_are_all_frozen_says_so():
     w = parameter([1.0], [0.5], trainable=False)
     optimizer = SGD(0.1, [w, opsdk.to_tensor([1.0])])
-    with pytest.raises(GraphError, match=r"SGD, step: expected a parameter that is trained, got 2 with stop_gradient=T"):
+    with pytest.raises(GraphError, match="SGD, step: expected a parameter that is trained, got 2 with"):
         optimizer.step()
     w.stop_gradient = False
     optimizer.step()

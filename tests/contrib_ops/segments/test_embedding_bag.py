@@ -261,3 +261,24 @@ def test_bags_and_gradients_of_float16_are_added_in_float32(mode):
     table = opsdk.to_tensor(weight, stop_gradient=False)
     embedding_bag(table, input, offsets, mode=mode).sum().backward()
     np.testing.assert_array_equal(table.grad.numpy()[0], np.full(3, np.float16(count if mode == "sum" else 5)))
+
+
+@pytest.mark.parametrize("columns", [1, 3, 16, 67])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max", "weighted"])
+def test_a_long_bag_and_a_row_that_occurs_often_do_not_stop_to_add_up(mode, columns):
+    count, tenth = 300_000, float(np.float32(0.1))
+    weight, input = np.full((2, columns), 0.1, np.float32), np.zeros(count, np.int64)
+    factors = np.full(count, 0.5, np.float32) if mode == "weighted" else None
+    mode, share = ("sum", 0.5) if mode == "weighted" else (mode, 1.0)
+    made = embedding_bag(weight, input, np.array([0]), factors, mode=mode)
+    np.testing.assert_allclose(made, np.full((1, columns), count * share * tenth if mode == "sum" else tenth), rtol=1e-6)
+    dy = np.full((count // 100, columns), 0.1, np.float32)
+    hits = {"sum": count, "mean": count / 100, "max": count / 100}[mode]
+    dweight = bags_to_table(weight, input, np.arange(0, count, 100), dy, factors, mode=mode)
+    np.testing.assert_allclose(dweight, [[hits * share * tenth] * columns, [0.0] * columns], rtol=1e-6)
+
+
+def test_products_of_wide_rows_do_not_stop_to_add_up():
+    ones = np.full((1, 4_000_003), 0.1, np.float32)
+    made = bag_products(ones, np.zeros(1, np.int64), np.zeros(1, np.int64), ones)
+    np.testing.assert_allclose(made, [4_000_003 * float(np.float32(0.1)) ** 2], rtol=1e-6)
