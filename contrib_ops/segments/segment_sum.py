@@ -131,4 +131,17 @@ def segment_sum_float32_numba(data, segment_ids, y):
 segment_sum.kernel("cpu", segment_sum_float32_numba, language="numba", dtype="float32", contiguous=True)
 for dtype in ("float64", "int32", "int64"):
     segment_sum.kernel("cpu", segment_sum_numba, language="numba", dtype=dtype, contiguous=True)
-segment_sum.kernel("cuda", language="numba", source=".segment_sum_cuda:forward", launch=opsdk.launch.elementwise("y"))
+
+
+def sums_of_segments(data, num_segments):
+    dtype = np.result_type(data.dtype, np.float64) if data.dtype.kind in "fc" else data.dtype
+    return opsdk.TensorSpec((num_segments * int(np.prod(data.shape[1:])),), dtype)
+
+
+segment_sum.kernel(
+    "cuda",
+    language="numba",
+    source=".segment_sum_cuda:forward",
+    launch=opsdk.launch.elementwise("y"),
+    scratch={"sums": sums_of_segments},
+)

@@ -1,5 +1,9 @@
 """segment_sum: beside a plain loop, and PyTorch for two gradients."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -144,3 +148,33 @@ def test_a_long_segment_does_not_stop_to_add_up(dtype):
     number = float(data[0, 0])
     made = segment_sum(data, np.zeros(len(data), np.int64), 2)
     np.testing.assert_allclose(made[0].astype(float), 500_000 * number, rtol=2**-11 if dtype == "float16" else 1e-6)
+
+
+SIMULATED = '''
+import numpy as np
+import opsdk
+from contrib_ops import segment_sum
+from opsdk.verify.launch import launch
+
+(kernel,) = [kernel for kernel in segment_sum.opdef.kernels if kernel.key.place == "cuda"]
+ids = np.array([2, 0, 2, 2, 4, 0])
+for dtype in ("float16", "float32", "float64", "int32", "complex64"):
+    data = np.arange(18).reshape(6, 3).astype(dtype)
+    want = np.zeros((5, 3), dtype)
+    np.add.at(want, ids, data)
+    (made,) = launch(segment_sum.opdef, kernel, [data, ids], {"num_segments": 5})
+    assert made.dtype == dtype and (made == want).all(), (dtype, made)
+ones = np.ones((3000, 1), np.float16)
+print(launch(segment_sum.opdef, kernel, [ones, np.zeros(3000, int)], {"num_segments": 1})[0].item())
+'''
+
+
+def test_a_simulated_device_does_not_stop_to_add_up_either():
+    done = subprocess.run(
+        [sys.executable, "-c", SIMULATED],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("3000.0\n", "")
