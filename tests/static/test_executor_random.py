@@ -146,3 +146,13 @@ def test_a_clone_draws_as_its_original(exe, main, noise):
     variable = noise()
     found = [runs(exe, 3, variable, program=program, scope=static.Scope()) for program in (main, main.clone())]
     np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_one_global_seed_gives_both_runtimes_the_same_numbers(exe, startup):
+    opsdk.seed(3)
+    layers = [opsdk.nn.Linear(3, 2), opsdk.nn.Linear(2, 4)]
+    opsdk.seed(3)
+    static.nn.fc(static.nn.fc(static.data("x", [None, 3]), 2), 4)
+    made = exe.run(startup, fetch_list=["fc_0.w_0", "fc_1.w_0"])
+    for layer, weight in zip(layers, made, strict=True):
+        np.testing.assert_array_equal(layer.weight.numpy(), weight)
