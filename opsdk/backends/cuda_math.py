@@ -77,7 +77,7 @@ def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @cache
 def functions(precision: str) -> Mapping[str, Function]:
-    """Returns a function for each primitive.
+    """Returns a function for each primitive, and `product`, which rounds and is never fused with a sum.
 
     Args:
         precision: `float32` or `float64`, what arguments and results are numbers of.
@@ -94,7 +94,8 @@ def device_function(function: Function) -> Function:
 def _libdevice(precision: str) -> dict[str, Function]:
     library = numba_cuda("CUDA functions").libdevice
     suffix = "f" if precision == "float32" else ""
-    return {name: getattr(library, there + suffix) for name, (there, _) in _LEAVES.items()}
+    leaves = {name: getattr(library, there + suffix) for name, (there, _) in _LEAVES.items()}
+    return {**leaves, "product": getattr(library, "fmul_rn" if suffix else "dmul_rn")}
 
 
 def _simulated(precision: str) -> dict[str, Function]:
@@ -107,7 +108,7 @@ def _simulated(precision: str) -> dict[str, Function]:
 
         return one
 
-    return {name: quiet(here) for name, (_, here) in _LEAVES.items()}
+    return {"product": quiet(np.multiply), **{name: quiet(here) for name, (_, here) in _LEAVES.items()}}
 
 
 def _built(number: Any, leaf: Mapping[str, Function]) -> dict[str, Function]:

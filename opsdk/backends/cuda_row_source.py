@@ -27,6 +27,7 @@ Of `x - row_max(x)`, with one input and one result, it is
                 ...
 
 Nothing is kept between two loops: what a later one needs is computed again, which costs less than memory would. The
+products in a value that is compared with its own extreme are rounded by `product`, so that it is the same each time. The
 order of a sum follows from the length of the row and the size of a block, so that a call gives the same bits each time.
 """
 
@@ -37,8 +38,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from opsdk.backends.row_writer import Reduced, RowWriter, indented
-from opsdk.expr.node import topological
+from opsdk.expr.node import Node, topological
 from opsdk.expr.row import COLUMN
+from opsdk.expr.row_plan import compared_with_extremes, lowered
 from opsdk.expr.trace import Expression
 
 MOST_THREADS = 256  # of a block; shared memory is reserved for as many
@@ -60,7 +62,7 @@ def row_source(
     the length of one. Blocks have a power of two of threads, up to `MOST_THREADS`. A `column` result is a line of zeros
     for each block, to which the block adds its own rows. `status` becomes 1 where a position lies outside of the row.
 
-    The code uses `cuda`, the primitives by their names, `inf`, `nan`, `int64`, `real`, which makes a number one of the
+    The code uses `cuda`, the primitives by their names, `product`, which is never fused with a sum, `inf`, `nan`, `int64`, `real`, which makes a number one of the
     computation's precision, and `store`, which makes it one of the results' dtype; whoever compiles it supplies them.
 
     Args:
@@ -80,6 +82,19 @@ class _Writer(RowWriter):
     steps: ClassVar[Mapping[str, str]] = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum"}
     cheap = math.inf
     _most = 0
+
+    def __init__(
+        self, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str]
+    ) -> None:
+        super().__init__(expression, roles, results, dtypes)
+        below = topological(list(compared_with_extremes(lowered(expression.wanted))))
+        self._rounded = {node for node in below if node.op in ("mul", "square")}
+
+    def _text(self, node: Node) -> str:
+        if node not in self._rounded:
+            return super()._text(node)
+        left, right = (self._ref(node.args[0]), self._ref(node.args[-1]))
+        return f"product({left}, {right})"
 
     def load(self, pointer: str, dtype: str, index: str) -> str:
         return f"real({pointer}[{index}])"

@@ -92,11 +92,7 @@ def loops_of(roots: Sequence[Node], roles: Mapping[str, str], cheap: float = CHE
     depth = max(level.values(), default=0)
     loops = [Loop() for _ in range(depth + 1)]
     order = topological(roots)
-    # What is compared with its own extreme has to be the very number that was: computed again it may round differently,
-    # where a product is fused into a sum beside one use and not beside two.
-    pairs = [node.args for node in order if node.kind == BOOL and len(node.args) == 2]
-    sides = [side for pair in pairs for side in (pair, pair[::-1])]
-    compared = {value for value, top in sides if top.op in ("row_max", "row_min") and top.args[0] is value}
+    compared = compared_with_extremes(roots)
     for node in order:
         if node not in per_element and node.op not in LOOPED and not node.is_leaf:
             loops[level[node]].before.append(node)
@@ -127,6 +123,17 @@ def loops_of(roots: Sequence[Node], roles: Mapping[str, str], cheap: float = CHE
         for node in loop.body:
             done.setdefault(node, at)
     return loops
+
+
+def compared_with_extremes(roots: Sequence[Node]) -> set[Node]:
+    """Returns the values that are compared with their own extreme of the row.
+
+    Each has to be the very number that it was: computed again it may round differently, where a product is fused into a
+    sum beside one use and not beside two. So it is kept, or its products are rounded before they are added.
+    """
+    pairs = [node.args for node in topological(roots) if node.kind == BOOL and len(node.args) == 2]
+    sides = [side for pair in pairs for side in (pair, pair[::-1])]
+    return {value for value, top in sides if top.op in ("row_max", "row_min") and top.args[0] is value}
 
 
 def levels_of(roots: Sequence[Node]) -> dict[Node, int]:

@@ -107,6 +107,22 @@ def test_a_row_expression_compiles_to_an_entry_over_pointers(dtype, cc):
 
 
 @needs_compiler
+@pytest.mark.parametrize(("dtype", "word"), [("float32", "f32"), ("float64", "f64")])
+def test_what_is_compared_with_its_own_maximum_is_computed_alike_in_every_loop(dtype, word):
+    with opsdk.REGISTRY.scoped():
+
+        @opsdk.rowwise(namespace="t")
+        def peaks(x, a, b):
+            u = x * a
+            return opsdk.vmath.where(u + b >= opsdk.vmath.row_max(u + b), abs(u), 0.0)
+
+        ptx = compile_cuda(peaks, dtype).ptx
+    assert f"mul.rn.{word}" in ptx
+    assert f"fma.rn.{word}" not in ptx
+    assert f"mul.{word}" not in ptx
+
+
+@needs_compiler
 def test_gradients_of_weights_are_lines_of_the_computations_dtype():
     code = compile_cuda(opsdk.find_op("layer_norm").grad, "float16")
     assert [kind for name, kind in code.parameters if name[0] == "y"] == ["float16 *", "float32 *", "float32 *"]

@@ -57,7 +57,7 @@ class Block:
             threadIdx=at(x=lane), blockIdx=at(x=index), blockDim=at(x=width), gridDim=at(x=blocks),
             shared=at(array=shared),
         )  # fmt: skip
-        space = {**MEANINGS, "cuda": cuda, "real": np.float64, "store": float, "int64": int, "inf": np.inf}
+        space = {**MEANINGS, "product": np.multiply, "cuda": cuda, "real": np.float64, "store": float, "int64": int, "inf": np.inf}
         space["nan"] = np.nan
         exec(text.replace("cuda.syncthreads()", "yield") + "    yield\n", space)
         return space["k"](*arguments)
@@ -209,3 +209,24 @@ def test_positions_are_compared_as_whole_numbers():
 
     assert "j == int64(p1[r])" in source_of(marked, ["float32", "int64"])[0]
     assert "float" not in source_of(marked, ["float32", "int64"])[0]
+
+
+def test_products_in_what_is_compared_with_its_own_extreme_are_rounded_before_they_are_added():
+    @rowwise(namespace="t")
+    def peaks(x, a, b):
+        u = x * a
+        t = u + b * b
+        return vmath.where(t >= vmath.row_max(t), abs(u), 0.0) + x * b
+
+    text, *_ = source_of(peaks, ["float32"] * 3)
+    assert text.count("product(") == 4  # both factors, in the loop of the maximum and in the one after it
+    assert text.count(" * ") - text.count("r * n") - text.count("width * ") == 1  # x * b, which nobody compares
+
+
+def test_products_that_nobody_compares_may_be_fused():
+    @rowwise(namespace="t")
+    def shifted(x, a, b):
+        t = x * a + b
+        return t - vmath.row_max(t)
+
+    assert "product(" not in source_of(shifted, ["float32"] * 3)[0]
