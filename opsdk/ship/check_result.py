@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from opsdk.define.op import Op
@@ -90,7 +91,7 @@ def slowest(checked: Sequence[Checked], count: int) -> list[Checked]:
 def _pasteable(finding: Finding, selection: Selection, seed: int) -> Finding:
     pasted = finding.id.replace(f"{finding.op}[", f"{selection.paste(finding.op)}[", 1)
     apart = " --jobs 1" if finding.check == "crash" else ""
-    return replace(finding, id=pasted, repro=f"opsdk check '{pasted}' --seed {seed}{apart}")
+    return replace(finding, id=pasted, repro=f"opsdk check {quote(pasted)} --seed {seed}{apart}")
 
 
 def restricted(report: VerifyReport, selection: Selection) -> VerifyReport:

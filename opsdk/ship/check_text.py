@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from opsdk.ship.check_result import Checked, Run, slowest
@@ -128,12 +129,8 @@ def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
     if failed is not None:
         lines.append(f"next: {failed.findings[0].repro}")
     elif not verbose:
-        lines.append(f"next: opsdk check {' '.join(map(_quoted, run.targets))} -v")
+        lines.append(f"next: opsdk check {' '.join(map(quote, run.targets))} -v")
     return lines
-
-
-def _quoted(target: str) -> str:
-    return f"'{target}'" if set(target) & set(" []()*?") else target
 
 
 def _head(run: Run) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 from opsdk.core.origin import shorten
 from opsdk.define.op import Op
@@ -30,4 +31,4 @@ def target_of(opdef: OpDef) -> str | None:
 def command(opdef: OpDef, row: str, check: str, seed: int) -> str:
     """Returns the command, or nothing."""
     target = target_of(opdef)
-    return "" if target is None else f"opsdk check '{target}[{row}]::{check}' --seed {seed}"
+    return "" if target is None else f"opsdk check {quote(f'{target}[{row}]::{check}')} --seed {seed}"

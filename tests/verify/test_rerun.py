@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,12 @@ def test_a_built_in_op_goes_by_its_name():
     assert command(find_op("tanh").opdef, "cpu,float64,numpy", "vjp.x", 3) == (
         "opsdk check 'opsdk::tanh[cpu,float64,numpy]::vjp.x' --seed 3"
     )
+
+
+def test_a_command_is_quoted_for_the_shell(monkeypatch):
+    monkeypatch.setattr("opsdk.verify.rerun.target_of", lambda opdef: "it's a $HOME.py:relu")
+    said = command(find_op("relu").opdef, "cpu,float64,numpy", "vjp.x", 3)
+    assert shlex.split(said) == ["opsdk", "check", "it's a $HOME.py:relu[cpu,float64,numpy]::vjp.x", "--seed", "3"]
 
 
 @pytest.mark.slow

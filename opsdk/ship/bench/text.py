@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 
 import opsdk
 from opsdk.ship.bench.result import Benched, Measured
@@ -81,7 +82,7 @@ def last_line(done: Sequence[Benched], untimed: Sequence[str], seconds: float) -
     for one in done:
         said = "; ".join(sentences(one))
         lines += [said if len(done) == 1 else f"{one.op}, {grouped(one.elements)} elements: {said}"] if said else []
-    lines += [f"next: opsdk check {wrong[0][0].target}"] if wrong else []
+    lines += [f"next: opsdk check {quote(wrong[0][0].target)}"] if wrong else []
     return "\n".join(lines)
 
 
