@@ -168,6 +168,9 @@ def _of_process(root: str) -> Path:
             raise PermissionError(errno.EPERM, found.reason, root)
         if _private.setdefault(key, folder) == folder:
             atexit.register(_remove, key[0], folder)
+            workers = sys.modules.get("multiprocessing.util")
+            if workers is not None:  # a worker that was forked ends without `atexit`, but not without these
+                workers.Finalize(None, _remove, args=(key[0], folder), exitpriority=0)
         else:  # another thread was faster
             folder.rmdir()
     return _private[key]

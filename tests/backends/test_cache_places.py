@@ -232,3 +232,45 @@ def test_under_a_limit_of_file_sizes_numba_and_expressions_run_and_c_is_told(tmp
 def test_the_folder_stays_unused_where_it_was_looked_up_only(folder):
     assert cache.held_bytes("thing", "key", ".o") is None
     assert not folder.exists()
+
+
+WORKERS = """\
+import multiprocessing, sys
+import numpy as np
+import opsdk
+
+
+@opsdk.elementwise
+def twice(x):
+    return 2.0 * x
+
+
+def work(count):
+    return float(twice(np.ones(count, "float32")).sum())
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    with context.Pool(2) as pool:
+        print(pool.map(work, range(3)))
+        pool.close()
+        pool.join()
+    alone = context.Process(target=work, args=(1,))
+    alone.start()
+    alone.join()
+    print(alone.exitcode)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_multiprocessing_take_their_folders_along(tmp_path, method):
+    room = tmp_path / "temporary"
+    room.mkdir()
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "workers.py").write_text(WORKERS)
+    env = {**os.environ, "TMPDIR": str(room), "OPSDK_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    command = [sys.executable, "workers.py", method]
+    env["PYTHONPATH"] = str(REPOSITORY)
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "[0.0, 2.0, 4.0]\n0\n", done.stderr
+    assert list(room.iterdir()) == []
