@@ -179,4 +179,10 @@ def thread_per_plane(dinput):
 
 
 roi_align.kernel("cuda", language="numba", source=".roi_align_cuda:forward", launch=thread_per_result)
-roi_align_grad.kernel("cuda", language="numba", source=".roi_align_cuda:backward", launch=thread_per_plane)
+roi_align_grad.kernel(
+    "cuda",
+    language="numba",
+    source=".roi_align_cuda:backward",
+    launch=thread_per_plane,
+    scratch={"sums": lambda input: opsdk.TensorSpec(input.shape, "float64")},
+)

@@ -47,15 +47,16 @@ def forward(input, boxes, spatial_scale, sampling_ratio, aligned, y):
     y[k, c, p, q] = total / max(rows * columns, 1)
 
 
-def backward(boxes, dy, spatial_scale, sampling_ratio, aligned, dinput):
-    # A thread owns its plane: nothing has to be added atomically, and the sums are the same at every run.
+def backward(boxes, dy, spatial_scale, sampling_ratio, aligned, sums, dinput):
+    # A thread owns its plane: nothing has to be added atomically, and the sums are the same at every run. They are
+    # taken in float64, since many boxes may lie on one pixel.
     i = cuda.grid(1)
     if i >= dinput.shape[0] * dinput.shape[1]:
         return
     n, c = i // dinput.shape[1], i % dinput.shape[1]
     for a in range(dinput.shape[2]):
         for b in range(dinput.shape[3]):
-            dinput[n, c, a, b] = 0
+            sums[n, c, a, b] = 0
     h, w = dy.shape[2], dy.shape[3]
     for k in range(boxes.shape[0]):
         if int(boxes[k, 0]) != n:
@@ -69,7 +70,10 @@ def backward(boxes, dy, spatial_scale, sampling_ratio, aligned, dinput):
             for b in range(w * columns):
                 west, east, near, far = tap_cuda(left + (b + 0.5) * across, dinput.shape[3])
                 arriving = dy[k, c, a // rows, b // columns] / (rows * columns)
-                dinput[n, c, above, west] += upper * near * arriving
-                dinput[n, c, above, east] += upper * far * arriving
-                dinput[n, c, below, west] += lower * near * arriving
-                dinput[n, c, below, east] += lower * far * arriving
+                sums[n, c, above, west] += upper * near * arriving
+                sums[n, c, above, east] += upper * far * arriving
+                sums[n, c, below, west] += lower * near * arriving
+                sums[n, c, below, east] += lower * far * arriving
+    for a in range(dinput.shape[2]):
+        for b in range(dinput.shape[3]):
+            dinput[n, c, a, b] = sums[n, c, a, b]
