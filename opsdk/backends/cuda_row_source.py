@@ -26,8 +26,8 @@ Of `x - row_max(x)`, with one input and one result, it is
             for j in range(tx, n, width):
                 ...
 
-Nothing is kept between two loops: what a later one needs is computed again, which costs less than memory would. The
-products in a value that is compared with its own extreme are rounded by `product`, so that it is the same each time. The
+Nothing is kept between two loops: what a later one needs is computed again, which costs less than memory would. In a
+value that is compared with its own extreme products are rounded by `product`, so that it is the same each time. The
 order of a sum follows from the length of the row and the size of a block, so that a call gives the same bits each time.
 """
 
@@ -62,8 +62,9 @@ def row_source(
     the length of one. Blocks have a power of two of threads, up to `MOST_THREADS`. A `column` result is a line of zeros
     for each block, to which the block adds its own rows. `status` becomes 1 where a position lies outside of the row.
 
-    The code uses `cuda`, the primitives by their names, `product`, which is never fused with a sum, `inf`, `nan`, `int64`, `real`, which makes a number one of the
-    computation's precision, and `store`, which makes it one of the results' dtype; whoever compiles it supplies them.
+    The code uses `cuda`, the primitives by their names, `product`, which is never fused with a sum, `inf`, `nan`,
+    `int64`, `real`, which makes a number one of the computation's precision, and `store`, which makes it one of the
+    results' dtype; whoever compiles it supplies them.
 
     Args:
         name: of the kernel.

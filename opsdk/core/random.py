@@ -15,8 +15,8 @@ _generators: list[np.random.Generator] = []  # one, once it is asked for: import
 def seed(value: int) -> None:
     """Sets the global seed, so that everything random that follows can be repeated.
 
-    It starts the one stream of seeds that calls take theirs from, in both runtimes: equal calls in equal order draw equal
-    numbers, a Program's in its first run in a Scope. Which numbers, is NumPy's `default_rng`'s affair.
+    It starts the one stream of seeds that calls take theirs from, in both runtimes: equal calls in equal order draw
+    equal numbers, a Program's in its first run in a Scope.
 
     Args:
         value: integer ≥ 0.

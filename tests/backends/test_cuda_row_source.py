@@ -57,7 +57,8 @@ class Block:
             threadIdx=at(x=lane), blockIdx=at(x=index), blockDim=at(x=width), gridDim=at(x=blocks),
             shared=at(array=shared),
         )  # fmt: skip
-        space = {**MEANINGS, "product": np.multiply, "cuda": cuda, "real": np.float64, "store": float, "int64": int, "inf": np.inf}
+        space = {**MEANINGS, "product": np.multiply, "cuda": cuda}
+        space |= {"real": np.float64, "store": float, "int64": int, "inf": np.inf}
         space["nan"] = np.nan
         exec(text.replace("cuda.syncthreads()", "yield") + "    yield\n", space)
         return space["k"](*arguments)

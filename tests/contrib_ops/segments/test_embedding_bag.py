@@ -271,7 +271,8 @@ def test_a_long_bag_and_a_row_that_occurs_often_do_not_stop_to_add_up(mode, colu
     factors = np.full(count, 0.5, np.float32) if mode == "weighted" else None
     mode, share = ("sum", 0.5) if mode == "weighted" else (mode, 1.0)
     made = embedding_bag(weight, input, np.array([0]), factors, mode=mode)
-    np.testing.assert_allclose(made, np.full((1, columns), count * share * tenth if mode == "sum" else tenth), rtol=1e-6)
+    total = count * share * tenth if mode == "sum" else tenth
+    np.testing.assert_allclose(made, np.full((1, columns), total), rtol=1e-6)
     dy = np.full((count // 100, columns), 0.1, np.float32)
     hits = {"sum": count, "mean": count / 100, "max": count / 100}[mode]
     dweight = bags_to_table(weight, input, np.arange(0, count, 100), dy, factors, mode=mode)
