@@ -39,12 +39,17 @@ class Cotangent:
 class Algebra:
     """Products and sums of derivatives.
 
+    What was found of a node, or of a pair, is kept: a choice between choices is met once, and not once per way to it.
+
     Args:
         atoms: nodes that are computed anyway, which are not taken apart to find factors.
     """
 
     def __init__(self, atoms: Collection[Node]) -> None:
         self._atoms = atoms
+        self._guards: dict[Node, Node | None] = {}
+        self._products: dict[tuple[Node, Node], Symbol] = {}
+        self._sums: dict[tuple[Node, Node], Symbol] = {}
 
     def value(self, cotangent: Cotangent) -> Symbol:
         """Returns a cotangent as one expression."""
@@ -63,36 +68,94 @@ class Algebra:
 
     def times(self, left: Symbol, right: Symbol) -> Symbol:
         """Returns a product: a choice keeps it out of the other branch, and what is divided by cancels."""
+        pair = (left.node, right.node)
+        if pair not in self._products:
+            self._products[pair] = self._times(left, right)
+        return self._products[pair]
+
+    def plus(self, left: Symbol, right: Symbol) -> Symbol:
+        """Returns a sum, which is 0 by choice where both of its terms are."""
+        pair = (left.node, right.node)
+        if pair not in self._sums:
+            self._sums[pair] = self._plus(left, right)
+        return self._sums[pair]
+
+    def guard(self, node: Node) -> Node | None:
+        """Returns the condition under which a value is anything but 0 by choice; None where it always is."""
+        if node not in self._guards:
+            self._guards[node] = self._guard(node)
+        return self._guards[node]
+
+    def _times(self, left: Symbol, right: Symbol) -> Symbol:
         if _is_zero(left.node) or _is_zero(right.node):
             return ZERO
         if left.node is ONE.node or right.node is ONE.node:
             return right if left.node is ONE.node else left
-        if _selects(left.node):
+        if self._selects(left.node):
             condition, a, b = map(Symbol, left.node.args)
             return apply("where", condition, self.times(a, right), self.times(b, right))
-        if _selects(right.node):
+        if self._selects(right.node):
             condition, a, b = map(Symbol, right.node.args)
             return apply("where", condition, self.times(left, a), self.times(left, b))
         product = self._product(left, right)
         for of, by in ((left, right), (right, left)):
-            used = guard(of.node)
+            used = self.guard(of.node)
             if used is not None and not _is_tame(by.node):
                 return apply("where", Symbol(used), product, ZERO)
         return product
 
-    def plus(self, left: Symbol, right: Symbol) -> Symbol:
-        """Returns a sum, which is 0 by choice where both of its terms are."""
+    def _plus(self, left: Symbol, right: Symbol) -> Symbol:
         if _is_zero(left.node) or _is_zero(right.node):
             return right if _is_zero(left.node) else left
         a, b = left.node, right.node
         if a.op == "where" and b.op == "where" and a.args[0] is b.args[0]:
             taken, other = (self.plus(*map(Symbol, pair)) for pair in zip(a.args[1:], b.args[1:], strict=True))
             return taken if taken.node is other.node else apply("where", Symbol(a.args[0]), taken, other)
-        first, second = guard(a), guard(b)
+        first, second = self.guard(a), self.guard(b)
         if first is None or second is None:
             return left + right
         used = first if first is second else apply("or", Symbol(first), Symbol(second)).node
         return apply("where", Symbol(used), left + right, ZERO)
+
+    def _guard(self, node: Node) -> Node | None:
+        if _is_zero(node):
+            return _NEVER
+        if node.op == "where":
+            condition, *branches = node.args
+            used = [self.guard(branch) for branch in branches]
+            if used == [None, None]:
+                return None
+            sides = [_both(condition, used[0]), _both(_opposite(condition), used[1])]
+            some = [side for side in sides if side is not _NEVER]
+            return apply("or", *map(Symbol, some)).node if len(some) == 2 else some[0] if some else _NEVER
+        if node.op == "row_sum":
+            used_inside = self.guard(node.args[0])
+            if used_inside is None or used_inside is _NEVER:
+                return used_inside
+            counted = apply("where", Symbol(used_inside), 1.0, 0.0).node
+            return apply("gt", Symbol(Node("row_max", (counted,))), 0.0).node
+        if node.op in _BOUNDED:
+            return self._guard_of_bounded(node)
+        if node.op == "neg" or (node.op in ("mul", "div") and _is_tame(node.args[1])):
+            return self.guard(node.args[0])
+        return None
+
+    def _guard_of_bounded(self, node: Node) -> Node | None:
+        """Returns the guard of what is held on one side of a number: a bound of 0 is chosen, one beyond 0 is not.
+
+        nan is not held, and no 0.
+        """
+        bound = next(filter(_is_number, node.args), None)
+        if bound is None:
+            return None
+        held = node.args[0] if bound is node.args[1] else node.args[1]
+        if not bound.payload:
+            return _opposite(apply(_BOUNDED[node.op], Symbol(held), ZERO).node)
+        return self.guard(held) if (bound.payload < 0) == (node.op == "maximum") else None
+
+    def _selects(self, node: Node) -> bool:
+        """Whether a value is 0 by choice somewhere."""
+        return node.op == "where" and self.guard(node) is not None
 
     def _product(self, left: Symbol, right: Symbol) -> Symbol:
         """Returns a product of two values that nobody chose."""
@@ -136,45 +199,6 @@ class Algebra:
         return sides
 
 
-def guard(node: Node) -> Node | None:
-    """Returns the condition under which a value is anything but 0 by choice; None where it always is."""
-    if _is_zero(node):
-        return _NEVER
-    if node.op == "where":
-        condition, *branches = node.args
-        used = [guard(branch) for branch in branches]
-        if used == [None, None]:
-            return None
-        sides = [_both(condition, used[0]), _both(_opposite(condition), used[1])]
-        some = [side for side in sides if side is not _NEVER]
-        return apply("or", *map(Symbol, some)).node if len(some) == 2 else some[0] if some else _NEVER
-    if node.op == "row_sum":
-        used_inside = guard(node.args[0])
-        if used_inside is None or used_inside is _NEVER:
-            return used_inside
-        counted = apply("where", Symbol(used_inside), 1.0, 0.0).node
-        return apply("gt", Symbol(Node("row_max", (counted,))), 0.0).node
-    if node.op in _BOUNDED:
-        return _guard_of_bounded(node)
-    if node.op == "neg" or (node.op in ("mul", "div") and _is_tame(node.args[1])):
-        return guard(node.args[0])
-    return None
-
-
-def _guard_of_bounded(node: Node) -> Node | None:
-    """Returns the guard of what is held on one side of a number: a bound of 0 is chosen, one beyond 0 leaves it alone.
-
-    nan is not held, and no 0.
-    """
-    bound = next(filter(_is_number, node.args), None)
-    if bound is None:
-        return None
-    held = node.args[0] if bound is node.args[1] else node.args[1]
-    if not bound.payload:
-        return _opposite(apply(_BOUNDED[node.op], Symbol(held), ZERO).node)
-    return guard(held) if (bound.payload < 0) == (node.op == "maximum") else None
-
-
 def _both(condition: Node, used: Node | None) -> Node:
     if used is None:
         return condition
@@ -183,11 +207,6 @@ def _both(condition: Node, used: Node | None) -> Node:
 
 def _opposite(condition: Node) -> Node:
     return condition.args[0] if condition.op == "not" else apply("not", Symbol(condition)).node
-
-
-def _selects(node: Node) -> bool:
-    """Whether a value is 0 by choice somewhere."""
-    return node.op == "where" and guard(node) is not None
 
 
 def _is_zero(node: Node) -> bool:

@@ -61,7 +61,7 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     reduces = forward.infer.reduces_gradients and len(schema.inputs) > 1
     masks = ((mask, len(schema.inputs)), (given, len(schema.outputs)))
     sampled = (*sample, *((name, (True,) * count) for name, count in masks if name is not None))
-    constants = derivation.constants(gradient, derivation.expression(sampled, sources))
+    constants = derivation.constants(gradient, gradient_schema, derivation.expression(sampled, sources))
     opdef = _gradient_op(forward, gradient_schema, gradient, constants, reduces)
     opdef = replace(opdef, rule=deferred(lambda: derive_gradient(opdef, gradient, sampled)))
     obstacle = scalar.no_complex_derivative(sample)
@@ -187,9 +187,8 @@ class _Derivation:
         arrived = [i for i in self._carriers if not given or given[i]]
         present = [(i, node) for i in arrived if (node := expression.outputs[i]) is not None]
         cotangents = [Node("input", (), self._cotangents[i]) for i, _ in present]
-        inputs = [Node("input", (), self._names[i]) for i in self._wrt]
-        positions = [i for i, _ in present]
-        return simplify(self._scalar.reverse([node for _, node in present], cotangents, inputs, positions))
+        found = self._scalar.reverse([node for _, node in present], cotangents, [i for i, _ in present])
+        return simplify([found[self._names[i]] for i in self._wrt])
 
     def expression(self, static: Static, sources: Sequence[Source]) -> Expression:
         """Returns the gradients for a combination of static attributes, in terms of what is saved."""
@@ -258,16 +257,13 @@ class _Derivation:
         found = tuple(entering.get(node) for node in self._gradients(self._scalar.expression(sample)))
         return found if any(entry is not None for entry in found) else ()
 
-    def constants(self, gradient: ScalarFunction, expression: Expression) -> tuple[str, ...]:
+    def constants(self, gradient: ScalarFunction, schema: OpSchema, expression: Expression) -> tuple[str, ...]:
         """Returns the inputs of the gradient op with respect to which its derivative is zero everywhere."""
         if self._has_static:
             return ()
-        outputs = expression.wanted
-        entering = [Node("input", (), f"cotangent of {i}") for i in range(len(outputs))]
-        inputs = [Node("input", (), name) for name in gradient.inputs]
-        derivatives = gradient.reverse(outputs, entering, inputs, range(len(outputs)))
-        pairs = zip(gradient.inputs, derivatives, strict=True)
-        return tuple(name for name, derivative in pairs if derivative is ZERO)
+        entering = [Node("input", (), name) for name in cotangent_names(schema)]  # as at the next order, which shares it
+        derivatives = gradient.reverse(expression.wanted, entering, range(len(entering)))
+        return tuple(name for name, derivative in derivatives.items() if derivative is ZERO)
 
     def name_of(self, source: Source) -> str:
         """Returns what the gradient op calls something that it reads."""

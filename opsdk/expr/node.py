@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 FLOAT, BOOL = "float", "bool"
+_WRITTEN = 500  # operations of the text of a node: that of a choice between choices has twice as many at every step
 
 _lock = threading.RLock()
 _interned: WeakValueDictionary[tuple[Any, ...], Node] = WeakValueDictionary()
@@ -57,11 +58,19 @@ class Node:
         return not self.args
 
     def __repr__(self) -> str:
-        if self.op in ("input", "attr"):
-            return str(self.payload)
-        if self.op == "constant":
-            return repr(self.payload)
-        return f"{self.op}({', '.join(map(repr, self.args))})"
+        return _written(self, [_WRITTEN])
+
+
+def _written(node: Node, left: list[int]) -> str:
+    """Returns the text of a node, with dots for what is more than `left` operations: shared ones are written each time."""
+    if node.op in ("input", "attr"):
+        return str(node.payload)
+    if node.op == "constant":
+        return repr(node.payload)
+    left[0] -= 1
+    if left[0] < 0:
+        return "…"
+    return f"{node.op}({', '.join(_written(arg, left) for arg in node.args)})"
 
 
 def constant(value: float | bool) -> Node:

@@ -58,10 +58,9 @@ class RowFunction(ScalarFunction):
         self.results = tuple(results)
         self._may_be_flat = tuple(name in flat for name in self.inputs)
 
-    def reverse(
+    def _swept(
         self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
     ) -> list[Node]:
-        """Returns the gradient expressions of Σ output · cotangent with respect to inputs."""
         roles = dict(zip(self.inputs, self.roles, strict=True))
         for cotangent, position in zip(cotangents, positions, strict=True):
             roles[cotangent.payload] = self.results[position]

@@ -70,6 +70,7 @@ class Conjugation:
         return [a.conj() if flip and a is not None else a for a, flip in zip(made, flags, strict=True)]
 
 MOST_COMBINATIONS = 256  # of such values whose expression, or whose code, one op keeps
+_SWEEPS = 4  # that one op keeps: of all of its cotangents, of those that have arrived, of a call without some results
 
 
 class ScalarFunction:
@@ -105,6 +106,7 @@ class ScalarFunction:
         self.conjugation = Conjugation()
         self._make = make
         self._known: Bounded[Static, Expression] = Bounded(MOST_COMBINATIONS)
+        self._reversed: Bounded[tuple[Node, ...], dict[str, Node]] = Bounded(_SWEEPS)
 
     def expression(self, static: Static) -> Expression:
         """Returns the expression for a combination of static attributes."""
@@ -114,16 +116,28 @@ class ScalarFunction:
         return found
 
     def reverse(
-        self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
-    ) -> list[Node]:
-        """Returns the gradient expressions of Σ output · cotangent with respect to inputs.
+        self, outputs: Sequence[Node], cotangents: Sequence[Node], positions: Sequence[int]
+    ) -> dict[str, Node]:
+        """Returns the gradient expressions of Σ output · cotangent with respect to every input, by its name.
+
+        The next order asks for what this one has asked for, so the last ones are kept.
 
         Args:
             outputs: results of the function.
             cotangents: what enters each.
-            wrt: the inputs.
             positions: of the outputs among all results.
         """
+        key = (*outputs, *cotangents)
+        found = self._reversed.get(key)
+        if found is None:
+            inputs = [Node("input", (), name) for name in self.inputs]
+            made = self._swept(outputs, cotangents, inputs, positions)
+            found = self._reversed[key] = dict(zip(self.inputs, made, strict=True))
+        return found
+
+    def _swept(
+        self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
+    ) -> list[Node]:
         return reverse(outputs, cotangents, wrt)
 
     def gradient(

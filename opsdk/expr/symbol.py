@@ -164,11 +164,13 @@ def apply(name: str, *values: Any) -> Symbol:
         raise TraceError(f"expression: no primitive is called {name!r}; there are {alternatives(name, PRIMITIVES)}")
     if len(values) != known.arity:
         raise TraceError(f"vmath.{name}: expected {known.arity} operands, got {len(values)}")
-    nodes = tuple(as_node(value, f"vmath.{name}") for value in values)
-    for position, (node, kind) in enumerate(zip(nodes, known.takes, strict=True)):
-        if node.kind != kind:
-            wanted = "a condition" if kind == BOOL else "a number"
-            remedy = "compare it with a number" if kind == BOOL else "write vmath.where(it, 1.0, 0.0)"
-            got = f"{node!r}, a {node.kind}"
-            raise TraceError(f"vmath.{name}: operand {position} expected {wanted}, got {got}; {remedy}")
+    nodes = tuple([v.node if v.__class__ is Symbol else as_node(v, f"vmath.{name}") for v in values])
+    kinds = tuple([node.kind for node in nodes])
+    if kinds != known.takes:
+        position = next(i for i, kind in enumerate(kinds) if kind != known.takes[i])
+        is_condition = known.takes[position] == BOOL
+        wanted = "a condition" if is_condition else "a number"
+        remedy = "compare it with a number" if is_condition else "write vmath.where(it, 1.0, 0.0)"
+        got = f"{nodes[position]!r}, a {kinds[position]}"
+        raise TraceError(f"vmath.{name}: operand {position} expected {wanted}, got {got}; {remedy}")
     return Symbol(Node(name, nodes, None, known.gives))

@@ -5,10 +5,10 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.expr.cotangent import Algebra, guard
+from opsdk.expr.cotangent import Algebra
 from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
-from opsdk.expr.node import Node, constant
+from opsdk.expr.node import Node, constant, topological
 from opsdk.expr.symbol import Symbol, apply
 
 A, B, C, G = (Symbol(Node("input", (), name)) for name in "abcg")
@@ -72,7 +72,36 @@ def test_a_long_product_is_taken_apart_no_further_than_it_pays():
     ],
 )
 def test_the_guard_of_a_value_says_when_it_is_anything_but_0_by_choice(value, expected):
-    assert repr(guard(value.node)) == expected
+    assert repr(ALGEBRA.guard(value.node)) == expected
+
+
+def ladder(value, rungs):
+    """Returns a choice between a value and its negative, and between those, and so on: two ways up at every rung."""
+    for rung in range(rungs):
+        value = apply("where", A > float(rung), value, -value)
+    return value
+
+
+def test_choices_between_choices_are_met_once_and_not_once_per_way_to_them():
+    value = ladder(apply("where", B > 0.0, B * C, 0.0), 60)
+    assert len(topological([ALGEBRA.guard(value.node)])) < 2000
+    assert len(topological([ALGEBRA.times(value, inverse(C)).node])) < 2000
+    assert len(topological([ALGEBRA.plus(value, value * 2.0).node])) < 2000
+
+
+def test_a_ladder_of_choices_has_a_second_derivative():
+    def function(x):
+        value = vmath.where(x > -1.0, x * x, 0.0)
+        for rung in range(40):
+            value = vmath.where(x > float(rung), value, -value)
+        return value
+
+    op = opsdk.elementwise("t::ladder(Tensor x) -> Tensor y")(function)
+    x = opsdk.to_tensor([-2.0, 0.5, 1.5, 50.0], stop_gradient=False)
+    (first,) = opsdk.grad(op(x).sum(), x, create_graph=True)
+    (second,) = opsdk.grad(first.sum(), x)
+    assert first.numpy().tolist() == [0.0, -1.0, 3.0, 100.0]
+    assert second.numpy().tolist() == [0.0, -2.0, 2.0, 2.0]
 
 
 def gradient(function, dy, **inputs):

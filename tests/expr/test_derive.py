@@ -10,6 +10,7 @@ from opsdk.backends.plan import make_plan
 from opsdk.core.errors import DefinitionError, NameClashError
 from opsdk.core.names import name_guard
 from opsdk.define.opdef import Source
+from opsdk.expr.derivative import Sweep
 
 X = np.linspace(-1.5, 2.0, 12).reshape(3, 4)
 POSITIVE = np.linspace(0.2, 2.0, 12).reshape(3, 4)
@@ -605,6 +606,32 @@ def test_attributes_and_masks_reach_a_program(rng):
     _, first, second = in_a_program(f, [x, y], 2, a=2.0, square=True)
     np.testing.assert_allclose(first, 2 * np.exp(2 * x) * y**2, rtol=1e-12)
     np.testing.assert_allclose(second, 4 * np.exp(2 * x) * y**2, rtol=1e-12)
+
+
+# -- what deriving costs -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of_rows", [False, True])
+def test_each_order_sweeps_one_expression_once(monkeypatch, of_rows):
+    sweeps = []
+    sweep = Sweep.gradients
+    monkeypatch.setattr(Sweep, "gradients", lambda self, *args: sweeps.append(self) or sweep(self, *args))
+    define = opsdk.rowwise if of_rows else opsdk.elementwise
+
+    @define
+    def f(x, y):
+        return vmath.tanh(x) * vmath.where(x > 0.5, y, x * x)
+
+    op = f
+    for _ in range(3):
+        op = op.grad
+        assert op.opdef.kernels.reference().source.expression(mask_of(op)).wanted
+    assert len(sweeps) == 4  # that of the next order, which tells what has no derivative there
+
+
+def mask_of(op):
+    """Returns the static attributes of a call of a gradient op that asks for all gradients."""
+    return tuple((name, (True,) * 8) for name in op.opdef.schema.attr_names)
 
 
 # -- rows agree --------------------------------------------------------------------------------------------------------

@@ -57,3 +57,11 @@ def test_a_deep_expression_is_walked_without_recursion():
 
 def test_a_node_prints_as_it_would_be_written():
     assert repr(Node("add", (x(), constant(1.5)))) == "add(x, 1.5)"
+
+
+def test_a_node_whose_text_would_double_at_every_step_prints_its_beginning():
+    node = x()
+    for _ in range(60):
+        node = Node("mul", (node, node))
+    assert repr(node).startswith("mul(mul(mul(")
+    assert len(repr(node)) < 10_000

@@ -145,7 +145,7 @@ def _derivatives(value: Any, leaves: Sequence[Any], dtype: str, orders: int, lib
     for order in range(orders):
         roots = [v for v in found[-1] if v is not None]
         cotangents = _cotangents([tuple(v.shape) for v in roots], dtype, order)
-        made = library(roots, leaves, cotangents)
+        made = library(roots, leaves, cotangents, order + 1 < orders)  # of what is last no graph is asked for
         if made is None:
             break
         found.append(made)
@@ -166,13 +166,13 @@ def theirs(case: Case, arrays: Sequence[np.ndarray], dtype: str, mode: Perturbed
         with _disable_current_modes():  # moving a number is no operation of its own
             return mode._moved(tensor, final)
 
-    def grad(roots: list[Any], leaves: Sequence[Any], cotangents: list[np.ndarray]) -> list[Any] | None:
+    def grad(roots: list[Any], leaves: Sequence[Any], cotangents: list[np.ndarray], more: bool) -> list[Any] | None:
         pairs = [(r, torch.tensor(np.asarray(c, np.float64))) for r, c in zip(roots, cotangents, strict=True)]
         pairs = [(r, c) for r, c in pairs if r.requires_grad]
         if not pairs:
             return None
         made = torch.autograd.grad(
-            [r for r, _ in pairs], leaves, [c for _, c in pairs], create_graph=True, allow_unused=True
+            [r for r, _ in pairs], leaves, [c for _, c in pairs], create_graph=more, allow_unused=True
         )
         return [settle(g) for g in made]
 
@@ -192,11 +192,11 @@ def ours(case: Case, arrays: Sequence[np.ndarray], dtype: str) -> list[list[Any]
     values = [opsdk.to_tensor(a, stop_gradient=False) if _is_float(a) else a for a in arrays]
     leaves = [v for v in values if isinstance(v, opsdk.Tensor)]
 
-    def grad(roots: list[Any], leaves: Sequence[Any], cotangents: list[np.ndarray]) -> list[Any] | None:
+    def grad(roots: list[Any], leaves: Sequence[Any], cotangents: list[np.ndarray], more: bool) -> list[Any] | None:
         pairs = [(r, opsdk.to_tensor(c)) for r, c in zip(roots, cotangents, strict=True) if not r.stop_gradient]
         if not pairs:
             return None
-        return opsdk.grad([r for r, _ in pairs], leaves, [c for _, c in pairs], create_graph=True, allow_unused=True)
+        return opsdk.grad([r for r, _ in pairs], leaves, [c for _, c in pairs], create_graph=more, allow_unused=True)
 
     made = _derivatives(case.ours(*values), leaves, dtype, case.orders, grad)
     return [[None if v is None else v.numpy() for v in row] for row in made]
@@ -213,7 +213,7 @@ def in_program(case: Case, arrays: Sequence[np.ndarray], dtype: str) -> list[lis
         values = [named.get(f"v{i}", a) for i, a in enumerate(arrays)]
         leaves = list(named.values())
 
-        def grad(roots: list[Any], leaves: Sequence[Any], cotangents: list[np.ndarray]) -> list[Any] | None:
+        def grad(roots: list[Any], leaves: Sequence[Any], cotangents: list[np.ndarray], more: bool) -> list[Any] | None:
             seeds: list[Any] = []
             if not roots:
                 return None
