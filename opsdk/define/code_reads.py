@@ -13,6 +13,15 @@ _SURROUNDING = (*GLOBAL, "LOAD_DEREF", "LOAD_CLASSDEREF")
 _NOTHING = ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP")
 
 
+_KEPT = 8192  # code objects whose reads are kept: a function of a large library leads to some thousands of them
+
+
+@lru_cache(8)
+def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """Returns the instructions of a code object, of which several questions are asked in turn."""
+    return tuple(dis.get_instructions(code))
+
+
 def with_inner(code: CodeType) -> Iterator[CodeType]:
     """Yields a code object and those of the functions, classes and comprehensions in it."""
     yield code
@@ -23,7 +32,7 @@ def with_inner(code: CodeType) -> Iterator[CodeType]:
 
 def globals_of(code: CodeType) -> Iterator[str]:
     """Yields the names of the globals and builtins that a code object reads."""
-    for instruction in dis.get_instructions(code):
+    for instruction in _instructions(code):
         if instruction.opname in GLOBAL:
             yield str(instruction.argval)
 
@@ -31,7 +40,7 @@ def globals_of(code: CodeType) -> Iterator[str]:
 def chains_of(code: CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields what the code reads of values from outside: the name of the value, the attributes read from it at once."""
     name, chain = "", []
-    for instruction in dis.get_instructions(code):
+    for instruction in _instructions(code):
         if name and instruction.opname in _ATTRIBUTE:
             chain.append(str(instruction.argval))
         elif instruction.opname not in _NOTHING:
@@ -55,7 +64,7 @@ def unread(code: CodeType) -> list[str]:
 
 def imports_of(code: CodeType) -> Iterator[str]:
     """Yields the modules that a code object imports when it runs, as the statement names them."""
-    for instruction in dis.get_instructions(code):
+    for instruction in _instructions(code):
         if instruction.opname == "IMPORT_NAME":
             yield str(instruction.argval)
 
@@ -65,7 +74,7 @@ def texts_of(code: CodeType) -> Iterable[str]:
     return [text for text in code.co_consts if isinstance(text, str) and text.isidentifier()]
 
 
-@lru_cache(256)
+@lru_cache(_KEPT)
 def reads_of(code: CodeType) -> tuple[dict[str, frozenset[tuple[str, ...]]], frozenset[str], tuple[str, ...]]:
     """Returns what a code object, with all that is in it, reads: attributes by name, names of globals, imports."""
     chains: dict[str, set[tuple[str, ...]]] = {}

@@ -1,3 +1,5 @@
+import dis
+
 from opsdk.define.code_reads import reads_of, texts_of, unread, with_inner
 
 TEXT = """
@@ -35,3 +37,11 @@ def test_parameters_that_no_code_reads_are_told():
 
     assert unread(outer.__code__) == ["kept"]
     assert unread((lambda a, b: locals()).__code__) == []
+
+
+def test_what_a_thousand_functions_read_is_known_when_they_are_looked_at_again(monkeypatch):
+    codes = [compile(f"known{i}.part", "somewhere.py", "eval") for i in range(3000)]
+    for each in codes:
+        reads_of(each)
+    monkeypatch.delattr(dis, "get_instructions")
+    assert [reads_of(each)[1] for each in codes] == [{f"known{i}"} for i in range(3000)]

@@ -71,6 +71,18 @@ REDUCTIONS = {
 }
 
 
+# What an op's function reads is read with all that it leads to: a definition that led to mpmath would take a second.
+ON_SYMBOLS = {name: of_symbols for name, (of_symbols, *_) in {**STEPS, **REDUCTIONS}.items()}
+
+
+def of_symbols(steps, *symbols):
+    """Returns the expression that the steps of a `RandomExpression` make of symbols."""
+    values = list(symbols)
+    for name, operands in steps:
+        values.append(ON_SYMBOLS[name](*(values[i] for i in operands)))
+    return values[-1]
+
+
 class RandomExpression:
     """A random function of inputs, which are named and, in a row expression, have the roles of ROLES.
 
@@ -102,14 +114,6 @@ class RandomExpression:
 
     def __repr__(self):
         return f"{', '.join(self.inputs)}: " + "; ".join(f"{name}{operands}" for name, operands in self.steps)
-
-    def of_symbols(self, *symbols):
-        """Returns the expression."""
-        values = list(symbols)
-        for name, operands in self.steps:
-            step = REDUCTIONS[name][0] if name in REDUCTIONS else STEPS[name][0]
-            values.append(step(*(values[i] for i in operands)))
-        return values[-1]
 
     def of_numbers(self, *numbers):
         """Returns the value of one element, or the list of a row's, or the number of a row."""

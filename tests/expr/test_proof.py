@@ -99,9 +99,9 @@ def test_the_gradient_of_a_gradient_is_proven_when_somebody_asks_for_it(monkeypa
     def twice(x):
         return vmath.exp(x) * vmath.sin(x)
 
-    x = opsdk.to_tensor(np.ones(3), stop_gradient=False)
-    (first,) = opsdk.grad(twice(x).sum(), [x], create_graph=True)
     monkeypatch.setitem(derivative.RULES, "cos", lambda y, a: (vmath.sin(a),))
+    x = opsdk.to_tensor(np.ones(3), stop_gradient=False)
+    (first,) = opsdk.grad(twice(x).sum(), [x], create_graph=True)  # which asks for no derivative of a cosine
     with pytest.raises(DefinitionError, match="op 't::twice_grad': derived gradient of 'x' expected"):
         first.sum().backward()
 
