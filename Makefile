@@ -32,12 +32,13 @@ check: lint type test  ## all that has to pass before a push
 
 clean:  ## remove what make, the build and the tools left behind, .venv included
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f opsdk/core/fast/_built.*
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile
 
-$(STAMP): setup.py pyproject.toml
+$(STAMP): setup.py pyproject.toml $(wildcard opsdk/core/fast/*.[ch])
 	@python=; \
 	for name in $(if $(PYTHON),'$(PYTHON)',$(CANDIDATES)); do \
 	    if "$$name" -c '$(SUITABLE)' >/dev/null 2>&1; then python=$$name; break; fi; \

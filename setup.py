@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import zlib
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
@@ -51,8 +54,37 @@ class BuildPy(build_py):
         return {str(Path(self.build_lib, "opsdk", name)): name for name in template_files()}
 
 
+class BuildExt(build_ext):
+    """Builds the fast path with NumPy's headers; where that fails, the build goes on, and opsdk works without."""
+
+    def finalize_options(self) -> None:
+        """Adds where NumPy's headers lie."""
+        super().finalize_options()
+        try:
+            import numpy
+        except ImportError:  # then it is not built
+            return
+        self.include_dirs.append(numpy.get_include())
+
+
+def fast_path() -> Extension:
+    """Returns the extension, marked with its sources: `opsdk.core.fast` knows by it that a build is of these."""
+    folder, mark = Path("opsdk", "core", "fast"), 0
+    for path in sorted((ROOT / folder).glob("*.[ch]")):
+        mark = zlib.crc32(path.read_bytes(), mark)
+    return Extension(
+        "opsdk.core.fast._built",
+        sorted(str(folder / path.name) for path in (ROOT / folder).glob("*.c")),
+        depends=[str(folder / "fast.h")],
+        define_macros=[("OPSDK_SOURCE", f'"{mark:08x}"')],
+        extra_compile_args=["-fvisibility=hidden"] if os.name == "posix" else [],
+        optional=True,
+    )
+
+
 setup(
+    ext_modules=[fast_path()],
     packages=find_packages(include=[pattern for name in PACKAGES for pattern in (name, f"{name}.*")]),
     package_data={"": ["py.typed", "*.c", "*.h", "*.cu", "*.json"]},
-    cmdclass={"build_py": BuildPy},
+    cmdclass={"build_py": BuildPy, "build_ext": BuildExt},
 )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import opsdk
+from opsdk.core.fast import state
 from opsdk.ship.fact import BROKEN, MISSING, OK, Fact
 
 PACKAGES = ("numpy", "ml_dtypes", "safetensors", "numba", "llvmlite", "cffi", "click", "rich", "jinja2")
@@ -38,6 +39,7 @@ def facts(*, exercise: bool) -> tuple[Fact, ...]:
         Fact("cpu", f"{cpu_model()}, {cores()} cores"),
         Fact("features", " ".join(cpu_features()) or "unknown"),
         Fact("threads", f"{opsdk.get_flags()['threads'] or cores()} for a kernel of opsdk"),
+        fast_path(),
     ]
     found += [_package(section, name) for section, names in _LISTED.items() for name in names]
     found += [Fact("variables", ", ".join(variables()) or "none that matter")]
@@ -46,6 +48,17 @@ def facts(*, exercise: bool) -> tuple[Fact, ...]:
 
         found += [gradcheck_home(), *probes.tried()]
     return tuple(found)
+
+
+def fast_path() -> Fact:
+    """Returns whether small calls take the fast path, and what to do where they do not."""
+    found = state()
+    if found == "built":
+        return Fact("fast path", "", OK)
+    if found == "off":
+        return Fact("fast path", "switched off by OPSDK_FAST_PATH=0")
+    remedy = "install a C compiler and Python.h, then opsdk again; small calls are slower"
+    return Fact("fast path", found, MISSING, remedy)
 
 
 def rendered(found: Sequence[Fact]) -> str:

@@ -56,6 +56,23 @@ def test_a_stranger_called_gradcheck_is_told(monkeypatch):
     assert str(environment.gradcheck_home()) == "/elsewhere/gradcheck broken – not opsdk's: uninstall that one"
 
 
+AGAIN = "install a C compiler and Python.h, then opsdk again; small calls are slower"
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("built", "ok"),
+        ("off", "switched off by OPSDK_FAST_PATH=0"),
+        ("not built", f"not built missing – {AGAIN}"),
+        ("out of date", f"out of date missing – {AGAIN}"),
+    ],
+)
+def test_whether_the_fast_path_is_there_is_told(monkeypatch, state, told):
+    monkeypatch.setattr(environment, "state", lambda: state)
+    assert str(environment.fast_path()) == told
+
+
 @pytest.fixture
 def few(monkeypatch):
     found = (

@@ -1,0 +1,74 @@
+/* The fast path: a call on one tensor of a kind that is known, and the way back through a chain of such calls.
+ *
+ * It does what the tape and the engine do in Python, for the commonest case alone. Whatever else comes up is done by the
+ * Python functions that `connect` is given, from where the fast path stands, so that no kernel runs twice. Tensors,
+ * nodes and plans are Python classes, whose slots are read and written here directly.
+ *
+ * A function that returns a PyObject * returns a new reference, or NULL with an exception set, unless it says otherwise.
+ * What a kernel may drop while it runs, its caller holds.
+ */
+#ifndef OPSDK_FAST_H
+#define OPSDK_FAST_H
+
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL opsdk_fast_numpy
+#ifndef IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <Python.h>
+#include <structmember.h>
+#include <numpy/arrayobject.h>
+
+#define BASE(array) PyArray_BASE((PyArrayObject *)(array))
+#define DTYPE(array) ((PyObject *)PyArray_DESCR((PyArrayObject *)(array)))
+#define AT(object, slot) (*(PyObject **)((char *)(object) + (slot)))
+#define IS_A(object, type) PyObject_TypeCheck(object, (PyTypeObject *)(type))
+
+/* What Python gives, by these names. */
+#define GIVEN(EACH)                                                                                                 \
+  EACH(Tensor) EACH(GradNode) EACH(TapePlan) EACH(PlanCache) EACH(Lease)  /* classes */                              \
+  EACH(apply) EACH(is_recording) EACH(off) EACH(number)              /* general way, grad mode, numbers of calls */ \
+  EACH(rescued) EACH(looked_at)                                      /* what a kernel raised, or gave */            \
+  EACH(unchanged) EACH(routed)                                       /* what was saved, and what goes on */         \
+  EACH(seed_of) EACH(accumulate) EACH(zero) EACH(lock) EACH(unlock)  /* where a backward begins and ends */         \
+  EACH(active) EACH(many)                                            /* backwards within one another */
+#define DECLARED(name) PyObject *name;
+typedef struct { GIVEN(DECLARED) } Given;
+extern Given py;
+
+/* Slots of a tensor, of a node (N_) and of a plan (P_), as offsets. */
+extern Py_ssize_t ARRAY, STOP, EDGE, VERSION, GRAD, HOOKS, N_PLAN, N_EDGES, N_SAVED, N_OUTPUTS, N_SEQUENCE, N_HOOKS, P_KINDS;
+extern Py_ssize_t RECORDED, PLAIN; /* of a cache of plans */
+extern PyObject *zero, *one, *minus_one, *text_plans;
+
+/* The kernel of one kind of call; made from a TapePlan and, of the forward or of its gradient, a CallPlan. */
+typedef struct {
+  PyObject_HEAD
+  PyObject *plan, *call, *kernel, *dtype; /* dtype: None where whatever the kernel gives is right */
+  int views, fills, records, saves_output, takes;
+} Kind;
+
+extern PyTypeObject Keeper_Type, Kind_Type, Handle_Type;
+
+/* kernel.c */
+PyObject *read_only(PyObject *module, PyObject *array);
+PyObject *rebased(PyObject *module, PyObject *args);
+int is_leased(PyObject *base, PyObject *const *inputs, int count);
+PyObject *launch(const Kind *kind, PyObject *const *inputs, int count);
+
+/* forward.c */
+void put(PyObject *object, Py_ssize_t slot, PyObject *value);
+PyObject *tensor_of(PyObject *array, PyObject *stop, PyObject *edge, PyObject *version);
+PyObject *edge_of(PyObject *tensor);
+PyObject *call(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* handle.c */
+PyObject *connect_ops(PyObject *module, PyObject *args);
+
+/* backward.c */
+PyObject *gradient(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *along(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *backward(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+#endif

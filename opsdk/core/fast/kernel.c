@@ -1,0 +1,184 @@
+/* Launches: the kernel of a kind of call, what it sees of its inputs, and a look at what it gives. */
+#include "fast.h"
+
+/* -- read-only views --------------------------------------------------------------------------------------------- */
+
+/* The base of a view: it keeps the array alive and shows it to nobody, so that nobody can write through it. */
+typedef struct {
+  PyObject_HEAD
+  PyObject *array;
+} Keeper;
+
+static void drop_keeper(Keeper *self) {
+  Py_DECREF(self->array);
+  PyObject_Free(self);
+}
+
+PyTypeObject Keeper_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Keeper",
+    .tp_doc = "The base of a read-only view; it keeps the memory alive.",
+    .tp_basicsize = sizeof(Keeper),
+    .tp_dealloc = (destructor)drop_keeper,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+};
+
+static PyObject *view_of(PyObject *like, PyObject *kept, int flags) {
+  PyArrayObject *a = (PyArrayObject *)like;
+  Py_INCREF(PyArray_DESCR(a));
+  PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), PyArray_NDIM(a), PyArray_DIMS(a),
+                                        PyArray_STRIDES(a), PyArray_DATA(a), flags, NULL);
+  if (!view) return NULL;
+  Py_INCREF(kept);
+  if (PyArray_SetBaseObject((PyArrayObject *)view, kept) == 0) return view;
+  Py_DECREF(view);
+  return NULL;
+}
+
+PyObject *read_only(PyObject *Py_UNUSED(module), PyObject *array) {
+  if (!PyArray_Check(array)) return Py_INCREF(array), array;
+  Keeper *keeper = PyObject_New(Keeper, &Keeper_Type);
+  if (!keeper) return NULL;
+  Py_INCREF(array);
+  keeper->array = array;
+  PyObject *view = view_of(array, (PyObject *)keeper, 0);
+  Py_DECREF(keeper);
+  return view;
+}
+
+/* What a kernel made of a read-only view, as a view of the array itself. */
+PyObject *rebased(PyObject *Py_UNUSED(module), PyObject *args) {
+  PyObject *item, *array;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyArray_Type, &item, &PyArray_Type, &array)) return NULL;
+  return view_of(item, array, PyArray_FLAGS((PyArrayObject *)array) & NPY_ARRAY_WRITEABLE);
+}
+
+/* -- a kernel of one kind of call --------------------------------------------------------------------------------- */
+
+static int read_flag(PyObject *object, const char *name, int *flag) {
+  PyObject *value = PyObject_GetAttrString(object, name);
+  *flag = value ? PyObject_IsTrue(value) : -1;
+  Py_XDECREF(value);
+  return *flag < 0;
+}
+
+static PyObject *make_kind(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
+  PyObject *plan, *call;
+  if (!PyArg_ParseTuple(args, "OO", &plan, &call)) return NULL;
+  Kind *self = (Kind *)type->tp_alloc(type, 0);
+  if (!self) return NULL;
+  Py_INCREF(self->plan = plan);
+  Py_INCREF(self->call = call);
+  if (read_flag(call, "wants_views", &self->views) || read_flag(call, "fills", &self->fills) ||
+      read_flag(plan, "record", &self->records) || read_flag(plan, "saves_output", &self->saves_output) ||
+      read_flag(plan, "takes", &self->takes) || !(self->dtype = PyObject_GetAttrString(call, "dtype")) ||
+      !(self->kernel = PyObject_GetAttrString(call, self->views ? "kernel_alone" : "launch")))
+    Py_CLEAR(self);
+  return (PyObject *)self;
+}
+
+static int traverse_kind(Kind *self, visitproc visit, void *arg) {
+  Py_VISIT(self->plan);
+  Py_VISIT(self->call);
+  Py_VISIT(self->kernel);
+  Py_VISIT(self->dtype);
+  return 0;
+}
+
+static int clear_kind(Kind *self) {
+  Py_CLEAR(self->plan);
+  Py_CLEAR(self->call);
+  Py_CLEAR(self->kernel);
+  Py_CLEAR(self->dtype);
+  return 0;
+}
+
+static void drop_kind(Kind *self) {
+  PyObject_GC_UnTrack(self);
+  clear_kind(self);
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject Kind_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Kind",
+    .tp_doc = "The kernel of one kind of call: Kind(tape plan, call plan).",
+    .tp_basicsize = sizeof(Kind),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = make_kind,
+    .tp_traverse = (traverseproc)traverse_kind,
+    .tp_clear = (inquiry)clear_kind,
+    .tp_dealloc = (destructor)drop_kind,
+};
+
+static PyObject *as_tuple(PyObject *const *items, int count) {
+  PyObject *made = PyTuple_New(count);
+  for (int i = 0; made && i < count; ++i) {
+    Py_INCREF(items[i]);
+    PyTuple_SET_ITEM(made, i, items[i]);
+  }
+  return made;
+}
+
+int is_leased(PyObject *base, PyObject *const *inputs, int count) {
+  for (int i = 0; i < count; ++i)
+    if (BASE(inputs[i]) == base) return 0;
+  return (PyObject *)Py_TYPE(base) == py.Lease;
+}
+
+/* Whether a result is an array of the right dtype in memory of its own, that the kernel does not keep. */
+static int is_new(const Kind *kind, PyObject *made, PyObject *const *inputs, int count) {
+  if (!PyArray_CheckExact(made) || Py_REFCNT(made) != 1) return 0;
+  if (kind->dtype != Py_None && DTYPE(made) != kind->dtype) return 0;
+  return !BASE(made) || is_leased(BASE(made), inputs, count);
+}
+
+/* Lets Python see what a kernel raised: it gives a result all the same, raises something that says more, or neither. */
+static PyObject *rescue(const Kind *kind, PyObject *const *inputs, int count) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+  PyObject *type, *error, *trace, *before[3];
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (trace) PyException_SetTraceback(error, trace);
+  PyErr_GetExcInfo(&before[0], &before[1], &before[2]);
+  Py_XINCREF(type), Py_XINCREF(error), Py_XINCREF(trace);
+  PyErr_SetExcInfo(type, error, trace); /* as inside of `except`, so that what is raised there has it as its context */
+  PyObject *values = as_tuple(inputs, count);
+  PyObject *made = values ? PyObject_CallFunctionObjArgs(py.rescued, kind->call, error, values, NULL) : NULL;
+  Py_XDECREF(values);
+  PyErr_SetExcInfo(before[0], before[1], before[2]);
+  if (made == Py_None) {
+    Py_DECREF(made);
+    PyErr_Restore(type, error, trace);
+    return NULL;
+  }
+  Py_XDECREF(type), Py_XDECREF(error), Py_XDECREF(trace);
+  return made;
+}
+
+/* Lets Python look at a result, whose reference goes into a list, so that it can be told who else holds it. */
+static PyObject *look_at(const Kind *kind, PyObject *made, PyObject *const *seen, PyObject *const *inputs, int count) {
+  PyObject *held = PyList_New(1), *views = as_tuple(seen, count), *values = as_tuple(inputs, count), *found = NULL;
+  if (held) PyList_SET_ITEM(held, 0, made);
+  else Py_DECREF(made);
+  if (held && views && values)
+    found = PyObject_CallFunctionObjArgs(py.looked_at, kind->call, held, views, values, NULL);
+  Py_XDECREF(held), Py_XDECREF(views), Py_XDECREF(values);
+  return found;
+}
+
+PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
+  PyObject *seen[3] = {NULL}, *made = NULL; /* the first is for the call, which may put a `self` there */
+  int ready = 0;
+  for (; ready < count; ++ready) {
+    if (kind->views) seen[1 + ready] = read_only(NULL, inputs[ready]);
+    else Py_INCREF(seen[1 + ready] = inputs[ready]);
+    if (!seen[1 + ready]) break;
+  }
+  if (ready == count) {
+    made = PyObject_Vectorcall(kind->kernel, seen + 1, (size_t)count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (!made) made = rescue(kind, inputs, count);
+    else if (!kind->fills && !is_new(kind, made, inputs, count)) made = look_at(kind, made, seen + 1, inputs, count);
+  }
+  while (ready) Py_DECREF(seen[ready--]);
+  return made;
+}
+
