@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy import ndarray
 
 from opsdk.backends.language import Launch
 from opsdk.core.errors import MutationError
+from opsdk.core.fast import FAST
 from opsdk.define.opdef import OpDef
 
 
@@ -37,25 +39,38 @@ def run_checked(
         result = launch(*inputs, **attrs)
         compare(opdef, inputs, before, mutated)
         return result
-    views = [value if i in mutated else _each(value, _read_only) for i, value in enumerate(inputs)]
+    views = [value if i in mutated else _each(value, read_only) for i, value in enumerate(inputs)]
     try:
-        return _writable_again(launch(*views, **attrs), views, inputs)
+        held = [launch(*views, **attrs)]
     except ValueError as error:
         if not is_refused_write(error):
             raise
-        # Something wrote, or wanted a writable buffer without writing. Copies tell which, and which input.
-        trial = [value if i in mutated else _copies(value) for i, value in enumerate(inputs)]
-        result = launch(*trial, **attrs)
-        try:
-            compare(opdef, trial, inputs, mutated, restore=False)
-        except MutationError as finding:
-            raise finding from error
-        return _writable_again(result, trial, inputs)
+        return run_on_copies(opdef, launch, inputs, attrs, error)
+    return handed_over(held, views, inputs)
+
+
+# Any: as for `run_checked`.
+def run_on_copies(
+    opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any], error: Exception
+) -> Any:
+    """Launches a kernel that was refused a write on copies, which tell what it changes, or that it only wanted to.
+
+    Raises:
+        MutationError: an undeclared change; it names the input, and comes from the refusal.
+    """
+    mutated = set(opdef.schema.mutated_inputs)
+    views = [value if i in mutated else _copies(value) for i, value in enumerate(inputs)]
+    held = [launch(*views, **attrs)]
+    try:
+        compare(opdef, views, inputs, mutated, restore=False)
+    except MutationError as finding:
+        raise finding from error
+    return handed_over(held, views, inputs)
 
 
 def is_refused_write(error: Exception) -> bool:
     """Whether an exception is NumPy's, of code that wanted to write to a read-only array."""
-    return isinstance(error, ValueError) and "read-only" in str(error)
+    return isinstance(error, ValueError) and ("read-only" in str(error) or "WRITEABLE" in str(error))
 
 
 def guarded(opdef: OpDef, launch: Launch) -> Launch:
@@ -66,56 +81,23 @@ def guarded(opdef: OpDef, launch: Launch) -> Launch:
     """
     mutated = frozenset(opdef.schema.mutated_inputs)
 
+    is_plain = not mutated and all(decl.kind == "tensor" for decl in opdef.schema.inputs)
+
     # Any: as for `run_checked`.
-    def refused(error: ValueError, values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        if not is_refused_write(error):
-            raise error
-        return run_checked(opdef, launch, values, attrs, guards=True)
-
-    def unary(value: Any, **attrs: Any) -> Any:  # most calls, without what several inputs take
-        view = value.view()
-        view.setflags(write=False)
+    def run(*values: Any, **attrs: Any) -> Any:
+        if is_plain:
+            views = list(map(read_only, values))
+        else:
+            views = [value if i in mutated else _each(value, read_only) for i, value in enumerate(values)]
         try:
-            made = launch(view, **attrs)
+            held = [launch(*views, **attrs)]
         except ValueError as error:
-            return refused(error, (value,), attrs)
-        if made.__class__ is ndarray and made.base is None:
-            return made
-        return _writable_again(made, (view,), (value,))
+            if not is_refused_write(error):
+                raise
+            return run_on_copies(opdef, launch, values, attrs, error)
+        return handed_over(held, views, values)
 
-    def binary(left: Any, right: Any, **attrs: Any) -> Any:
-        first, second = left.view(), right.view()
-        first.setflags(write=False)
-        second.setflags(write=False)
-        try:
-            made = launch(first, second, **attrs)
-        except ValueError as error:
-            return refused(error, (left, right), attrs)
-        if made.__class__ is ndarray and made.base is None:
-            return made
-        return _writable_again(made, (first, second), (left, right))
-
-    def general(*values: Any, **attrs: Any) -> Any:
-        views = []
-        for i, value in enumerate(values):
-            if value.__class__ is ndarray and i not in mutated:
-                value = value.view()
-                value.setflags(write=False)
-            elif value.__class__ is list and i not in mutated:
-                value = [_read_only(item) for item in value]
-            views.append(value)
-        try:
-            made = launch(*views, **attrs)
-        except ValueError as error:
-            return refused(error, values, attrs)
-        if made.__class__ is ndarray and made.base is None:
-            return made
-        return _writable_again(made, views, values)
-
-    inputs = opdef.schema.inputs
-    plain = not mutated and all(decl.kind == "tensor" for decl in inputs)
-    by_count: dict[int, Launch] = {1: unary, 2: binary} if plain else {}
-    return by_count.get(len(inputs), general)
+    return run
 
 
 class Sampling:
@@ -157,35 +139,82 @@ def _each(value: Any, function: Any) -> Any:
     return [function(item) for item in value] if isinstance(value, list) else function(value)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def _view(array: Any) -> Any:
+    """Returns a read-only view, through whose `base` an array can still be changed."""
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
-def _writable_again(result: Any, views: Sequence[Any], inputs: Sequence[Any]) -> Any:
-    """Puts the inputs themselves where a kernel handed back what stood for them, and frees views of that."""
+read_only: Callable[[Any], Any] = _view if FAST is None else FAST.read_only  # its base shows the array to nobody
+
+
+def _alone() -> tuple[int, int]:
+    """Returns how many references are seen to an item of a list, and to an array's base, that nobody else holds."""
+    items = [np.zeros((1, 1)).T]
+    return getrefcount(items[0]), getrefcount(items[0].base)
+
+
+_ITEM, _BASE = _alone()
+
+
+def handed_over(held: list[Any], views: Sequence[Any], inputs: Sequence[Any]) -> Any:
+    """Returns what a kernel returned, so that it belongs to the caller.
+
+    Of an array that somebody else holds it is a copy: a function that keeps what it returned, and fills it anew in its
+    next call, would change results that were given before. Where what stood for an input is handed back, it is the
+    input itself.
+
+    Args:
+        held: what the kernel returned, alone in a list, since the number of references tells who else holds it.
+        views: what stood for the inputs; read-only unless the input may change.
+        inputs: one entry per input.
+    """
+    if held[0].__class__ is ndarray and held[0].base is None and getrefcount(held[0]) <= _ITEM:
+        return held.pop()
     pairs = [
         (view, value)
         for seen, given in zip(views, inputs, strict=True)
         for view, value in zip(*(v if isinstance(v, list) else [v] for v in (seen, given)), strict=True)
+        if value is not None
     ]
+    return _own(held, 0, pairs, False)
 
-    def original(item: Any) -> Any:
-        for view, value in pairs:
-            if item is view and item is not None:
-                return value
-            if isinstance(item, np.ndarray) and not item.flags.writeable and _is_view_of(item, value):
-                item.flags.writeable = value.flags.writeable
+
+def _own(items: Any, key: Any, pairs: Sequence[tuple[Any, Any]], is_shared: bool) -> Any:
+    """Returns one of several values, or all within it, as `handed_over` does."""
+    is_shared = is_shared or getrefcount(items[key]) > _ITEM
+    item = items[key]
+    if isinstance(item, (tuple, list)):
+        parts = [_own(item, i, pairs, is_shared) for i in range(len(item))]
+        return tuple(parts) if isinstance(item, tuple) else parts
+    if isinstance(item, dict):
+        return {name: _own(item, name, pairs, is_shared) for name in item}
+    if not isinstance(item, ndarray):
         return item
+    for view, value in pairs:
+        if item is view:
+            return value
+        if item.base is not None and _is_part(item, view, value):
+            return _of_input(item, view, value)
+    if is_shared or (item.base is not None and getrefcount(item.base) > _BASE):
+        return item.copy(order="K")
+    return item
 
-    if isinstance(result, tuple):
-        return tuple(original(item) for item in result)
-    return [original(item) for item in result] if isinstance(result, list) else original(result)
+
+def _is_part(item: ndarray, view: Any, value: Any) -> bool:
+    """Whether an array is a view of an input, which the op may have declared."""
+    is_of_value = item.base is value or item.base is value.base
+    return item.base is view or (is_of_value and np.may_share_memory(item, value))
 
 
-def _is_view_of(item: np.ndarray, value: Any) -> bool:
-    return item.base is not None and (item.base is value or item.base is value.base) if value is not None else False
+def _of_input(item: ndarray, view: Any, value: Any) -> ndarray:
+    """Returns a view of what stood for an input as one of the input, as writable as that is."""
+    if FAST is not None and item.base is view and view is not value:
+        return FAST.rebased(item, value)
+    if not item.flags.writeable:
+        item.flags.writeable = value.flags.writeable
+    return item
 
 
 def _copies(value: Any) -> Any:

@@ -3,6 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import MutationError
+from opsdk.core.fast import FAST
 
 
 def define(function, schema="t::f(Tensor x, Tensor w) -> Tensor y"):
@@ -253,3 +254,167 @@ def test_a_c_kernel_is_watched_on_its_fast_path_too(scope, of):
         except MutationError:
             refused.append(number)
     assert refused == [2, 4, 8, 16, 32]
+
+
+# What a kernel keeps of the arrays that it sees and gives.
+
+def _write(array):
+    array[0] = 99
+
+
+def _flag(x):
+    x.flags.writeable = True
+    _write(x)
+
+
+def _set_flags(x):
+    x.setflags(write=True)
+    _write(x)
+
+
+WAYS_IN = {
+    "through its flags": _flag,
+    "through setflags": _set_flags,
+    "through its base": lambda x: _write(x.base),
+    "by a function, through its base": lambda x: np.multiply(x.base, 2, out=x.base),
+}
+@pytest.mark.skipif(FAST is None, reason="the fast path is not built: views show what they are of")
+@pytest.mark.parametrize("way", WAYS_IN)
+@pytest.mark.parametrize("takes", ["one", "two", "a list"])
+def test_a_kernel_finds_no_way_to_write_to_its_input(scope, way, takes):
+    def go(x):
+        if x[0] > 1:
+            WAYS_IN[way](x)
+        return x + 0
+
+    kernels = {"one": lambda x: go(x), "two": lambda x, w: go(x), "a list": lambda x: go(x[0])}
+    inputs = {"one": lambda v: (v,), "two": lambda v: (v, v), "a list": lambda v: ([v],)}[takes]
+    schema = {"one": "Tensor x", "two": "Tensor x, Tensor w", "a list": "Tensor[] x"}[takes]
+    op = opsdk.op(f"t::f({schema}) -> Tensor y")(kernels[takes])
+    low, high = np.zeros(3, np.float32), np.full(3, 7, np.float32)
+    for wrap in (np.array, opsdk.to_tensor):
+        op(*inputs(wrap(low)))
+        given = wrap(high)
+        for _ in range(2):
+            with pytest.raises((MutationError, TypeError)):
+                op(*inputs(given))
+        assert np.asarray(given).tolist() == [7, 7, 7]
+
+
+@pytest.mark.skipif(FAST is None, reason="the fast path is not built: views show what they are of")
+def test_a_backward_finds_no_way_to_write_to_what_was_saved(scope):
+    @opsdk.op("t::double(Tensor x) -> Tensor y")
+    def double(x):
+        return x * 2
+
+    @double.backward
+    def double_grad(x, dy):
+        if x[0] > 1:
+            x.base[0] = 99
+        return dy * 2
+
+    for _ in range(2):
+        x = opsdk.to_tensor([1.0], stop_gradient=False)
+        double(x).backward()
+    x = opsdk.to_tensor([7.0], stop_gradient=False)
+    for _ in range(2):
+        y = double(x)
+        with pytest.raises(TypeError, match="Keeper"):
+            y.backward()
+        assert (x.numpy().tolist(), x.grad) == ([7.0], None)
+
+
+BUFFER = np.zeros(3, np.float32)
+
+
+def _kept(value):
+    np.copyto(BUFFER, value)
+    return BUFFER
+
+
+RETURNED = {
+    "the array itself": ("Tensor x) -> Tensor y", lambda x: _kept(x)),
+    "a view of it": ("Tensor x) -> Tensor y", lambda x: _kept(x)[:]),
+    "of two inputs": ("Tensor x, Tensor w) -> Tensor y", lambda x, w: _kept(x)),
+    "among several": ("Tensor x) -> (Tensor y, Tensor z)", lambda x: (_kept(x), x + 0)),
+    "in a dict": ("Tensor x) -> (Tensor y, Tensor z)", lambda x: {"y": _kept(x), "z": x + 0}),
+    "in a list": ("Tensor x) -> Tensor[] y", lambda x: [_kept(x)]),
+    "with an attribute": ("Tensor x, *, int n=1) -> Tensor y", lambda x, n: _kept(x)),
+}
+
+
+@pytest.mark.parametrize("case", RETURNED)
+@pytest.mark.parametrize("wrap", [np.array, opsdk.to_tensor])
+def test_a_kernel_that_keeps_what_it_returned_changes_no_earlier_result(scope, case, wrap):
+    signature, kernel = RETURNED[case]
+    infer = None
+    if "[] y" in signature:
+        infer = lambda x: [x]  # noqa: E731
+    elif "z)" in signature:
+        infer = lambda x: [x, x]  # noqa: E731
+    op = opsdk.op(f"t::kept({signature}", infer=infer)(kernel)
+    count = 2 if "w)" in signature else 1
+
+    def first(value):
+        made = op(*[wrap(np.full(3, value, np.float32))] * count)
+        return made[0] if isinstance(made, (tuple, list)) else made
+
+    made = [first(float(i)) for i in range(4)]
+    assert [np.asarray(value)[0] for value in made] == [0, 1, 2, 3]
+
+
+def test_a_backward_that_keeps_what_it_returned_changes_no_earlier_gradient(scope):
+    @opsdk.op("t::half(Tensor x) -> Tensor y")
+    def half(x):
+        return x / 2
+
+    @half.backward
+    def half_grad(y, dy):
+        return _kept(dy / 2)
+
+    grads = []
+    for value in range(1, 5):
+        x = opsdk.to_tensor(np.zeros(3, np.float32), stop_gradient=False)
+        half(x).backward(opsdk.to_tensor(np.full(3, value, np.float32)))
+        grads.append(x.grad)
+    assert [grad.numpy()[0] for grad in grads] == [0.5, 1, 1.5, 2]
+
+
+def test_a_kernel_in_a_program_that_keeps_what_it_returned_changes_no_earlier_result(scope):
+    op = opsdk.op("t::kept(Tensor x) -> Tensor y")(lambda x: _kept(x))
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        x = opsdk.static.data("x", [3], "float32")
+        y, z = op(x), op(x + 1)
+    exe = opsdk.static.Executor(opsdk.CPUPlace())
+    for _ in range(3):
+        found = exe.run(main, feed={"x": np.full(3, 5, np.float32)}, fetch_list=[y, z])
+        assert [value[0] for value in found] == [5, 6]
+
+
+def test_two_outputs_that_are_one_array_become_two(scope):
+    def twice(x):
+        y = x + 1
+        return y, y
+
+    op = opsdk.op("t::twice(Tensor x) -> (Tensor y, Tensor z)", infer=lambda x: [x, x])(twice)
+    for _ in range(2):
+        y, z = op(np.zeros(3, np.float32))
+        y[0] = 9
+        assert z.tolist() == [1, 1, 1]
+
+
+def test_an_array_that_a_kernel_gives_away_is_not_copied(scope):
+    seen = []
+
+    def kernel(x):
+        made = x + 1
+        seen.append(made.__array_interface__["data"][0])
+        return made
+
+    op = opsdk.op("t::next(Tensor x) -> Tensor y")(kernel)
+    x = np.zeros(3, np.float32)
+    for given in (x, opsdk.to_tensor(x)):
+        for _ in range(3):
+            made = op(given)
+            assert getattr(made, "_array", made).__array_interface__["data"][0] == seen[-1]
