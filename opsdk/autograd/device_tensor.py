@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
+from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.in_place import check_unviewed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
@@ -75,7 +75,7 @@ class DeviceTensor(Tensor):
     def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this tensor to `grad` of every leaf that it depends on, as `Tensor.backward` does."""
         try:
-            run_backward((self,), (seed_of(self, grad_tensor),), ArrayAlgebra(tensor_of), retain_graph)
+            run_backward((edge_of(self),), (seed_of(self, grad_tensor),), ArrayAlgebra(tensor_of), retain_graph)
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 

@@ -15,6 +15,7 @@ from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
+from opsdk.core.fast import FAST
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
 
@@ -85,19 +86,26 @@ def free(visited: Sequence[GradNode]) -> None:
         node.saved = None
 
 
+def edge_of(tensor: Any) -> tuple[Any, int]:
+    """Returns where a gradient of a tensor goes: to the call that made it, and which output it is; `(leaf, -1)`."""
+    return tensor._edge or (tensor, -1)
+
+
 def run(
-    roots: Sequence[Any],
+    starts: Sequence[Any],
     seeds: Sequence[Any],
     algebra: Algebra,
     wanted: Mapping[Any, int] | None = None,
+    visited: Sequence[GradNode] = (),
 ) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any], list[GradNode], Kept]:
-    """Sends cotangents backward from `roots`. Nothing is changed, so that after an error all is as it was.
+    """Sends cotangents backward. Nothing is changed, so that after an error all is as it was.
 
     Args:
-        roots: tensors, interior or leaves.
-        seeds: one cotangent per root, values of the algebra.
+        starts: the edges along which they go first, as `edge_of` gives them.
+        seeds: one cotangent per start, values of the algebra.
         algebra: how values are computed with.
         wanted: by `(node, output)` a number, for interior values whose gradients are asked for.
+        visited: nodes that were visited before, by the fast path.
 
     Returns:
         By id of a leaf the leaf and its complete gradient, before its hooks; by the numbers of `wanted` the gradients
@@ -107,17 +115,18 @@ def run(
     queue: list[tuple[int, GradNode]] = []
     leaves: dict[int, tuple[Any, Any]] = {}
     captured: dict[int, Any] = {}
-    visited: list[GradNode] = []
+    visited = list(visited)
     kept: Kept = []
-    step = algebra.step
-    if len(roots) > 1:
-        for root, seed in zip(roots[1:], seeds[1:], strict=True):
-            _send(root._edge or (root, -1), seed, pending, queue, leaves, algebra)
-    edges: Sequence[Any] = (roots[0]._edge or (roots[0], -1),)
+    along = None if FAST is None or wanted or algebra.step is not step else FAST.along
+    for edge, seed in zip(starts[1:], seeds[1:], strict=True):
+        _send(edge, seed, pending, queue, leaves, algebra)
+    edges: Sequence[Any] = starts[:1]
     gradients: Sequence[Any] = seeds
     while True:
         if len(edges) == 1 and not queue:  # a chain: there is only one place to go, and nothing to wait for
             edge, value = edges[0], gradients[0]
+            if along is not None and edge is not None:
+                edge, value = along(edge, value, visited)
             if edge is None or value is None:
                 break
             node, index = edge
@@ -149,7 +158,7 @@ def run(
                 if value is not None and (node, index) in wanted:
                     captured[wanted[node, index]] = value
         edges = node.edges
-        gradients = step(node, cotangents)
+        gradients = algebra.step(node, cotangents)
     for key, (leaf, value) in leaves.items():
         if value.__class__ is WideSum:
             leaves[key] = leaf, value.rounded()
@@ -186,14 +195,28 @@ def _slots(node: GradNode, index: int, value: Any) -> list[Any]:
     return slots
 
 
-def run_backward(tensors: Sequence[Any], seeds: Sequence[Any], algebra: ArrayAlgebra, retain_graph: bool) -> None:
-    """Adds the gradients of `tensors` to `grad` of all leaves; nothing is added or freed if any step fails."""
+def run_backward(
+    starts: Sequence[Any],
+    seeds: Sequence[Any],
+    algebra: ArrayAlgebra,
+    retain_graph: bool,
+    visited: Sequence[GradNode] = (),
+) -> None:
+    """Adds gradients to `grad` of all leaves; nothing is added or freed if any step fails.
+
+    Args:
+        starts: as for `run`.
+        seeds: arrays, as for `run`.
+        algebra: makes tensors of arrays.
+        retain_graph: keeps what was saved.
+        visited: as for `run`.
+    """
     if len(ACTIVE) > MANY and is_deep():
-        return elsewhere(run_backward, tensors, seeds, algebra, retain_graph)
+        return elsewhere(run_backward, starts, seeds, algebra, retain_graph, visited)
     wrap = algebra.wrap
     ACTIVE.append(None)
     try:
-        leaves, _, visited, kept = run(tensors, seeds, algebra)
+        leaves, _, visited, kept = run(starts, seeds, algebra, visited=visited)
         for key, (leaf, value) in leaves.items():
             if leaf._hooks:
                 hooked = run_hooks(leaf._hooks, wrap(value), kept)

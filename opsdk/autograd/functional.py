@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.engine import ArrayAlgebra, WideSum, check_root, free, run, run_backward, seed_of
+from opsdk.autograd.engine import ArrayAlgebra, WideSum, check_root, edge_of, free, run, run_backward, seed_of
 from opsdk.autograd.gradients import (
     gradient_attrs,
     gradient_inputs,
@@ -200,7 +200,7 @@ def grad(
     ACTIVE.append(None)
     try:
         with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
-            leaves, captured, visited, _ = run(roots, seeds, narrowed, wanted)
+            leaves, captured, visited, _ = run([edge_of(root) for root in roots], seeds, narrowed, wanted)
     finally:
         ACTIVE.pop()
     found: list[Any] = []
@@ -246,7 +246,7 @@ def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retai
     roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
     seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
-    run_backward(roots, seeds, ArrayAlgebra(tensor_of), retain_graph)
+    run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
 
 
 def _one_each(given: Any, count: int, expected: str) -> list[Any]:

@@ -10,15 +10,15 @@ from numpy import ndarray
 
 from opsdk.autograd.node import GradNode
 from opsdk.backends import arrays
-from opsdk.backends.arena import empty, is_leased
-from opsdk.backends.checked import is_refused_write
+from opsdk.backends.arena import empty
 from opsdk.backends.conform import check_count, conform
 from opsdk.backends.device import zeros_at
 from opsdk.backends.device_plan import run_on_device
-from opsdk.backends.plan import CallPlan, blame, keep
+from opsdk.backends.plan import CallPlan, keep
 from opsdk.core.errors import GradientMissingError, OpsdkError, VersionError
+from opsdk.core.fast import FAST
 from opsdk.core.place import CPU
-from opsdk.define.opdef import GradRule
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
@@ -57,9 +57,9 @@ def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None 
         raise node.freed()
     if edges is None:
         edges = node.edges
-    lane = opdef.plans.get(plan)
-    if lane is not None:
-        made = lane(node, saved, cotangents[0])
+    kind = opdef.plans.get(plan)
+    if kind is not None:
+        made = FAST.gradient(kind, node, cotangents[0])
     else:
         rule = plan.rule
         assert rule is not None
@@ -80,6 +80,13 @@ def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None 
             return (made,)
     assert plan.rule is not None
     return route(node, plan.rule, made, sum_to, edges)
+
+
+# Any: what a gradient's kernel gave; the gradient, or None where it was declared disconnected.
+def routed(node: GradNode, made: Any) -> Any:
+    """Returns the one gradient of a node, checked as `route` checks it."""
+    assert node.plan.rule is not None
+    return route(node, node.plan.rule, made, sum_to, node.edges)[0]
 
 
 def _handed_on(
@@ -147,46 +154,18 @@ def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any], a
         return run_on_device(opdef, inputs, attrs, place)
     inputs = gradient_inputs(node, rule, values, cotangents, np.zeros)
     made = arrays.run(opdef, inputs, attrs)
-    if plan.bare and (plan.saves_output or plan.saves_input) and len(inputs) == 2:
+    if FAST is not None and plan.bare and (plan.saves_output or plan.saves_input) and _are_tensors(opdef):
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
         if call.is_short:
-            keep(opdef, plan, _lane(call, plan.takes))
+            keep(opdef, plan, FAST.Kind(plan, call))
     return made
 
 
-def _lane(call: CallPlan, takes: int) -> Callable[[GradNode, Sequence[Any], Any], Any]:
-    """Returns the backward of an op of which one value is saved, in one function."""
-    settled, fills, wants_views = call.settled, call.fills, call.wants_views
-    launch = call.kernel_alone if wants_views else call.launch
-
-    def lane(node: GradNode, saved: Sequence[Any], cotangent: Any) -> Any:
-        value, box, version = saved
-        if box[0] != version:
-            raise changed(node, 0)
-        inputs = (value, cotangent) if takes else (cotangent, value)
-        try:
-            if wants_views:
-                first, second = inputs[0].view(), inputs[1].view()
-                first.setflags(write=False)
-                second.setflags(write=False)
-                made = launch(first, second)
-            else:
-                made = launch(*inputs)
-        except Exception as error:
-            if not (wants_views and is_refused_write(error)):
-                blame(call, error)
-                raise
-            made = call.launch(*inputs)  # says what it changes, or that it only wanted a writable buffer
-        if not fills and (
-            made.__class__ is not ndarray
-            or (made.base is not None and not is_leased(made, inputs))
-            or made is cotangent
-            or made is value
-        ):
-            return settled(made, inputs)[0]
-        return made
-
-    return lane
+def _are_tensors(opdef: OpDef) -> bool:
+    """Whether an op takes two tensors and gives one."""
+    schema = opdef.schema
+    kinds = [decl.kind for decl in schema.inputs], [decl.kind for decl in schema.outputs]
+    return kinds == (["tensor", "tensor"], ["tensor"])
 
 
 def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:

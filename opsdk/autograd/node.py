@@ -11,7 +11,7 @@ from opsdk.autograd.hooks import Hooks
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.core.errors import GraphError
 
-next_sequence = count().__next__
+sequence = count()  # a later call has a greater number
 
 
 class GradNode:
@@ -33,19 +33,22 @@ class GradNode:
         specs: those of the inputs that the gradient op has to be given, by name; only where its rows fill buffers.
     """
 
-    hooks: dict[int, Hooks] | None = None
+    # The first six are what every call sets, and what the fast path reads.
+    __slots__ = ("__dict__", "__weakref__", "edges", "hooks", "outputs", "plan", "saved", "sequence")
     used_at: str | None = None
     layout: tuple[int | None, ...] = ()
     spread: tuple[int | None, ...] = ()
     attrs: Mapping[str, Any] = MappingProxyType({})
     specs: Mapping[str, Any] = MappingProxyType({})
-    outputs: Sequence[tuple[tuple[int, ...], Any]] | None = None
+
     # Any: saved are arrays, lists of them, and counters; edges lead to tensors and nodes.
     def __init__(self, plan: TapePlan, edges: Sequence[Any], saved: Sequence[Any]) -> None:
         self.plan = plan
         self.edges = edges
         self.saved: Sequence[Any] | None = saved
-        self.sequence = next_sequence()
+        self.outputs: Sequence[tuple[tuple[int, ...], Any]] | None = None
+        self.hooks: dict[int, Hooks] | None = None
+        self.sequence = next(sequence)
 
     @property
     def width(self) -> int:

@@ -6,21 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
+from opsdk.autograd.fast_path import connected
 from opsdk.autograd.in_place import check_in_place
 from opsdk.autograd.modes import OFF, is_grad_enabled
-from opsdk.autograd.node import GradNode, next_sequence
+from opsdk.autograd.node import GradNode
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.arena import is_leased
 from opsdk.backends.buffers import asked_specs, infer
-from opsdk.backends.checked import is_refused_write
 from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
-from opsdk.backends.plan import attrs_key, blame, keep, make_plan
+from opsdk.backends.plan import attrs_key, keep, make_plan
 from opsdk.backends.settle import as_outputs
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError
+from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU
@@ -86,78 +85,22 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
     plan = TapePlan(opdef, call, record, arrays)
     result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
-    if call is not None and call.is_short and plan.plain and len(inputs) == 1 and inputs[0].__class__ is not list:
+    if FAST is not None and call is not None and call.is_short and plan.plain and _is_unary(opdef):
         carries = call.dtype is not None and is_differentiable(call.dtype)
         saves_one = plan.saves_output or plan.saves_input
         if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
-            lanes = opdef.plans.recorded if record else opdef.plans.plain
+            kinds = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0]._stop or not is_grad_enabled():
-                lanes[arrays[0].dtype] = _lane(plan)
+                kinds[arrays[0].dtype] = FAST.Kind(plan, call)
     if call is not None and plan.plain and not record and not FLAGS.debug:
         opdef.plans.again = call.again(Tensor)
     opdef.usage.in_graph = opdef.usage.in_graph or record
     return result
 
 
-def short(opdef: OpDef, value: Tensor) -> Any:
-    """Applies an op to one tensor: the way of most calls, straight through a lane once the kind of call is known."""
-    plans = opdef.plans
-    plain = value._stop or (OFF and not is_grad_enabled())
-    try:
-        lane = (plans.plain if plain else plans.recorded)[value._array.dtype]
-    except KeyError:
-        return TAPE.apply(opdef, (value,), {})
-    return lane(value)
-
-
-def _lane(plan: TapePlan) -> Callable[[Tensor], Tensor]:
-    """Returns all that a known kind of call on one tensor does, in one function: kernel, tensor, node."""
-    call = plan.call
-    assert call is not None
-    one, dtype, plain = call.one, call.dtype, not plan.record
-    saves_output, fills, wants_views = plan.saves_output, call.fills, call.wants_views
-    launch = call.kernel_alone if wants_views else call.launch
-    new = object.__new__
-
-    def lane(value: Tensor) -> Tensor:
-        seen = array = value._array
-        if wants_views:
-            seen = array.view()
-            seen.setflags(write=False)
-        try:
-            made = launch(seen)
-        except Exception as error:
-            if not (wants_views and is_refused_write(error)):
-                blame(call, error, (array,))
-                raise
-            made = call.launch(array)  # says what it changes, or that it only wanted a writable buffer
-        if not fills and (
-            made.__class__ is not ndarray
-            or made.dtype is not dtype
-            or (made.base is not None and not is_leased(made, (array,)))
-            or made is array
-        ):
-            made = one(made, (array,))
-        if plain:
-            return Tensor(made)
-        # Both objects are made without their __init__, which costs more than all they hold; see `docs/design.md`.
-        node = new(GradNode)
-        out = new(Tensor)
-        out._array = made
-        out._version = box = [0]
-        out._edge = (node, 0)
-        out._stop = False
-        node.plan = plan
-        node.edges = (value._edge or (value, -1),)
-        if saves_output:
-            node.saved = (made, box, 0)
-        else:
-            node.saved = (array, value._version, value._version[0])
-            node.outputs = ((made.shape, dtype),)
-        node.sequence = next_sequence()
-        return out
-
-    return lane
+def _is_unary(opdef: OpDef) -> bool:
+    """Whether an op takes one tensor."""
+    return [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
 
 
 def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
@@ -287,13 +230,13 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
         value = inputs[position] if is_input else outputs[position]
         box = None if value is None else value._version if value.__class__ is not list else _Boxes(value)
         saved += (arrays_of(value), box, 0 if box is None else box[0])
-    node = GradNode(plan, edges, saved)
+    node = GradNode(plan, tuple(edges), tuple(saved))
     node.attrs = attrs
-    node.outputs = [
+    node.outputs = tuple([
         _absent_spec(plan, position, inputs, attrs) if out is None else (out._array.shape, out._array.dtype)
         for position, value in enumerate(outputs)
         for out in (value if value.__class__ is list else (value,))
-    ]
+    ])
     if plan.asks and plan.gradient is not None:
         node.specs = asked_specs(plan.gradient, [arrays_of(value) for value in inputs])
     if FLAGS.debug:
@@ -335,4 +278,5 @@ def _edge(tensor: Any) -> Any:
 
 
 TAPE = Tape()
+short = connected(TAPE.apply)
 register_frontend(TAPE, Tensor, short=short)

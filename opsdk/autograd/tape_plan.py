@@ -18,6 +18,7 @@ class TapePlan:
         record: whether a node is made.
         saves: per source of the gradient rule its kind and position.
         gradient: the gradient op's definition, or None.
+        kinds: its plans, among which the fast path finds how the gradient of this kind of call is computed; or None.
         saves_input: whether the first input is all that the backward reads.
         saves_output: whether the one output is all that the backward reads; the commonest case.
         takes: position of the first cotangent among the gradient op's inputs.
@@ -32,6 +33,7 @@ class TapePlan:
         "bare",
         "call",
         "gradient",
+        "kinds",
         "opdef",
         "plain",
         "record",
@@ -53,9 +55,10 @@ class TapePlan:
         self.rule = rule
         self.call = call
         self.record = record
-        self.gradient = None
+        self.gradient = self.kinds = None
         if rule is not None:
             self.gradient = rule.op.opdef
+            self.kinds = self.gradient.plans
             self.gradient.kernels.plans.add(opdef.plans)  # forgotten when the gradient op is told more
         sources = () if rule is None or not record else rule.sources
         self.saves = tuple((s.kind == "input", s.position) for s in sources if s.kind != "cotangent")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
-from opsdk.autograd.engine import ArrayAlgebra, run_backward, seed_of
+from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
 from opsdk.autograd.modes import is_grad_enabled
@@ -16,6 +16,7 @@ from opsdk.autograd.node import GradNode
 from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
+from opsdk.core.fast import FAST
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed
@@ -31,10 +32,10 @@ class Tensor(ValueMethods):
     `backward` accumulated. Arithmetic, comparison, indexing and the methods of `ValueMethods` are ops.
     """
 
-    _grad: Any = None  # any: a tensor, None, or ZERO
+    _SLOTS = ("_array", "_edge", "_grad", "_hooks", "_stop", "_version")  # the fast path reads and writes them
+    __slots__ = (*_SLOTS, "__dict__", "__weakref__")
     persistable = False
     _name: str | None = None
-    _hooks: Hooks | None = None
 
     def __init__(
         self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None
@@ -43,6 +44,8 @@ class Tensor(ValueMethods):
         self._stop = stop_gradient
         self._edge = edge  # the node that made this tensor and the output that it is; None for a leaf
         self._version = [0]
+        self._grad: Any = None  # any: a tensor, None, or ZERO
+        self._hooks: Hooks | None = None
 
     # -- what it is ---------------------------------------------------------------------------------------------------
 
@@ -183,9 +186,8 @@ class Tensor(ValueMethods):
         """
         if self._edge is not None:
             raise GraphError("deepcopy: expected a leaf, got a tensor that an op made; use detach().clone() or clone()")
-        copied: Tensor = object.__new__(type(self))
+        copied = self.__copy__()
         memo[id(self)] = copied
-        copied.__dict__.update(self.__dict__)
         copied._array = self._array.copy()
         copied._version = [0]
         copied._hooks = None
@@ -194,8 +196,11 @@ class Tensor(ValueMethods):
 
     def __copy__(self) -> Tensor:
         copied: Tensor = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__)
+        copied.__setstate__(self._state())
         return copied
+
+    def _state(self, slots: Sequence[str] = _SLOTS) -> dict[str, Any]:
+        return {**self.__dict__, **{name: getattr(self, name) for name in slots}}
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what is pickled: a leaf with its values and gradient; hooks stay behind, as in copies.
@@ -205,7 +210,11 @@ class Tensor(ValueMethods):
         """
         if self._edge is not None:
             raise GraphError("pickle: expected a leaf, got a tensor that an op made; use detach(), or numpy()")
-        return {**self.__dict__, "_hooks": None, "_version": [0]}
+        return {**self._state(), "_hooks": None, "_version": [0]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def __repr__(self) -> str:
         prefix = " " * 7
@@ -310,7 +319,13 @@ class Tensor(ValueMethods):
             VersionError: a saved value was changed in place.
         """
         try:
-            run_backward((self,), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+            if FAST is None:
+                run_backward((edge_of(self),), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+                return
+            left = FAST.backward(self, grad_tensor, retain_graph)
+            if left is not None:  # the fast path ends somewhere on the way
+                edge, gradient, visited = left
+                run_backward((edge,), (gradient,), _ARRAYS, retain_graph, visited)
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 

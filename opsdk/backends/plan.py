@@ -63,7 +63,7 @@ class CallPlan:
 
     `run(inputs, attrs)` returns the array of an op with one kernel output, else a tuple with one entry per output that
     the kernel makes; mutated inputs are not among them. `launch` is the kernel as it is watched, `kernel_alone` without
-    that; where `wants_views` is True the watch is no more than read-only views, which a fast path makes itself.
+    that; where `wants_views` is True the watch is no more than what the fast path does itself.
     """
 
     __slots__ = (

@@ -107,6 +107,7 @@ class PlanCache(Bounded[Any, Any]):
     `again` serves a call of several that is like the one before; None where nothing does.
     """
 
+    __slots__ = ("__weakref__", "again", "plain", "recorded")
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as dataclass_replace
 from inspect import cleandoc
 from os import PathLike
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
+from opsdk.core.fast import FAST
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import absences, bind
@@ -33,7 +34,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ABSENT: Any = object()
 
 
-class Op:
+if TYPE_CHECKING:
+    _Handle = object
+else:
+    _Handle = object if FAST is None else FAST.Handle
+
+
+class Op(_Handle):
     """A registered op: call it, and give it a backward, kernels, an infer rule and samples.
 
     Tensors give tensors and are recorded on the tape, Program variables give variables, NumPy arrays give arrays.
@@ -64,11 +71,8 @@ class Op:
         """Applies the op; see the op's own schema for what it takes."""
         try:
             if self._is_unary and not values and not attrs:
-                try:
-                    short = SHORT[value.__class__]
-                except KeyError:  # a lookup that fails is slower than `get`, but it nearly never does
-                    pass
-                else:
+                short = SHORT.get(value.__class__)
+                if short is not None:
                     return short(self._opdef, value)
             args = () if value is _ABSENT else (value, *values)
             absent = self._left_out.get(len(args))
@@ -335,6 +339,8 @@ class Op:
         return _unpickled, (opdef.name, opdef.fingerprint, str(opdef.origin))
 
 
+if FAST is not None:
+    FAST.connect_ops(Op, SHORT, OpsdkError, trimmed)
 PROVIDERS = Providers()
 REGISTRY: OpRegistry[Op] = OpRegistry(PROVIDERS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,15 @@ class UnsetTensor(Tensor):
     """
 
     def __init__(self, name: str, dtype: DTypeLike | None = None, persistable: bool = False) -> None:
-        self.stop_gradient = True
-        self._edge = None
-        self._version = [0]
+        super().__init__(None)  # type: ignore[arg-type]
+        del self._array
         self._name = name
         self._wanted = None if dtype is None else as_dtype(dtype)
         self.persistable = persistable
 
-    @property
-    def _array(self) -> np.ndarray:  # type: ignore[override]
+    def __getattr__(self, name: str) -> Any:  # what is not there: the array
+        if name != "_array":
+            raise AttributeError(f"tensor {self._name!r}: expected one of its attributes, got {name!r}")
         raise NotInitializedError(
             f"tensor {self._name!r}: expected values, it was created without; copy some into it with opsdk.assign"
         )
@@ -39,7 +40,7 @@ class UnsetTensor(Tensor):
         """Gives the tensor its first values, and with them its shape; it is a plain tensor from then on."""
         array = np.array(value, self._wanted, order="C")
         self.__class__ = Tensor  # type: ignore[assignment]
-        self.__dict__["_array"] = array
+        self._array = array
         self._version[0] += 1
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UnsetTensor:
@@ -47,6 +48,9 @@ class UnsetTensor(Tensor):
         copied = UnsetTensor(self._name, self._wanted, self.persistable)
         memo[id(self)] = copied
         return copied
+
+    def _state(self, slots: Sequence[str] = Tensor._SLOTS) -> dict[str, Any]:
+        return super()._state([name for name in slots if name != "_array"])
 
     def __repr__(self) -> str:
         return "Tensor(Not initialized)"
