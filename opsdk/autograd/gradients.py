@@ -157,7 +157,7 @@ def _step_any(node: GradNode, saved: Sequence[Any], cotangents: Sequence[Any], a
     if FAST is not None and plan.bare and (plan.saves_output or plan.saves_input) and _are_tensors(opdef):
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
         if call.is_short:
-            keep(opdef, plan, FAST.Kind(plan, call))
+            keep(opdef, plan, FAST.Kind(call, plan))
     return made
 
 

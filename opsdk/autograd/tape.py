@@ -91,7 +91,7 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
         if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
             kinds = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0]._stop or not is_grad_enabled():
-                kinds[arrays[0].dtype] = FAST.Kind(plan, call)
+                kinds[arrays[0].dtype] = FAST.Kind(call, plan)
     if call is not None and plan.plain and not record and not FLAGS.debug:
         opdef.plans.again = call.again(Tensor)
     opdef.usage.in_graph = opdef.usage.in_graph or record

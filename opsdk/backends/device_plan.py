@@ -39,7 +39,7 @@ class DevicePlan(CallPlan):
         super().__init__(opdef, kernel, inputs, attrs)
 
     def _choose(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
-        return self.run_checked if FLAGS.debug else self._run
+        return self.run_checked if FLAGS.debug else self.run_any
 
     @property
     def is_short(self) -> bool:

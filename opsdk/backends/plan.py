@@ -25,6 +25,7 @@ from opsdk.backends.language import Launch, language_of
 from opsdk.backends.unwanted import without_unwanted
 from opsdk.backends.value_check import checked_first
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
+from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
@@ -130,7 +131,7 @@ class CallPlan:
             return self.run_checked
         if self.fills and self._dtypes and not self.has_attrs:
             return _filled(self)
-        return _short(self) if self.is_short else self._run
+        return FAST.Kind(self) if FAST is not None and self.is_short else self.run_any
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
@@ -182,7 +183,8 @@ class CallPlan:
             settle.check_specs(self.opdef, outputs, inferred)
         return outputs[0] if self.single else tuple(outputs)
 
-    def _run(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    def run_any(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs a call of this kind the general way."""
         if attrs == self._given and (not self._zeros or all(str(attrs[name]) == zero for name, zero in self._zeros)):
             complete: Mapping[str, Any] = self._attrs
         else:
@@ -199,7 +201,7 @@ class CallPlan:
                 return self.one(raw, inputs)
             outputs = self.settled(raw, inputs)
         except DTypeError:
-            if self.loose:
+            if self.loose or not self.has_attrs:
                 raise
             # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
             outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
@@ -258,31 +260,6 @@ class CallPlan:
         if self.loose and any(array is other for other in _flat(before)):
             array = array.copy()  # two gradients that are one buffer, as `return dy, dy` gives them
         return array
-
-
-def _short(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
-    """Returns the shortest safe way through a kernel."""
-    launch, one, dtype = plan.launch, plan.one, plan.dtype
-
-    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        try:
-            out = launch(*inputs)
-        except Exception as error:
-            blame(plan, error, inputs)
-            raise
-        if (
-            out.__class__ is ndarray
-            and (out.base is None or is_leased(out, inputs))
-            and (out.dtype is dtype or dtype is None)
-        ):
-            for value in inputs:
-                if value is out:
-                    break
-            else:
-                return out
-        return one(out, inputs)
-
-    return run
 
 
 def _filled(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:

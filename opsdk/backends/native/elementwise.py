@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from opsdk.backends.arena import empty
+from opsdk.backends.arena import SMALLEST, empty
 from opsdk.backends.language import Launch
 from opsdk.backends.native.code import Code, KernelText, Numbers
 from opsdk.backends.native.elementwise_source import kernel_source
@@ -17,6 +17,7 @@ from opsdk.backends.native.geometry import Geometry, geometry_of
 from opsdk.backends.native.runtime import PROTOTYPE, ffi, piece_of, run_shared, strided_address
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import ShapeError
+from opsdk.core.fast import FAST
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
@@ -26,6 +27,7 @@ from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_
 SHARED_FROM = 25_000  # nanoseconds
 NS_PER_COST, NS_PER_TENSOR = 0.03, 0.06  # of one element of float32, one thread
 _LEAST_PIECE = 4096
+_MOST_INPUTS = 8  # of what the fast path calls
 
 Key = tuple[Any, ...]  # Any: dtypes and the values of static attributes
 
@@ -172,31 +174,22 @@ def whole_attrs(opdef: OpDef) -> tuple[str, ...]:
 def launch_of(opdef: OpDef, scalar: ScalarFunction) -> Launch:
     """Returns the launch of a compiled elementwise row."""
     general = Elementwise(opdef, scalar)
-    is_plain = len(scalar.inputs) == 1 and not scalar.attrs and len(opdef.schema.outputs) == 1
-    return _unary(general) if is_plain else general.launch
+    is_plain = not scalar.attrs and len(opdef.schema.outputs) == 1 and len(scalar.inputs) <= _MOST_INPUTS
+    return general.launch if FAST is None or not is_plain else _entry(general)
 
 
-def _unary(general: Elementwise) -> Launch:
-    """Returns the launch of a function of one input alone, without what such a call does not need."""
-    codes: dict[np.dtype[Any], ElementwiseCode] = {}
-    launch = general.launch
+def _entry(general: Elementwise) -> Launch:
+    """Returns the launch of a function without attributes, which learns the kernels that C may call on small arrays."""
+    known: dict[np.dtype[Any], tuple[int, int, ElementwiseCode]] = {}
 
-    def short(array: ndarray) -> Any:  # Any: what a launch returns
-        code = codes.get(array.dtype)
-        if code is None or not array.flags.aligned or not array.flags.c_contiguous:
-            made = launch(array)
-            found = general.code([array], ())
-            if found is not None:
-                codes[array.dtype] = found
-            return made
-        tools, size = ffi(), array.size
-        made = empty(array.shape, code.dtype)
-        pointers = tools.new(code.kind)
-        pointers[0], pointers[1] = tools.from_buffer(array), tools.from_buffer(made)
-        if size < code.shared_from:
-            code.call(pointers, tools.NULL, tools.NULL, 0, size)
-        else:
-            run_shared(code.address, pointers, tools.NULL, tools.NULL, size, piece_of(size, _LEAST_PIECE))
+    def launch(*arrays: ndarray) -> Any:  # Any: what a launch returns
+        made = general.launch(*arrays)
+        dtype = arrays[0].dtype
+        if dtype not in known and all(array.dtype is dtype for array in arrays):
+            code = general.code(arrays, ())
+            if code is not None and code.dtype is dtype:  # larger ones take memory of the arena, or all threads
+                known[dtype] = code.address, min(code.shared_from, SMALLEST // dtype.itemsize), code
         return made
 
-    return short
+    entry: Launch = FAST.Entry(launch, known, len(general.scalar.inputs))
+    return entry

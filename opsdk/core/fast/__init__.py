@@ -1,7 +1,7 @@
 """The fast path: C that stands in for the commonest calls, where it was built; without it they go the general way.
 
 `OPSDK_FAST_PATH=0` in the environment leaves it out, and so does one that was built from another source than the one
-that lies here. Results are the same, calls on small arrays take two to three times as long.
+that lies here. Results are the same; calls on small arrays take several times as long.
 """
 
 from __future__ import annotations

@@ -42,14 +42,17 @@ extern Py_ssize_t ARRAY, STOP, EDGE, VERSION, GRAD, HOOKS, N_PLAN, N_EDGES, N_SA
 extern Py_ssize_t RECORDED, PLAIN; /* of a cache of plans */
 extern PyObject *zero, *one, *minus_one, *text_plans;
 
-/* The kernel of one kind of call; made from a TapePlan and, of the forward or of its gradient, a CallPlan. */
+enum { MOST_INPUTS = 8 };
+
+/* The kernel of one kind of call; made from a CallPlan, and for calls on tensors from a TapePlan. */
 typedef struct {
   PyObject_HEAD
-  PyObject *plan, *call, *kernel, *dtype; /* dtype: None where whatever the kernel gives is right */
+  vectorcallfunc vectorcall;
+  PyObject *plan, *call, *kernel, *dtype; /* plan: None without; dtype: None where whatever the kernel gives is right */
   int views, fills, records, saves_output, takes;
 } Kind;
 
-extern PyTypeObject Keeper_Type, Kind_Type, Handle_Type;
+extern PyTypeObject Keeper_Type, Kind_Type, Handle_Type, Entry_Type;
 
 /* kernel.c */
 PyObject *read_only(PyObject *module, PyObject *array);

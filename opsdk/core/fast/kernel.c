@@ -54,61 +54,6 @@ PyObject *rebased(PyObject *Py_UNUSED(module), PyObject *args) {
 
 /* -- a kernel of one kind of call --------------------------------------------------------------------------------- */
 
-static int read_flag(PyObject *object, const char *name, int *flag) {
-  PyObject *value = PyObject_GetAttrString(object, name);
-  *flag = value ? PyObject_IsTrue(value) : -1;
-  Py_XDECREF(value);
-  return *flag < 0;
-}
-
-static PyObject *make_kind(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
-  PyObject *plan, *call;
-  if (!PyArg_ParseTuple(args, "OO", &plan, &call)) return NULL;
-  Kind *self = (Kind *)type->tp_alloc(type, 0);
-  if (!self) return NULL;
-  Py_INCREF(self->plan = plan);
-  Py_INCREF(self->call = call);
-  if (read_flag(call, "wants_views", &self->views) || read_flag(call, "fills", &self->fills) ||
-      read_flag(plan, "record", &self->records) || read_flag(plan, "saves_output", &self->saves_output) ||
-      read_flag(plan, "takes", &self->takes) || !(self->dtype = PyObject_GetAttrString(call, "dtype")) ||
-      !(self->kernel = PyObject_GetAttrString(call, self->views ? "kernel_alone" : "launch")))
-    Py_CLEAR(self);
-  return (PyObject *)self;
-}
-
-static int traverse_kind(Kind *self, visitproc visit, void *arg) {
-  Py_VISIT(self->plan);
-  Py_VISIT(self->call);
-  Py_VISIT(self->kernel);
-  Py_VISIT(self->dtype);
-  return 0;
-}
-
-static int clear_kind(Kind *self) {
-  Py_CLEAR(self->plan);
-  Py_CLEAR(self->call);
-  Py_CLEAR(self->kernel);
-  Py_CLEAR(self->dtype);
-  return 0;
-}
-
-static void drop_kind(Kind *self) {
-  PyObject_GC_UnTrack(self);
-  clear_kind(self);
-  Py_TYPE(self)->tp_free(self);
-}
-
-PyTypeObject Kind_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Kind",
-    .tp_doc = "The kernel of one kind of call: Kind(tape plan, call plan).",
-    .tp_basicsize = sizeof(Kind),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_new = make_kind,
-    .tp_traverse = (traverseproc)traverse_kind,
-    .tp_clear = (inquiry)clear_kind,
-    .tp_dealloc = (destructor)drop_kind,
-};
-
 static PyObject *as_tuple(PyObject *const *items, int count) {
   PyObject *made = PyTuple_New(count);
   for (int i = 0; made && i < count; ++i) {
@@ -166,7 +111,7 @@ static PyObject *look_at(const Kind *kind, PyObject *made, PyObject *const *seen
 }
 
 PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
-  PyObject *seen[3] = {NULL}, *made = NULL; /* the first is for the call, which may put a `self` there */
+  PyObject *seen[MOST_INPUTS + 1] = {NULL}, *made = NULL; /* the first is for the call, which may put a `self` there */
   int ready = 0;
   for (; ready < count; ++ready) {
     if (kind->views) seen[1 + ready] = read_only(NULL, inputs[ready]);
@@ -182,3 +127,79 @@ PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
   return made;
 }
 
+/* Runs a call on arrays: the inputs in a list or tuple, and attributes, of which there are none. */
+static PyObject *run_kind(PyObject *self, PyObject *const *args, size_t flagged, PyObject *names) {
+  const Kind *kind = (Kind *)self;
+  PyObject *inputs[MOST_INPUTS] = {NULL}, *made = NULL;
+  Py_ssize_t count = PyVectorcall_NARGS(flagged) == 2 && !names ? 0 : -1, ready = 0;
+  if (!count && (PyTuple_Check(args[0]) || PyList_Check(args[0]))) count = PySequence_Fast_GET_SIZE(args[0]);
+  if (count < 0) return PyErr_Format(PyExc_TypeError, "Kind: expected a list of inputs and attributes");
+  for (; ready < count && ready < MOST_INPUTS; ++ready) {
+    inputs[ready] = PySequence_Fast_GET_ITEM(args[0], ready);
+    if (!PyArray_CheckExact(inputs[ready])) break;
+    Py_INCREF(inputs[ready]); /* the kernel may change the list */
+  }
+  if (ready == count) made = launch(kind, inputs, (int)count);
+  else made = PyObject_CallMethod(kind->call, "run_any", "OO", args[0], args[1]);
+  while (ready) Py_DECREF(inputs[--ready]);
+  return made;
+}
+
+static int read_flag(PyObject *object, const char *name, int *flag) {
+  PyObject *value = PyObject_GetAttrString(object, name);
+  *flag = value ? PyObject_IsTrue(value) : -1;
+  Py_XDECREF(value);
+  return *flag < 0;
+}
+
+static PyObject *make_kind(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
+  PyObject *call, *plan = Py_None;
+  if (!PyArg_ParseTuple(args, "O|O", &call, &plan)) return NULL;
+  Kind *self = (Kind *)type->tp_alloc(type, 0);
+  if (!self) return NULL;
+  Py_INCREF(self->plan = plan);
+  Py_INCREF(self->call = call);
+  self->vectorcall = run_kind;
+  if (read_flag(call, "wants_views", &self->views) || read_flag(call, "fills", &self->fills) ||
+      (plan != Py_None && (read_flag(plan, "record", &self->records) || read_flag(plan, "takes", &self->takes) ||
+                           read_flag(plan, "saves_output", &self->saves_output))) ||
+      !(self->dtype = PyObject_GetAttrString(call, "dtype")) ||
+      !(self->kernel = PyObject_GetAttrString(call, self->views ? "kernel_alone" : "launch")))
+    Py_CLEAR(self);
+  return (PyObject *)self;
+}
+
+static int traverse_kind(Kind *self, visitproc visit, void *arg) {
+  Py_VISIT(self->plan);
+  Py_VISIT(self->call);
+  Py_VISIT(self->kernel);
+  Py_VISIT(self->dtype);
+  return 0;
+}
+
+static int clear_kind(Kind *self) {
+  Py_CLEAR(self->plan);
+  Py_CLEAR(self->call);
+  Py_CLEAR(self->kernel);
+  Py_CLEAR(self->dtype);
+  return 0;
+}
+
+static void drop_kind(Kind *self) {
+  PyObject_GC_UnTrack(self);
+  clear_kind(self);
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject Kind_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Kind",
+    .tp_doc = "The kernel of one kind of call, on arrays: Kind(call plan, tape plan=None)(inputs, attributes).",
+    .tp_basicsize = sizeof(Kind),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(Kind, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = make_kind,
+    .tp_traverse = (traverseproc)traverse_kind,
+    .tp_clear = (inquiry)clear_kind,
+    .tp_dealloc = (destructor)drop_kind,
+};

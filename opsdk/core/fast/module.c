@@ -62,10 +62,11 @@ PyMODINIT_FUNC PyInit__built(void) {
   zero = PyLong_FromLong(0), one = PyLong_FromLong(1), minus_one = PyLong_FromLong(-1);
   text_plans = PyUnicode_InternFromString("plans");
   if (!zero || !one || !minus_one || !text_plans) return NULL;
-  if (PyType_Ready(&Keeper_Type) || PyType_Ready(&Kind_Type) || PyType_Ready(&Handle_Type)) return NULL;
+  if (PyType_Ready(&Keeper_Type) || PyType_Ready(&Kind_Type) || PyType_Ready(&Handle_Type) || PyType_Ready(&Entry_Type)) return NULL;
   PyObject *module = PyModule_Create(&MODULE);
   if (module && PyModule_AddObjectRef(module, "Kind", (PyObject *)&Kind_Type)) Py_CLEAR(module);
   if (module && PyModule_AddObjectRef(module, "Handle", (PyObject *)&Handle_Type)) Py_CLEAR(module);
+  if (module && PyModule_AddObjectRef(module, "Entry", (PyObject *)&Entry_Type)) Py_CLEAR(module);
   if (module && PyModule_AddStringConstant(module, "SOURCE", OPSDK_SOURCE)) Py_CLEAR(module);
   return module;
 }
