@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
+from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.arena import empty
-from opsdk.backends.constant import as_constant, check_unmasked, check_whole
+from opsdk.backends.constant import as_constant, numbers_in
 from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import AttributeValueError, GraphError, ShapeError
+from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
+from opsdk.core.spec import OpenSize, as_shape
 from opsdk.core.truth import as_bool
 from opsdk.ops import creation as ops
 
@@ -46,14 +51,13 @@ def to_tensor(
     if isinstance(data, Tensor):
         array = data._array
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
-        check_unmasked(data, "to_tensor")
-        array = np.stack([item.numpy() if isinstance(item, Tensor) else np.asarray(item) for item in data])
-    else:
+        array = np.stack([_plain(item) for item in data])
+    elif dtype is None:
         array = as_constant(data, None, "to_tensor")
+    else:
+        array = numbers_in(data, "to_tensor")  # in no default dtype on the way
     held = empty(array.shape, as_dtype(array.dtype if dtype is None else dtype))  # in this machine's byte order
-    if not isinstance(data, (np.ndarray, Tensor)):  # the dtypes of arrays are chosen, and converted as NumPy does
-        check_whole(array, held.dtype, "to_tensor")
-    held[...] = array
+    fitted(array, held.dtype, "to_tensor", truncates=True, into=held)
     made = Tensor(held, stop_gradient)
     if not stop_gradient:
         needs_float(made, "to_tensor")
@@ -75,17 +79,21 @@ def _moved(data: Any, dtype: DTypeLike | None, place: Place, stop_gradient: bool
     return made
 
 
-def full(shape: Sequence[int] | int, fill_value: float, dtype: DTypeLike = "float32") -> Tensor:
+def full(shape: Sequence[int] | int, fill_value: float | complex, dtype: DTypeLike = "float32") -> Tensor:
     """Returns a tensor of one value.
 
+    Args:
+        shape: sizes.
+        fill_value: a number; integer dtypes drop its fraction.
+        dtype: element type.
+
     Raises:
-        DTypeError: the value is a whole number that an integer dtype does not hold.
+        DTypeError: the dtype does not hold the value, or it is no number.
+        ShapeError: a size is no whole number ≥ 0, or the value is several.
     """
-    kind = as_dtype(dtype)
-    if isinstance(fill_value, int) and kind.kind in "iu":
-        check_whole(np.asarray(fill_value, object), kind, "full")
-        return Tensor(np.full(_sizes(shape), fill_value, kind))
-    return Tensor(ops.fill_constant(shape=_sizes(shape), value=float(fill_value), dtype=kind))
+    value = one_number(fill_value, "full, fill_value")
+    op, attrs = ops.constant(value, dtype, "full", _sizes(shape, "full"))
+    return Tensor(op(**attrs))
 
 
 def zeros(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
@@ -109,19 +117,34 @@ def ones_like(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def arange(start: float, end: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Tensor:
-    """Returns evenly spaced numbers in [start, end); int64 for integer arguments, else float32, unless given."""
-    low, high = (0, start) if end is None else (start, end)
-    whole = all(isinstance(value, int) for value in (low, high, step))
-    return Tensor(np.arange(low, high, step).astype(as_dtype(dtype or ("int64" if whole else "float32"))))
+    """Returns evenly spaced numbers in [start, end); int64 for integer arguments, else float32, unless given.
+
+    Raises:
+        AttributeValueError: an argument is no finite number, or `step` is 0.
+        DTypeError: the dtype does not hold the numbers.
+    """
+    given = {"start": 0 if end is None else start, "end": start if end is None else end, "step": step}
+    low, high, by = (one_number(value, f"arange, {name}").item() for name, value in given.items())
+    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in (low, high, by)) or not by:
+        shown = ", ".join(f"{name}={value}" for name, value in given.items())
+        raise AttributeValueError(f"arange: expected finite real numbers and step ≠ 0, got {shown}")
+    whole = all(isinstance(value, int) for value in (low, high, by))
+    kind = as_dtype(dtype or ("int64" if whole else "float32"), "arange")
+    beyond = whole and max(abs(low), abs(high), abs(by)) >= 2**62
+    numbers = np.array(range(low, high, by), object) if beyond else np.arange(low, high, by)
+    return Tensor(fitted(numbers, kind, "arange", truncates=True))
 
 
 def uniform(
     shape: Sequence[int] | int, dtype: DTypeLike = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0
 ) -> Tensor:
-    """Returns numbers drawn uniformly from [min, max); seed 0 draws the seed from the global one."""
-    return Tensor(
-        ops.uniform_random(shape=_sizes(shape), min=min, max=max, seed=seed or next_seed(), dtype=as_dtype(dtype))
-    )
+    """Returns numbers drawn uniformly from [min, max); seed 0 draws the seed from the global one.
+
+    Raises:
+        InputValueError: the dtype is no float one, or the bounds are not finite, or the wrong way round.
+    """
+    sizes = _sizes(shape, "uniform")
+    return Tensor(ops.uniform_random(shape=sizes, min=min, max=max, seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
 def rand(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
@@ -131,7 +154,7 @@ def rand(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
 
 def randn(shape: Sequence[int] | int, dtype: DTypeLike = "float32", seed: int = 0) -> Tensor:
     """Returns numbers from the standard normal distribution; seed 0 draws the seed from the global one."""
-    return Tensor(ops.gaussian_random(shape=_sizes(shape), seed=seed or next_seed(), dtype=as_dtype(dtype)))
+    return Tensor(ops.gaussian_random(shape=_sizes(shape, "randn"), seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
@@ -147,5 +170,35 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     return output
 
 
-def _sizes(shape: Sequence[int] | int) -> list[int]:
-    return [int(shape)] if isinstance(shape, (int, np.integer)) else [int(size) for size in shape]
+# Any: a tensor, or what NumPy makes an array of.
+def _plain(value: Any) -> np.ndarray:
+    """Returns the values of a part that a new tensor is made of.
+
+    Raises:
+        GraphError: it needs a gradient, which would end here.
+    """
+    if isinstance(value, Tensor) and not value.stop_gradient and is_grad_enabled():
+        raise GraphError(
+            f"to_tensor: expected values in a list, got a tensor of shape {tuple(value.shape)} that needs a gradient, "
+            "which would end here; join such tensors with opsdk.stack, or pass x.detach()"
+        )
+    return value.numpy() if isinstance(value, Tensor) else as_numbers(value, "to_tensor")
+
+
+def _sizes(shape: Sequence[int] | int, subject: str) -> list[int]:
+    """Returns the sizes of a new tensor.
+
+    Raises:
+        ShapeError: one is no whole number ≥ 0, or together they are more than an array has.
+    """
+    entries = shape.tolist() if isinstance(shape, (Tensor, np.ndarray)) else shape
+    listed = [entries] if isinstance(entries, (int, np.integer)) else entries
+    if not isinstance(listed, (list, tuple)):
+        raise ShapeError(f"{subject}: shape expected sizes, got {shape!r}")
+    for size in listed:
+        if isinstance(size, OpenSize):
+            raise size.unknown(f"a number for {subject}")
+    sizes = as_shape(listed, f"{subject}: shape")
+    if None in sizes or math.prod(size or 1 for size in sizes) >= 2**60:
+        raise ShapeError(f"{subject}: shape expected known sizes of an array that memory holds, got {shape!r}")
+    return [size for size in sizes if size is not None]

@@ -19,6 +19,7 @@ from opsdk.backends.device import memory_of, place_of
 from opsdk.core.errors import OpsdkError, PlaceError, ShapeError
 from opsdk.core.place import Place
 from opsdk.core.traceback import trimmed
+from opsdk.ops.numpy_protocol import check_leaves, values_of
 
 
 # Any, in this file: arrays of the device, values that a tensor can be set to.
@@ -41,7 +42,9 @@ class DeviceTensor(Tensor):
 
         Raises:
             PlaceError: no copy is allowed, and the values are not in host memory.
+            NotRecordedError: the tensor needs a gradient, and recording is on.
         """
+        check_leaves(self)
         if copy is False:
             raise PlaceError(f"tensor: expected one in host memory, got one at {self.place}; call numpy() for a copy")
         return self.numpy().astype(self.dtype if dtype is None else dtype, copy=False)
@@ -59,7 +62,7 @@ class DeviceTensor(Tensor):
         """
         array = value._array if isinstance(value, Tensor) else value
         if array.__class__ is not self._array.__class__:
-            host = memory_of(array).to_host(array) if isinstance(value, Tensor) else np.asarray(array)
+            host = memory_of(array).to_host(array) if isinstance(value, Tensor) else np.asarray(values_of(array))
             array = memory_of(self._array).from_host(host)
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")

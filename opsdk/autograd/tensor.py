@@ -13,16 +13,16 @@ from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
-from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST
+from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed
 from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
-from opsdk.ops.numpy_protocol import Obstacle
+from opsdk.ops.numpy_protocol import Obstacle, check_leaves, values_of
 
 
 class Tensor(ValueMethods):
@@ -122,13 +122,21 @@ class Tensor(ValueMethods):
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray:
         """Returns the values for NumPy: a read-only view, or a copy where one is asked for or a dtype differs.
 
-        `np.asarray(x)` detaches, whether or not the tensor needs a gradient; so does `numpy()`.
+        Where the tensor needs a gradient that is not explicit enough, since NumPy asks so for a list of tensors too:
+        `numpy()`, `detach()` and `opsdk.no_grad()` are.
+
+        Raises:
+            NotRecordedError: the tensor needs a gradient, and recording is on.
         """
+        check_leaves(self)
         if copy or (dtype is not None and dtype != self._array.dtype):
             return self._array.astype(dtype or self._array.dtype)
         view = self._array.view()
         view.flags.writeable = False
         return view
+
+    def _values(self) -> np.ndarray:
+        return np.asarray(self.detach())
 
     def _numpy_obstacle(self) -> Obstacle | None:
         if self.stop_gradient or not is_grad_enabled():
@@ -230,18 +238,18 @@ class Tensor(ValueMethods):
         """Copies values into the tensor; what the tape saved of it before can then no longer be differentiated.
 
         Args:
-            value: tensor or array of this shape; the dtype is converted.
+            value: tensor or array of this shape; the dtype is converted; that may round floats, no more.
 
         Raises:
             ShapeError: the value has another shape.
+            DTypeError: the tensor's dtype does not hold it.
             InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
         """
-        check_unmasked(value, "set_value")
-        array = np.asarray(value)
+        array = as_numbers(values_of(value), "set_value")
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
         check_unviewed(self, "set_value")
-        self._overwrite(array)
+        self._overwrite(fitted(array, self._array.dtype, "set_value", remedy=_CAST))
 
     def _overwrite(self, value: Any) -> None:
         """Changes every element; what an op made this tensor of is then no longer what it holds."""
@@ -251,13 +259,16 @@ class Tensor(ValueMethods):
         self._version[0] += 1
 
     def fill_(self, value: float) -> Tensor:
-        """Sets every element, in place; returns the tensor.
+        """Sets every element to one number, in place; returns the tensor.
 
         Raises:
+            ShapeError: the value is several.
+            DTypeError: it is no number, or the tensor's dtype does not hold it.
             InPlaceError: the tensor is a leaf that needs a gradient, and recording is on; or indexing made it.
         """
+        number = fitted(one_number(value, "fill_, value"), self._array.dtype, "fill_", remedy=_CAST)
         check_in_place(self, "fill_")
-        self._overwrite(value)
+        self._overwrite(number[()])
         return self
 
     def zero_(self) -> Tensor:
@@ -388,6 +399,7 @@ class Tensor(ValueMethods):
 
 
 _ARRAYS = ArrayAlgebra(Tensor)
+_CAST = "cast the tensor first"
 
 
 def needs_float(tensor: Tensor, subject: str) -> None:

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import KINDS, as_dtype, as_native, is_differentiable, word_of
-from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError, OpsdkError
+from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
+from opsdk.core.fit import as_numbers, check_unmasked, fitted
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema import InputDecl
 
 DEFAULT = np.dtype("float32")
+_INT64 = np.iinfo(np.int64)
+_MOST = 2**1000  # an int up to which float64 surely holds it
 ARRAYS = "arrays"  # the runtime whose values keep the byte order that they have
 
 
@@ -43,23 +46,59 @@ def as_constant(
         MixedRuntimeError: the value belongs to another runtime.
         ProgramError: it is a size that is known only when a Program runs.
     """
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        dtype = number_dtype(value, beside)
+        if isinstance(value, int) and (dtype.kind in "iu" or abs(value) > _MOST):
+            if compared and dtype.kind in "iu" and _INT64.min <= value <= _INT64.max:
+                return np.asarray(value, np.int64)
+            remedy = "cast the tensor beside it" if beside is not None else "choose another dtype"
+            return fitted(np.asarray(value), dtype, subject, remedy=remedy)
+        return np.asarray(value, dtype) if _is_small(value) else _rounded(np.asarray(value), dtype, beside, subject)
+    numbers = numbers_in(value, subject, runtime)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return numbers
+    if numbers.dtype == object:
+        return fitted(numbers, number_dtype(0, beside), subject)
+    decided = {"float64": 0.0, "complex128": 0j}.get(numbers.dtype.name)
+    return numbers if decided is None else _rounded(numbers, number_dtype(decided, beside), beside, subject)
+
+
+def _is_small(value: complex) -> bool:
+    """Whether every dtype that a number with a fraction can take is sure to hold it."""
+    return value.__class__ is not complex and -60000 < value < 60000  # type: ignore[operator]
+
+
+def _rounded(
+    numbers: np.ndarray, dtype: np.dtype[Any], beside: np.dtype[np.generic] | None, subject: str
+) -> np.ndarray:
+    """Returns floats in another floating dtype; beside a tensor those beyond its range are infinite, as results are."""
+    if beside is None:
+        return fitted(numbers, dtype, subject)
+    with np.errstate(all="ignore"):
+        return numbers.astype(dtype)
+
+
+# Any: as for `as_constant`.
+def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
+    """Returns a constant as an array that has each number as it was given, whatever dtype it will take.
+
+    Args:
+        value: as for `as_constant`.
+        subject: who asks, for the message.
+        runtime: whose values are wanted.
+
+    Raises:
+        DTypeError, MixedRuntimeError, ProgramError: as for `as_constant`.
+    """
     if isinstance(value, np.ndarray):
         as_dtype(value.dtype, subject)
         plain = plain_array(value, subject)
         return plain if runtime == ARRAYS else as_native(plain)
     if isinstance(value, np.generic):
+        as_dtype(value.dtype, subject)
         return np.asarray(value)
     if isinstance(value, (bool, int, float, complex)):
-        dtype = number_dtype(value, beside)
-        if isinstance(value, int) and dtype.kind in "iu" and not _holds(dtype, value):
-            if compared and _holds(np.dtype("int64"), value):
-                return np.asarray(value, np.int64)
-            info = np.iinfo(dtype)
-            raise DTypeError(
-                f"{subject}: expected a whole number that {dtype} holds, from {info.min} to {info.max}, got {value}; "
-                "cast the tensor beside it"
-            )
-        return np.asarray(value, dtype)
+        return np.asarray(value)
     if isinstance(value, OpenSize):
         raise value.unknown(f"a number for {subject}")
     owner = owner_of(value)
@@ -70,13 +109,7 @@ def as_constant(
         )
     if isinstance(value, (list, tuple)):
         _check_numbers(value, subject)
-        check_unmasked(value, subject)
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
-            raise DTypeError(f"{subject}: expected nested lists of equal lengths, got {value!r}") from error
-        if array.dtype.kind in "biufc":
-            return array.astype(number_dtype(0.0, beside)) if array.dtype == np.float64 else array
+        return as_numbers(value, subject)
     kind = type(value)
     is_foreign = kind.__name__ in ("Tensor", "Array")
     remedy = "; pass a NumPy array of it, np.asarray(x), where its gradient ends" if is_foreign else ""
@@ -108,27 +141,6 @@ def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
     )
 
 
-def _holds(dtype: np.dtype[Any], value: int) -> bool:
-    info = np.iinfo(dtype)
-    return bool(info.min <= value <= info.max)
-
-
-def check_whole(array: np.ndarray, dtype: np.dtype[Any], subject: str) -> None:
-    """Checks that an integer dtype holds the whole numbers of an array; converted, others would wrap.
-
-    Raises:
-        DTypeError: one is beyond its range.
-    """
-    if dtype.kind not in "iu" or array.dtype.kind not in "iuO" or not array.size:
-        return
-    info, low, high = np.iinfo(dtype), int(array.min()), int(array.max())
-    if low < info.min or high > info.max:
-        raise DTypeError(
-            f"{subject}: expected whole numbers that {dtype} holds, from {info.min} to {info.max}, "
-            f"got {low if low < info.min else high}; choose another dtype"
-        )
-
-
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
     """Returns the dtype that a number takes among several: the first of the highest kind, so not that of a mask."""
     return max(dtypes, key=lambda dtype: (is_differentiable(dtype), dtype.kind != "b"), default=None)
@@ -156,23 +168,6 @@ def plain_array(value: np.ndarray, subject: str) -> np.ndarray:
         return value
     check_unmasked(value, subject)
     return value.view(np.ndarray)
-
-
-# Any: whatever a user passes.
-def check_unmasked(value: Any, subject: str, error: type[OpsdkError] = DTypeError) -> None:
-    """Checks that a value, or nested lists of them, has no masked array in it.
-
-    Raises:
-        DTypeError: it has; or the error that is asked for.
-    """
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            check_unmasked(item, subject, error)
-    elif isinstance(value, np.ndarray) and value.__class__ is not np.ndarray and hasattr(type(value), "mask"):
-        raise error(
-            f"{subject}: expected an array without a mask, got numpy.ma.{type(value).__name__} of shape "
-            f"{value.shape}; pass x.filled(value), or mask and data as two inputs"
-        )
 
 
 def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generic] | None) -> np.dtype[Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
+from opsdk.core.fit import check_unmasked
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef

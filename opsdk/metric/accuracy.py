@@ -8,6 +8,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.ops import loss
+from opsdk.ops.numpy_protocol import values_of
 
 
 # Any, in this file: tensors, Program variables or arrays.
@@ -64,18 +65,19 @@ class Accuracy:
         Raises:
             ShapeError: not one label per row.
         """
-        scores, classes = np.asarray(pred), np.asarray(label).reshape(-1, 1)
+        scores, labels = np.asarray(values_of(pred)), np.asarray(values_of(label))
+        classes = labels.reshape(-1, 1)
         if scores.ndim != 2 or classes.shape[0] != scores.shape[0]:
             raise ShapeError(
                 f"Accuracy: expected scores (rows, classes) and one label per row, got {scores.shape} and "
-                f"{np.asarray(label).shape}"
+                f"{labels.shape}"
             )
         best = loss.best_first(scores)[:, : max(self.topk)]
         return np.asarray(best == classes)
 
     def update(self, correct: Any) -> float | list[float]:
         """Adds a batch, as `compute` returns it; returns that batch's accuracy."""
-        hits = np.asarray(correct)
+        hits = np.asarray(values_of(correct))
         found = [int(hits[:, :k].any(axis=1).sum()) for k in self.topk]
         self._hits = [total + number for total, number in zip(self._hits, found, strict=True)]
         self._rows += len(hits)

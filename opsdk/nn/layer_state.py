@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.constant import check_unmasked
-from opsdk.core.errors import AttributeValueError, ShapeError, StateDictError
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError, StateDictError
+from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.suggest import alternatives
 from opsdk.nn.layer_hooks import LayerHook, LayerHookHandle, LayerHooks
 from opsdk.nn.layer_tree import LayerTree
 from opsdk.nn.unset import UnsetTensor
+from opsdk.ops.numpy_protocol import values_of
 
 NAME_TABLE = "StructuredToParameterName@@"  # an entry of Paddle's files that is no parameter
 
@@ -144,14 +145,19 @@ def _copy_in(
     for name, tensor, array in pairs:
         if not isinstance(tensor, UnsetTensor) and array.shape != tuple(tensor.shape):
             raise ShapeError(f"{subject}, {name!r}: expected shape {tuple(tensor.shape)}, got {array.shape}")
+        if not isinstance(tensor, UnsetTensor):
+            fitted(array, tensor.dtype, f"{subject}, {name!r}")
     for _, tensor, array in pairs:
         tensor.set_value(array)
     return missing, unexpected
 
 
 def _as_array(subject: str, name: str, value: Any) -> np.ndarray:
-    check_unmasked(value, f"{subject}, {name!r}")
-    array = np.asarray(value)
-    if array.dtype.kind not in "biufcV":
-        raise AttributeValueError(f"{subject}, {name!r}: expected a tensor or array, got {type(value).__name__}")
-    return array
+    try:
+        return as_numbers(values_of(value), f"{subject}, {name!r}")
+    except (DTypeError, ValueError) as error:
+        if isinstance(error, DTypeError) and hasattr(type(value), "mask"):
+            raise
+        raise AttributeValueError(
+            f"{subject}, {name!r}: expected a tensor or array, got {type(value).__name__}"
+        ) from error

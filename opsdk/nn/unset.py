@@ -10,6 +10,8 @@ import numpy as np
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import NotInitializedError
+from opsdk.core.fit import as_numbers, fitted
+from opsdk.ops.numpy_protocol import values_of
 
 
 class UnsetTensor(Tensor):
@@ -38,7 +40,8 @@ class UnsetTensor(Tensor):
     # Any: a tensor or whatever NumPy makes an array of.
     def set_value(self, value: Any) -> None:
         """Gives the tensor its first values, and with them its shape; it is a plain tensor from then on."""
-        array = np.array(value, self._wanted, order="C")
+        numbers = as_numbers(values_of(value), "set_value")
+        array = np.array(fitted(numbers, self._wanted or numbers.dtype, "set_value"), order="C")
         self.__class__ = Tensor  # type: ignore[assignment]
         self._array = array
         self._version[0] += 1

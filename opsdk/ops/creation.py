@@ -7,9 +7,43 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import DTypeLike, as_dtype, word_of
+from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.op import Op
 from opsdk.define.sample import Sample
+
+_MOST_WHOLE = 2**53  # up to which float64, the attributes' type, holds every whole number
+
+
+# Any: numbers, as `as_numbers` takes them; the values of attributes.
+def constant(
+    value: Any, dtype: DTypeLike, subject: str, shape: Sequence[int] | None = None
+) -> tuple[Op, dict[str, Any]]:
+    """Returns the op without inputs that makes given numbers, and its attributes; the same for every runtime.
+
+    Args:
+        value: one number, or as many as the shape has elements.
+        dtype: of the result; asked for by name, so that integers drop fractions.
+        subject: who asks, for the message.
+        shape: of the result; that of `value` unless given, and then one number fills it.
+
+    Raises:
+        DTypeError: these are no numbers, or the dtype does not hold them.
+    """
+    kind = as_dtype(dtype, subject)
+    numbers = as_numbers(value, subject)
+    held = fitted(numbers, kind, subject, truncates=True)
+    attrs: dict[str, Any] = {"shape": list(numbers.shape if shape is None else shape), "dtype": kind}
+    word = word_of(kind)
+    whole = word == "int" and held.size
+    if word == "complex" or (whole and not -_MOST_WHOLE <= held.min() <= held.max() <= _MOST_WHOLE):
+        return exact_value, {**attrs, "values": [str(number) for number in held.reshape(-1).tolist()]}
+    exact = [float(number) for number in (held if word == "int" else numbers).reshape(-1).tolist()]
+    if numbers.ndim == 0 and shape is not None:
+        return fill_constant, {**attrs, "value": exact[0]}
+    return assign_value, {**attrs, "values": exact}
 
 
 def _made(schema: Any, specs: Any, attrs: Any) -> tuple[TensorSpec, ...]:
@@ -26,13 +60,22 @@ class _Made:
 @op("opsdk::fill_constant(*, int[] shape, float value, dtype dtype=float32) -> Tensor out", infer=_Made())
 def fill_constant(*, shape: Sequence[int], value: float, dtype: np.dtype[Any]) -> np.ndarray:
     """An array of one value."""
-    return np.full(tuple(shape), value, dtype)
+    return np.full(tuple(shape), _held(value, dtype, "op 'opsdk::fill_constant': value"), dtype)
 
 
 @op("opsdk::assign_value(*, int[] shape, float[] values, dtype dtype=float32) -> Tensor out", infer=_Made())
 def assign_value(*, shape: Sequence[int], values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:
     """An array of the values listed, in C order."""
-    return np.array(values, dtype).reshape(tuple(shape)).copy()
+    held = fitted(np.array(values, float), dtype, "op 'opsdk::assign_value': values", truncates=True)
+    return held.reshape(tuple(shape)).copy()
+
+
+@op("opsdk::exact_value(*, int[] shape, str[] values, dtype dtype) -> Tensor out", infer=_Made())
+def exact_value(*, shape: Sequence[int], values: Sequence[str], dtype: np.dtype[Any]) -> np.ndarray:
+    """An array of the numbers written, in C order, or of the only one: whole beyond 2⁵³, or complex."""
+    read, kind = (complex, complex) if dtype.kind == "c" else (int, object)
+    held = fitted(np.array([read(text) for text in values], kind), dtype, "op 'opsdk::exact_value': values")
+    return np.full(tuple(shape), held[0]) if held.size == 1 else held.reshape(tuple(shape))
 
 
 @op(
@@ -41,7 +84,8 @@ def assign_value(*, shape: Sequence[int], values: Sequence[float], dtype: np.dty
 )
 def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers drawn uniformly from [min, max); the same seed gives the same numbers."""
-    return np.random.default_rng(seed).uniform(min, max, tuple(shape)).astype(dtype)
+    drawn = np.random.default_rng(seed).uniform(min, max, tuple(shape))
+    return fitted(drawn, dtype, "op 'opsdk::uniform_random'")
 
 
 @op(
@@ -51,13 +95,37 @@ def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, d
 )
 def gaussian_random(*, shape: Sequence[int], mean: float, std: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers from a normal distribution; the same seed gives the same numbers."""
-    return np.random.default_rng(seed).normal(mean, std, tuple(shape)).astype(dtype)
+    drawn = np.random.default_rng(seed).normal(mean, std, tuple(shape))
+    return fitted(drawn, dtype, "op 'opsdk::gaussian_random'")
+
+
+@uniform_random.check
+def _check_uniform(min: float, max: float, dtype: np.dtype[Any]) -> str | None:
+    if not (np.isfinite(max - min) and min <= max):
+        return f"min and max expected finite numbers, min ≤ max, got {min} and {max}"
+    return _not_drawn(dtype)
+
+
+@gaussian_random.check
+def _check_gaussian(mean: float, std: float, dtype: np.dtype[Any]) -> str | None:
+    if not (np.isfinite(mean) and 0 <= std < np.inf):
+        return f"mean and std expected finite numbers, std ≥ 0, got {mean} and {std}"
+    return _not_drawn(dtype)
+
+
+def _not_drawn(dtype: np.dtype[Any]) -> str | None:
+    return None if word_of(dtype) == "float" else f"dtype expected a float, got {dtype}; cast the numbers drawn"
 
 
 @op("opsdk::fill_any_like(Tensor x, *, float value=0.0) -> Tensor out", nondifferentiable=("x", "out"))
 def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
     """An array of one value, of the shape and dtype of x."""
-    return np.full_like(x, value, order="C")
+    return np.full_like(x, _held(value, x.dtype, "op 'opsdk::fill_any_like': value"), order="C")
+
+
+def _held(value: float, dtype: np.dtype[Any], subject: str) -> Any:
+    """Returns a number that a dtype holds; from 0 to 100 all do."""
+    return value if 0 <= value <= 100 else fitted(np.asarray(value), dtype, subject, truncates=True)
 
 
 @fill_constant.samples

@@ -11,10 +11,11 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.fit import as_numbers, one_number
 from opsdk.core.random import next_seed
 from opsdk.core.truth import as_bool
 from opsdk.define.op import Op
-from opsdk.ops.creation import assign_value, fill_constant, gaussian_random, uniform_random
+from opsdk.ops.creation import constant, gaussian_random, uniform_random
 
 _GAINS = {
     "linear": 1.0,
@@ -58,12 +59,18 @@ class Initializer:
 class Constant(Initializer):
     """One value everywhere."""
 
-    def __init__(self, value: float = 0.0) -> None:
-        self.value = float(value)
+    def __init__(self, value: float | complex = 0.0) -> None:
+        number = one_number(value, "initializer Constant, value").item()
+        is_float = not isinstance(number, complex) and abs(number) <= 2**53
+        self.value = float(number) if is_float else number
 
     def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
-        """Returns `fill_constant`."""
-        return fill_constant, {**_made(shape, dtype), "value": self.value}
+        """Returns the op that fills an array with the value.
+
+        Raises:
+            DTypeError: the dtype does not hold it.
+        """
+        return constant(self.value, dtype, "initializer Constant", [int(size) for size in shape])
 
 
 class Normal(Initializer):
@@ -210,17 +217,18 @@ class Assign(Initializer):
     """
 
     def __init__(self, value: Any) -> None:
-        self.value = np.array(value)
+        self.value = np.array(as_numbers(value, "initializer Assign, value"))
 
     def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
-        """Returns `assign_value`.
+        """Returns the op that lists the values.
 
         Raises:
             ShapeError: the values have another shape than the parameter.
+            DTypeError: the dtype does not hold them.
         """
         if self.value.shape != tuple(shape):
             raise ShapeError(f"initializer Assign: expected values of shape {tuple(shape)}, got {self.value.shape}")
-        return assign_value, {**_made(shape, dtype), "values": [float(item) for item in self.value.reshape(-1)]}
+        return constant(self.value, dtype, "initializer Assign")
 
     def __repr__(self) -> str:
         return f"Assign(shape={self.value.shape})"

@@ -12,7 +12,7 @@ from opsdk.ops import activation, compare, elementwise, exponential, joining, ma
 from opsdk.ops import complex as complex_numbers
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
-_NUMBERS = (int, float)
+_MOST = 2**1000  # whole numbers up to it are floats too
 
 
 def as_axes(axis: int | Sequence[int] | None) -> list[int] | None:
@@ -209,7 +209,7 @@ def _is_number(value: Any, other: Any) -> bool:
     """Whether `other` is a plain number that `scale` can take without changing the dtype of `value`."""
     if other.__class__ is float:
         return bool(value.dtype.kind in "fV")
-    return other.__class__ is int and bool(value.dtype.kind in "fV")
+    return other.__class__ is int and bool(value.dtype.kind in "fV") and -_MOST < other < _MOST
 
 
 def _call(name: str, left: Any, right: Any) -> Any:

@@ -30,13 +30,17 @@ class Obstacle(NamedTuple):
 
 # Any, in this file: NumPy passes on whatever its caller gave it.
 class NumpyProtocol:
-    """NumPy's dispatch protocols. `np.asarray(x)` and `x.numpy()` do not come here: they detach explicitly."""
+    """NumPy's dispatch protocols. `np.asarray(x)`, and all that NumPy makes of a list, asks `check_leaves`."""
 
     __slots__ = ()
 
     def _numpy_obstacle(self) -> Obstacle | None:
         """Returns why NumPy may not have the values now, or None."""
         return None
+
+    def _values(self) -> np.ndarray:
+        """Returns the values outside of the graph, whether or not a gradient is needed."""
+        return np.asarray(self)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Calls the op of a NumPy ufunc; without one, NumPy itself on the values.
@@ -71,6 +75,27 @@ class NumpyProtocol:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
 
+def check_leaves(value: NumpyProtocol) -> None:
+    """Checks that no gradient is lost where NumPy makes an array of a value, of a list of them, or of a part of it.
+
+    NumPy asks nothing else for `np.exp([a, b])`, and does not tell which function it is.
+
+    Raises:
+        NotRecordedError: the value needs a gradient.
+    """
+    obstacle = value._numpy_obstacle()
+    if obstacle is not None:
+        raise NotRecordedError(
+            f"NumPy array: expected a value outside of the graph, and {obstacle.reason}, which would end in the array; "
+            "pass x.numpy() where it may, make one tensor of a list with opsdk.stack"
+        )
+
+
+def values_of(value: Any) -> Any:
+    """Returns the values of a tensor, to be kept or compared outside of the graph; other values as they are."""
+    return value._values() if isinstance(value, NumpyProtocol) else value
+
+
 def _on_arrays(
     function: Callable[..., Any], name: str, args: Sequence[Any], options: Mapping[str, Any], *, judge: bool
 ) -> Any:
@@ -95,7 +120,7 @@ def _values(given: Any) -> Iterator[NumpyProtocol]:
 
 def _as_arrays(given: Any) -> Any:
     if isinstance(given, NumpyProtocol):
-        return np.asarray(given)
+        return given._values()
     if type(given) in (list, tuple):
         return type(given)(_as_arrays(item) for item in given)
     return given

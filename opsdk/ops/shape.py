@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import ShapeError
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.core.fit import misfit
 from opsdk.core.spec import OpenSize, TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import normalize_axes
@@ -20,7 +22,11 @@ Dims = Sequence["int | None"]
 
 @op("opsdk::cast(Tensor x, *, dtype dtype) -> Tensor out")
 def cast(x: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
-    """x in another dtype; out-of-range values convert as NumPy converts them, without a warning."""
+    """x in another dtype; whole numbers beyond its range wrap, floats beyond that of an integer dtype are refused."""
+    if dtype.kind in "iu" and is_differentiable(x.dtype) and x.dtype.kind != "c":
+        wrong = misfit(x, dtype, truncates=True, remedy="replace such values first, with opsdk.where or opsdk.clip")
+        if wrong is not None:
+            raise InputValueError(f"op 'opsdk::cast', input 'x': {wrong}")
     with np.errstate(invalid="ignore", over="ignore"):
         return x.astype(dtype)
 

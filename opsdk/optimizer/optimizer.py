@@ -12,9 +12,11 @@ from opsdk.autograd.modes import GradMode
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
+from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimming
 from opsdk.ops.elementwise import elementwise_add, scale
+from opsdk.ops.numpy_protocol import values_of
 from opsdk.ops.shape import cast
 from opsdk.optimizer.parameters import as_named
 from opsdk.optimizer.slot import RATE, WEIGHT_DECAY, Slot, learning_rate_factor, rate_dtype
@@ -332,7 +334,8 @@ class Optimizer:
         return fresh
 
     def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
-        array = np.array(value, slot.dtype(param))
+        numbers = as_numbers(values_of(value), f"{self._subject}, set_state_dict, {key!r}")
+        array = np.array(fitted(numbers, slot.dtype(param), f"{self._subject}, set_state_dict, {key!r}"))
         shape = (1,) if slot.is_scalar else tuple(param.shape)
         if array.shape != shape:
             raise ShapeError(f"{self._subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from opsdk.backends.constant import check_unmasked
 from opsdk.core.dtype import as_native
-from opsdk.core.errors import FeedError, FetchError, OpsdkError, ProgramError
+from opsdk.core.errors import DTypeError, FeedError, FetchError, OpsdkError, ProgramError
+from opsdk.core.fit import as_numbers, check_unmasked, fitted
 from opsdk.core.place import CPU, Place
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
@@ -201,15 +201,12 @@ def as_fed(name: str, value: Any, dtype: np.dtype[Any]) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise FeedError(f"feed {name!r}: expected an array of {dtype}, got {value!r}") from error
-    if not isinstance(value, (bool, int, float, complex, list, tuple)):
+    if not isinstance(value, (bool, int, float, complex, list, tuple)) and array.dtype != object:
         return array
-    made = None
-    if array.dtype.kind in "biuf" or (array.dtype.kind == "c" and dtype.kind == "c"):
-        with np.errstate(all="ignore"):
-            made = array.astype(dtype)
-    if made is None or (dtype.kind in "biu" and not np.array_equal(made, array)):
-        raise FeedError(f"feed {name!r}: expected numbers that {dtype} can hold, got {value!r}")
-    return made
+    try:
+        return fitted(as_numbers(value, f"feed {name!r}"), dtype, f"feed {name!r}")
+    except DTypeError as error:
+        raise FeedError(f"feed {name!r}: expected numbers that {dtype} can hold, got {value!r}") from error
 
 
 def fetched(name: str, value: Any) -> np.ndarray:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
+from opsdk.core.fit import one_number
 from opsdk.core.names import unique_name
 from opsdk.core.spec import as_shape
 from opsdk.define.call import complete_attrs
-from opsdk.ops.creation import fill_constant
+from opsdk.ops.creation import constant
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
 from opsdk.static.framework import default_main_program, default_startup_program
 from opsdk.static.operator import FORWARD
 from opsdk.static.program import Program
-from opsdk.static.recording import connect
+from opsdk.static.recording import connect, infer
 from opsdk.static.variable import Parameter, Variable
 
 
@@ -73,12 +74,15 @@ def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, A
 
     Raises:
         ProgramError: it initialises a variable of that name and another shape or dtype.
+        InputValueError: the op does not take the attributes.
     """
     block = startup.global_block()
     is_new = not block.has_var(variable.name)
     twin = block.create_var(variable.name, variable.spec.shape, variable.dtype, persistable=True, stop_gradient=True)
     if is_new:
-        connect(block, op.opdef, [], [twin], complete_attrs(op.opdef, attrs), FORWARD).repeats = True
+        complete = complete_attrs(op.opdef, attrs)
+        infer(op.opdef, [], complete)
+        connect(block, op.opdef, [], [twin], complete, FORWARD).repeats = True
 
 
 def create_global_var(
@@ -102,6 +106,7 @@ def create_global_var(
 
     Raises:
         ProgramError: a size is unknown, or the name belongs to a variable of another shape, dtype or kind.
+        DTypeError: the dtype does not hold the value.
     """
     sizes = as_shape(shape, "create_global_var: shape")
     if None in sizes:
@@ -111,6 +116,6 @@ def create_global_var(
     final = name or block.free_name(unique_name("global_var"))
     with block.all_or_nothing(), startup.global_block().all_or_nothing():
         made = block.create_var(final, sizes, dtype, persistable=True, stop_gradient=True)
-        attrs = {"shape": sizes, "value": float(value), "dtype": as_dtype(dtype)}
-        initialize(startup, made, fill_constant, attrs)
+        number = one_number(value, "create_global_var, value")
+        initialize(startup, made, *constant(number, dtype, "create_global_var", sizes))
     return made

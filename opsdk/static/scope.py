@@ -12,8 +12,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from opsdk.core.dtype import as_dtype, as_native
 from opsdk.core.errors import ProgramError, ShapeError
+from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.place import Place
 
 
@@ -33,15 +33,16 @@ class ScopeTensor:
 
         Raises:
             ShapeError: the variable has a value of another shape.
-            DTypeError: the elements are not numbers.
+            DTypeError: the elements are not numbers, or the value's dtype does not hold them.
         """
-        value = as_native(np.array(array))
-        as_dtype(value.dtype, f"scope variable {self._name!r}")
+        subject = f"scope variable {self._name!r}"
+        value = as_numbers(array, subject)
         with self._scope.turn:
             held = self._scope.values.get(self._name)
             if held is not None and held.shape != value.shape:
-                raise ShapeError(f"scope variable {self._name!r}: expected shape {held.shape}, got {value.shape}")
-            self._scope.values[self._name] = value if held is None else value.astype(held.dtype)
+                raise ShapeError(f"{subject}: expected shape {held.shape}, got {value.shape}")
+            fit = value if held is None else fitted(value, held.dtype, subject)
+            self._scope.values[self._name] = np.array(fit)
 
     def shape(self) -> list[int]:
         """Returns the sizes."""

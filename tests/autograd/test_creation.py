@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InputValueError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -151,3 +151,144 @@ def test_a_constant_of_the_other_byte_order_beside_a_tensor_is_one_of_this_machi
     (swapped * x).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [6.0, 8.0])
     assert all(seen)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(0.1, "float64"), ([0.1, 2**0.5], "float64"), (16777217.0, "int64"), ([16777217.0], "int32"), (2**70, "float64"),
+     ([2**70], "float32"), (2**63, "uint64"), (2**64 - 1, "uint64"), ([0.1 + 1j], "complex128"), (0.1j, "complex128")],
+)  # fmt: skip
+def test_numbers_reach_the_dtype_asked_for_without_another_between(value, dtype):
+    np.testing.assert_array_equal(opsdk.to_tensor(value, dtype).numpy(), np.array(value, dtype), strict=True)
+
+
+UNFIT = {
+    "beyond": (300, "int8", "whole numbers? that int8 holds, from -128 to 127, got 300"),
+    "float beyond": (300.5, "int8", r"got 300\.5"),
+    "nan": (float("nan"), "int64", "got nan"),
+    "infinite": (float("-inf"), "int64", "got -inf"),
+    "beyond 64 bits": (2**70, "int64", f"got {2**70}"),
+    "beyond float32": (1e300, "float32", r"numbers? that float32 holds, up to 3\.40282e\+38, got 1e\+300"),
+    "beyond float64": (10**400, "float32", "numbers? that float32 holds"),
+    "complex": (1j, "float32", "real numbers? for float32, got 1j; take the real part"),
+}
+CREATORS = {
+    "to_tensor": opsdk.to_tensor,
+    "to_tensor of a list": lambda value, dtype: opsdk.to_tensor([value], dtype),
+    "to_tensor of an array": lambda value, dtype: opsdk.to_tensor(np.array([value]), dtype),
+    "full": lambda value, dtype: opsdk.full([2], value, dtype),
+    "full of a scalar": lambda value, dtype: opsdk.full([2], np.asarray(value)[()], dtype),
+    "Parameter": lambda value, dtype: opsdk.nn.Parameter([value], False, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("create", CREATORS.values(), ids=CREATORS)
+@pytest.mark.parametrize(("value", "dtype", "text"), UNFIT.values(), ids=UNFIT)
+def test_a_dtype_that_does_not_hold_a_number_is_refused(create, value, dtype, text):
+    if create is CREATORS["to_tensor of an array"] and np.asarray(value).dtype == object:
+        text = "to_tensor: expected one of bool, int8"
+    with pytest.raises(DTypeError, match=text):
+        create(value, dtype)
+
+
+def test_a_number_beyond_the_default_dtype_is_refused():
+    for value in (1e39, [1.0, 1e39], 1e39j):
+        with pytest.raises(DTypeError, match=r"to_tensor: expected .*numbers? that (float32|complex64) holds"):
+            opsdk.to_tensor(value)
+    for value in (2**70, [2**70], [2**63, -1]):
+        with pytest.raises(DTypeError, match=r"to_tensor: expected .*whole numbers? that int64 holds"):
+            opsdk.to_tensor(value)
+
+
+def test_a_fraction_is_dropped_where_an_integer_dtype_is_asked_for():
+    assert opsdk.to_tensor(-1.5, "int64").item() == -1
+    assert opsdk.to_tensor(np.array([1.5]), "int8").item() == 1
+    assert opsdk.full([1], 1.5, "int64").item() == 1
+
+
+def test_python_complex_numbers_alone_and_in_lists_are_complex64():
+    assert opsdk.to_tensor(1j).dtype == opsdk.to_tensor([1, 2.5, 1j]).dtype == np.complex64
+    assert opsdk.full([1], 1 - 2j, "complex64").tolist() == [1 - 2j]
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, np.int64(2**53 + 1), -(2**63), 2**63 - 1, np.array(2**62 + 1)])
+def test_full_holds_whole_numbers_exactly(value):
+    assert opsdk.full([2], value, "int64").tolist() == [int(value)] * 2
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        ("3", DTypeError, "full, fill_value: expected one of bool"),
+        (None, DTypeError, r"full, fill_value: expected a tensor, array or number, got builtins\.NoneType"),
+        (np.array([3]), ShapeError, r"full, fill_value: expected one number, got shape \(1,\)"),
+    ],
+)
+def test_full_takes_one_number(value, error, text):
+    with pytest.raises(error, match=text):
+        opsdk.full([1], value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ([-1], r"full: shape expected known sizes of an array that memory holds, got \[-1\]"),
+        ([None], "expected known sizes"),
+        ([2**62, 2**62], "expected known sizes of an array that memory holds"),
+        ([1.5], r"full: shape: dimension 0 expected a size ≥ 0"),
+        ("ab", "full: shape expected sizes, got 'ab'"),
+        (None, "full: shape expected sizes, got None"),
+    ],
+)
+def test_a_shape_that_no_array_has_is_refused(shape, text):
+    with pytest.raises(ShapeError, match=text):
+        opsdk.full(shape, 1.0)
+
+
+@pytest.mark.parametrize(
+    "args", [(300, None, 1, "int8"), (-3, 3, 1, "uint8"), (70000, None, 1, "float16"), (2**70, 2**70 + 2)]
+)
+def test_a_range_that_its_dtype_does_not_hold_is_refused(args):
+    with pytest.raises(DTypeError, match=r"arange: expected .*numbers that .* holds"):
+        opsdk.arange(*args)
+
+
+@pytest.mark.parametrize("args", [(0, 10, 0), (float("nan"),), (0, float("inf")), (0, 1, float("nan")), (1j,)])
+def test_a_range_without_an_end_is_refused(args):
+    with pytest.raises(AttributeValueError, match=r"arange: expected finite real numbers and step ≠ 0, got start="):
+        opsdk.arange(*args)
+
+
+def test_ranges_of_any_whole_numbers_are_exact():
+    for end in (np.int32(3), opsdk.to_tensor(3), np.array(3)):
+        made = opsdk.arange(end)
+        assert (made.dtype, made.tolist()) == (np.int64, [0, 1, 2])
+    for first in (2**53, 2**63, -(2**63)):
+        made = opsdk.arange(first, first + 3, dtype="uint64" if first == 2**63 else "int64")
+        assert made.tolist() == [first, first + 1, first + 2]
+    assert opsdk.arange(3, 0, -1).tolist() == [3, 2, 1]
+    assert opsdk.arange(0, 3, 0.5, dtype="int64").tolist() == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("draw", [opsdk.rand, opsdk.randn, opsdk.uniform])
+@pytest.mark.parametrize("dtype", ["int64", "bool", "complex64"])
+def test_numbers_are_drawn_as_floats(draw, dtype):
+    with pytest.raises(InputValueError, match=f"_random': dtype expected a float, got {dtype}; cast the numbers drawn"):
+        draw([2], dtype)
+
+
+@pytest.mark.parametrize("bounds", [(float("nan"), 1.0), (0.0, float("inf")), (2.0, 1.0), (-1e308, 1.7e308)])
+def test_the_bounds_of_numbers_drawn_are_finite_and_in_order(bounds):
+    low, high = bounds
+    with pytest.raises(InputValueError, match="uniform_random': min and max expected finite numbers, min ≤ max, got"):
+        opsdk.uniform([2], min=low, max=high)
+
+
+@pytest.mark.parametrize("join", [lambda x: [x, x], lambda x: ([1.0, 2.0], x), lambda x: (x * 2.0, np.ones(2))])
+def test_a_new_tensor_ends_no_gradient_of_a_list(join):
+    x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+    with pytest.raises(GraphError, match=r"to_tensor: expected values in a list, got a tensor of shape \(2,\) that"):
+        opsdk.to_tensor(join(x))
+    with opsdk.no_grad():
+        assert opsdk.to_tensor(join(x)).shape == [2, 2]
+    assert opsdk.to_tensor(join(x.detach())).shape == [2, 2]

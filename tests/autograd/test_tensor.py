@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, GraphError, InPlaceError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, ShapeError
 
 
 def leaf(values, dtype="float64"):
@@ -102,6 +102,62 @@ def test_set_value_copies_and_converts():
     assert t.dtype == np.float32
 
 
+UNFIT = {
+    "beyond": (300, "int8", "whole numbers? that int8 holds, from -128 to 127, got 300; cast the tensor first"),
+    "negative": (-1, "uint8", "whole numbers? that uint8 holds, from 0 to 255, got -1"),
+    "fraction": (1.5, "int64", r"got 1\.5; cast the tensor first"),
+    "nan": (float("nan"), "int64", "got nan"),
+    "infinite": (float("inf"), "int32", "got inf"),
+    "beyond float32": (1e300, "float32", r"numbers? that float32 holds, up to 3\.40282e\+38, got 1e\+300"),
+    "beyond float64": (10**400, "float64", "numbers? that float64 holds, .* got 10000000000000000000…"),
+    "complex": (2j, "float64", "real numbers? for float64, got 2j; take the real part"),
+    "two": (2, "bool", "0, 1, False or True for bool, got 2"),
+}
+
+
+@pytest.mark.parametrize("change", ["fill_", "set_value"])
+@pytest.mark.parametrize(("value", "dtype", "text"), UNFIT.values(), ids=UNFIT)
+def test_a_tensor_is_not_set_to_what_its_dtype_does_not_hold(change, value, dtype, text):
+    t = opsdk.ones([], dtype)
+    with pytest.raises(DTypeError, match=f"{change}: expected .*{text}"):
+        getattr(t, change)(value)
+    assert (t.tolist(), t.inplace_version) == (1, 0)
+
+
+def test_a_tensor_is_set_to_numbers_of_another_dtype_that_its_own_holds():
+    t = opsdk.zeros([2], "int8")
+    t.set_value(np.array([-128.0, 127.0]))
+    assert t.tolist() == [-128, 127]
+    assert t.fill_(3.0).tolist() == [3, 3]
+    assert t.fill_(opsdk.to_tensor(5)).tolist() == [5, 5]
+    wide = opsdk.zeros([1], "float32")
+    wide.set_value(np.array([0.1]))
+    assert wide.item() == np.float32(0.1)
+    assert wide.fill_(float("inf")).item() == np.inf
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        ("3", DTypeError, "fill_, value: expected one of bool"),
+        (None, DTypeError, r"fill_, value: expected a tensor, array or number, got builtins\.NoneType"),
+        ([1.0, 2.0], ShapeError, r"fill_, value: expected one number, got shape \(2,\)"),
+        (np.ma.array(1.0, mask=True), DTypeError, "expected an array without a mask"),
+    ],
+)
+def test_a_tensor_is_filled_with_one_number(value, error, text):
+    t = opsdk.zeros([2])
+    with pytest.raises(error, match=text):
+        t.fill_(value)
+    assert t.tolist() == [0, 0]
+
+
+def test_a_tensor_is_set_to_the_values_of_one_that_needs_a_gradient():
+    t = opsdk.zeros([2])
+    t.set_value(leaf([1.0, 2.0]) * 3.0)
+    assert (t.tolist(), t.stop_gradient) == ([3.0, 6.0], True)
+
+
 def test_set_value_of_another_shape_is_refused_and_changes_nothing():
     t = opsdk.to_tensor([1.0, 2.0])
     with pytest.raises(ShapeError, match=r"set_value: expected shape \(2,\), got \(3,\)"):
@@ -160,13 +216,13 @@ def test_a_view_shares_memory_and_counter():
 def test_detach_shares_memory_and_leaves_the_graph():
     x = leaf([1.0])
     assert x.detach().stop_gradient
-    assert np.shares_memory(np.asarray(x.detach()), np.asarray(x))
+    assert np.shares_memory(x.detach(), x)
 
 
 def test_clone_has_memory_of_its_own_and_stays_in_the_graph():
     x = leaf([1.0, 2.0])
     y = x.clone()
-    assert not np.shares_memory(np.asarray(y), np.asarray(x))
+    assert not np.shares_memory(y, x)
     (y * 3.0).sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
 

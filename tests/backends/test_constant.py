@@ -178,5 +178,5 @@ def test_whole_numbers_are_held_exactly_or_refused(make):
     for number, dtype in ((2**53 + 1, "int64"), (2**63 - 1, "int64"), (-128, "int8"), (255, "uint8")):
         assert make(number, dtype).tolist() == [number]
     for number, dtype in ((300, "int8"), (-1, "uint8"), (2**31, "int32")):
-        with pytest.raises(DTypeError, match=rf"whole numbers that {dtype} holds, from .*, got {number}; choose"):
+        with pytest.raises(DTypeError, match=rf"whole numbers? that {dtype} holds, from .*, got {number}; choose"):
             make(number, dtype)

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk import nn
-from opsdk.core.errors import AttributeValueError, ShapeError, StateDictError
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError, StateDictError
 
 
 def net():
@@ -15,7 +15,7 @@ def net():
 
 
 def arrays(layer):
-    return {name: np.array(value) for name, value in layer.state_dict().items()}
+    return {name: value.numpy() for name, value in layer.state_dict().items()}
 
 
 def test_state_dict_holds_the_live_tensors_in_order():
@@ -33,7 +33,7 @@ def test_state_dict_options():
     assert list(layer.state_dict(include_sublayers=False)) == ["seen"]
     kept = layer.state_dict(keep_vars=False)["0.weight"]
     assert kept.stop_gradient
-    assert np.shares_memory(np.asarray(kept), np.asarray(layer[0].weight))
+    assert np.shares_memory(kept, layer[0].weight)
 
 
 def test_a_layer_without_parameters_has_an_empty_state():
@@ -142,3 +142,13 @@ def test_loading_makes_an_old_graph_unusable_rather_than_wrong():
     layer.set_state_dict({"weight": [[5.0]]})
     with pytest.raises(opsdk.core.errors.VersionError):
         loss.backward()
+
+
+def test_values_that_a_buffer_does_not_hold_are_refused_and_nothing_is_copied():
+    layer = net()
+    before = arrays(layer)
+    state = {**arrays(net()), "seen": np.array([1.5])}
+    with pytest.raises(DTypeError, match=r"set_state_dict, 'seen': expected whole numbers that int64 holds, .*got 1.5"):
+        layer.set_state_dict(state)
+    for name, value in arrays(layer).items():
+        np.testing.assert_array_equal(value, before[name])

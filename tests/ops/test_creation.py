@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from opsdk.core.errors import DTypeError, InputValueError
 from opsdk.ops import creation
 
 
@@ -41,3 +42,50 @@ def test_fill_any_like_takes_shape_and_dtype_and_no_values():
     made = creation.fill_any_like(np.full((2, 1), np.nan, np.float32), value=3.0)
     np.testing.assert_array_equal(made, np.full((2, 1), 3, np.float32))
     assert made.dtype == np.float32
+
+
+def test_exact_value_holds_what_floats_do_not():
+    made = creation.exact_value(shape=[2], values=["9007199254740993", "-1"], dtype="int64")
+    np.testing.assert_array_equal(made, np.array([2**53 + 1, -1]), strict=True)
+    assert creation.exact_value(shape=[1], values=["18446744073709551615"], dtype="uint64").tolist() == [2**64 - 1]
+    made = creation.exact_value(shape=[2, 1], values=["(nan+2j)"], dtype="complex64")
+    np.testing.assert_array_equal(made, np.full((2, 1), complex("nan+2j"), np.complex64), strict=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: creation.fill_constant(shape=[2], value=v, dtype="int8"),
+        lambda v: creation.assign_value(shape=[1], values=[v], dtype="int8"),
+        lambda v: creation.fill_any_like(np.zeros(2, "int8"), value=v),
+    ],
+)
+@pytest.mark.parametrize("value", [float("nan"), 300.0, -200.0, float("inf")])
+def test_a_value_that_the_dtype_does_not_hold_is_refused(call, value):
+    with pytest.raises(DTypeError, match=r"values?: expected .*whole numbers? that int8 holds, from -128 to 127, got"):
+        call(value)
+    with pytest.raises(DTypeError, match="exact_value': values: expected whole numbers that int8 holds"):
+        creation.exact_value(shape=[2], values=["300", "1"], dtype="int8")
+
+
+@pytest.mark.parametrize(("mean", "std"), [(float("nan"), 1.0), (0.0, -1.0), (0.0, float("inf"))])
+def test_normal_numbers_have_a_finite_mean_and_spread(mean, std):
+    with pytest.raises(InputValueError, match="gaussian_random': mean and std expected finite numbers, std ≥ 0, got"):
+        creation.gaussian_random(shape=[2], mean=mean, std=std, seed=1)
+
+
+def test_constant_takes_the_op_that_holds_its_values():
+    cases = [
+        (1.5, "float32", [2], creation.fill_constant),
+        (2**53, "int64", [2], creation.fill_constant),
+        (2**53 + 1, "int64", [2], creation.exact_value),
+        (1.5, "complex64", [2], creation.exact_value),
+        ([1.5, 2.5], "float64", None, creation.assign_value),
+        ([2**60 + 1, 3], "int64", None, creation.exact_value),
+        ([1j, 2.5], "complex128", None, creation.exact_value),
+        ([], "int64", None, creation.assign_value),
+    ]
+    for value, dtype, shape, wanted in cases:
+        op, attrs = creation.constant(value, dtype, "f", shape)
+        assert op is wanted
+        np.testing.assert_array_equal(op(**attrs), np.full(shape, value, dtype) if shape else np.array(value, dtype))

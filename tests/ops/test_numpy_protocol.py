@@ -139,11 +139,65 @@ def test_questions_and_explicit_conversions_are_answered_for_any_tensor(x, const
     assert np.all(x)
     assert np.zeros_like(x).tolist() == [0, 0, 0]
     assert np.array2string(x) == np.array2string(A)
-    for value in (x, constant):
+    for value in (x.detach(), constant):
         assert type(np.asarray(value)) is np.ndarray
         np.testing.assert_allclose(value, A)
         np.testing.assert_array_equal(value, A)
+    with opsdk.no_grad():
+        np.testing.assert_array_equal(np.asarray(x), A)
+    assert type(x.numpy()) is np.ndarray
     np.testing.assert_array_almost_equal(constant, A)
+
+
+MASKED = np.ma.array(B, mask=[False, True, False])
+INTO_ARRAYS = {
+    "asarray": np.asarray,
+    "array": np.array,
+    "array of a dtype": lambda x: np.array(x, "float64"),
+    "array of a list": lambda x: np.array([x, x]),
+    "array of elements": lambda x: np.array([x[0], 1.0]),
+    "a ufunc of a list": lambda x: np.exp([x, x]),
+    "a ufunc of nested lists": lambda x: np.add([[x], [x]], 1),
+    "sum of a list": lambda x: np.sum([x, x]),
+    "mean of a list": lambda x: np.mean([x, x]),
+    "maximum of a list": lambda x: np.max([x, x]),
+    "product of elements": lambda x: np.prod([x[0], x[1]]),
+    "average of a list": lambda x: np.average([x, x]),
+    "an array beside a list": lambda x: np.float32(2) * [x, x],
+    "an array's method": lambda x: B.dot(x),
+    "part of an array": lambda x: B.copy().__setitem__(slice(None), x),
+    "masked times": lambda x: MASKED * x,
+    "masked plus": lambda x: MASKED + x,
+    "masked minus": lambda x: MASKED - x,
+    "masked over": lambda x: MASKED / x,
+    "masked power": lambda x: MASKED**x,
+    "masked equal": lambda x: MASKED.__eq__(x),
+    "masked less": lambda x: MASKED.__lt__(x),
+    "a function of masked arrays": lambda x: np.ma.exp(x),
+    "a masked array": lambda x: np.ma.array(x),
+}
+
+
+@pytest.mark.parametrize("call", INTO_ARRAYS.values(), ids=INTO_ARRAYS)
+def test_numpy_makes_no_array_where_a_gradient_would_end_unsaid(x, constant, call):
+    message = r"NumPy array: expected a value outside of the graph, and a tensor of shape .* needs a gradient, which"
+    for value in (x, x * 2.0):
+        with pytest.raises(NotRecordedError, match=message):
+            call(value)
+    wanted = call(A)
+    for value in (constant, x.detach(), x.numpy()):
+        np.testing.assert_array_equal(call(value), wanted)
+    with opsdk.no_grad():
+        np.testing.assert_array_equal(call(x), wanted)
+
+
+def test_a_masked_array_on_the_left_keeps_its_mask_beside_a_constant(constant):
+    np.testing.assert_array_equal((MASKED * constant).mask, MASKED.mask)
+
+
+def test_lists_of_tensors_are_joined_by_ops(x):
+    for made in (np.stack([x, x]), np.concatenate([x, x]), opsdk.stack([x, x])):
+        assert not made.stop_gradient
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.ops import shape
 
 X = np.arange(24.0).reshape(2, 3, 4)
@@ -17,7 +17,18 @@ def inferred(op, spec, **attrs):
 def test_cast_converts_towards_zero_and_without_warnings():
     np.testing.assert_array_equal(shape.cast(np.array([1.9, -1.9]), dtype="int64"), [1, -1])
     np.testing.assert_array_equal(shape.cast(np.array([1e300]), dtype="float32"), [np.inf])
-    assert shape.cast(np.array([np.nan]), dtype="int32").dtype == np.int32
+    np.testing.assert_array_equal(shape.cast(np.array([300, -1]), dtype="uint8"), [44, 255])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 300.0, -129.0])
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_cast_refuses_floats_that_an_integer_dtype_does_not_hold(value, kind):
+    x = np.array([1.0, value], kind)
+    with pytest.raises(InputValueError, match=r"op 'opsdk::cast', input 'x': expected whole numbers that int8 holds"):
+        shape.cast(x, dtype="int8")
+    with pytest.raises(InputValueError, match=r"replace such values first, with opsdk\.where or opsdk\.clip"):
+        opsdk.to_tensor(x).astype("int8")
+    assert shape.cast(np.array([127.9, -128.9], kind), dtype="int8").tolist() in ([127, -128], [-128, -128])
 
 
 def test_the_gradient_of_cast_comes_back_in_the_dtype_of_x():

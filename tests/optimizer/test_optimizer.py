@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import nn
-from opsdk.core.errors import AttributeValueError, GraphError, NameClashError, ShapeError, StateDictError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, NameClashError, ShapeError, StateDictError
 from opsdk.optimizer import SGD, Adam, AdamW, L2Decay, Momentum, Optimizer
 
 
@@ -374,6 +374,13 @@ def test_an_entry_of_another_shape_is_refused():
         ShapeError, match=r"optimizer Momentum, set_state_dict, 'w.velocity': expected shape \(1,\), got \(2,\)"
     ):
         other.set_state_dict({"w.velocity": np.ones(2)})
+
+
+@pytest.mark.parametrize("value", [[None], ["1"], [1e300], [1j], np.ma.array([1.0], mask=True)])
+def test_an_entry_that_is_no_number_of_the_state_is_refused(value):
+    other = Momentum(parameters=[("w", opsdk.nn.Parameter([1.0]))])
+    with pytest.raises(DTypeError, match=r"optimizer Momentum, set_state_dict, 'w.velocity': expected"):
+        other.set_state_dict({"w.velocity": value})
 
 
 def test_a_parameter_without_state_starts_afresh():

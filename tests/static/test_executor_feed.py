@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import FeedError
+from opsdk.core.errors import FeedError, NotRecordedError
 
 ROWS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 
@@ -128,3 +128,22 @@ def test_fed_arrays_are_not_changed(exe, startup, x):
     exe.run(startup)
     exe.run(feed={"x": fed})
     np.testing.assert_array_equal(fed, ROWS)
+
+
+def test_a_list_of_whole_numbers_reaches_a_float_variable(exe):
+    n = static.data("n", [2], "float32")
+    np.testing.assert_array_equal(exe.run(feed={"n": [2**70, -1]}, fetch_list=[n])[0], np.array([2**70, -1], "f4"))
+
+
+@pytest.mark.parametrize("value", [[1e300], [10**400], [None], None])
+def test_what_is_beyond_a_float_variable_is_refused(exe, value):
+    n = static.data("n", [1], "float32")
+    with pytest.raises(FeedError, match="feed 'n': expected numbers that float32 can hold, got"):
+        exe.run(feed={"n": value}, fetch_list=[n])
+
+
+@pytest.mark.parametrize("wrap", [lambda t: t, lambda t: [t, t]])
+def test_a_tensor_that_needs_a_gradient_is_not_fed(exe, wrap):
+    n = static.data("n", [-1], "float32")
+    with pytest.raises(NotRecordedError, match="expected a value outside of the graph, and a tensor of shape"):
+        exe.run(feed={"n": wrap(opsdk.to_tensor([1.0], stop_gradient=False))}, fetch_list=[n])

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import AttributeValueError, ProgramError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ProgramError, ShapeError
 
 Constant = opsdk.nn.initializer.Constant
 
@@ -140,3 +140,55 @@ def test_a_global_variable_does_not_take_the_name_of_a_temporary_one(block):
     block.create_var("v", [1], "float32")
     with pytest.raises(ProgramError, match="got that of a temporary variable for a persistable one"):
         static.create_global_var([1], 0.0, "float32", name="v")
+
+
+HELD = [(2**53 + 1, "int64"), (2**64 - 1, "uint64"), (-(2**63), "int64"), (1 + 2j, "complex64"), (0.1, "float64"),
+        (1.5, "int64"), (np.int8(3), "float32"), (True, "bool")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "dtype"), HELD)
+def test_values_reach_the_scope_as_they_were_given(exe, startup, value, dtype):
+    wanted = np.array([value]).astype(dtype)
+    assign = opsdk.nn.initializer.Assign([value])
+    made = [
+        static.create_global_var([1], value, dtype),
+        static.create_parameter([1], dtype, default_initializer=Constant(value)),
+        static.create_parameter([1], dtype, default_initializer=assign),
+    ]
+    for variable in made:
+        np.testing.assert_array_equal(value_of(exe, startup, variable), wanted, strict=True)
+
+
+UNFIT = [(300, "int8"), (float("nan"), "int64"), (float("inf"), "int32"), (1j, "float32"), (1e300, "float32"),
+         (2**70, "int64"), (10**400, "float64")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "dtype"), UNFIT)
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda value, dtype: static.create_global_var([1], value, dtype),
+        lambda value, dtype: static.create_parameter([1], dtype, default_initializer=Constant(value)),
+        lambda value, dtype: static.create_parameter(
+            [1], dtype, default_initializer=opsdk.nn.initializer.Assign([value])
+        ),
+    ],
+)
+def test_values_that_the_dtype_does_not_hold_are_refused_and_nothing_is_created(
+    main, startup, state, create, value, dtype
+):
+    before = state(main), state(startup)
+    with pytest.raises(DTypeError, match=r"expected .*numbers? (that|for) "):
+        create(value, dtype)
+    assert (state(main), state(startup)) == before
+
+
+def test_a_whole_parameter_is_not_drawn(startup):
+    with pytest.raises(InputValueError, match="uniform_random': dtype expected a float, got int64"):
+        static.create_parameter([2, 2], "int64")
+
+
+@pytest.mark.parametrize("value", ["1", None, [1.0]])
+def test_a_global_variable_takes_one_number(value):
+    with pytest.raises((DTypeError, ShapeError), match="create_global_var, value: expected"):
+        static.create_global_var([1], value, "float32")

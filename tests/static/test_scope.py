@@ -149,3 +149,23 @@ def test_every_thread_has_its_own_guard(scope):
 def test_only_scopes_are_taken():
     with pytest.raises(ProgramError, match="scope_guard: expected a Scope, got dict"), static.scope_guard({}):
         pass
+
+
+@pytest.mark.parametrize(("value", "text"), [([300, 1], "got 300"), ([1.5, 1], "got 1.5"), ([np.nan, 1], "got nan")])
+def test_a_value_that_the_variable_does_not_hold_is_refused(scope, value, text):
+    scope.values["w"] = np.array([1, 2], "int8")
+    with pytest.raises(DTypeError, match=f"scope variable 'w': expected whole numbers that int8 holds, .*{text}"):
+        scope.var("w").get_tensor().set(value)
+    assert scope.values["w"].tolist() == [1, 2]
+
+
+def test_a_masked_value_is_refused(scope):
+    with pytest.raises(DTypeError, match="scope variable 'w': expected an array without a mask"):
+        scope.var("w").get_tensor().set(np.ma.array([1.0], mask=True))
+
+
+def test_what_is_set_is_a_copy(scope):
+    given = np.array([1.0, 2.0])
+    scope.var("w").get_tensor().set(given)
+    given[0] = 5
+    assert scope.values["w"].tolist() == [1.0, 2.0]
