@@ -9,6 +9,8 @@ import numpy as np
 
 from opsdk.backends.constant import as_constant, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
+from opsdk.core.dtype import as_native
+from opsdk.core.errors import DTypeError
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_fallback
 from opsdk.define.opdef import OpDef
@@ -18,6 +20,7 @@ from opsdk.define.opdef import OpDef
 def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as an array."""
     check_inputs(opdef, inputs)
+    _check_changed(opdef, inputs)
     first = dtype_beside(value.dtype for value in inputs if isinstance(value, (np.ndarray, np.generic)))
     compared = is_comparison(opdef)
     arrays: list[Any] = []
@@ -37,15 +40,51 @@ def array_key(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...
 
 
 def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Runs an op on arrays: the array it makes where it makes one, else a tuple."""
+    """Runs an op on arrays: the array it makes where it makes one, else a tuple.
+
+    Kernels see this machine's byte order only; no plan is kept for another.
+
+    Raises:
+        DTypeError: an input that the op changes in place has the other byte order.
+    """
     key = array_key(arrays, attrs)
     plan: CallPlan | None = opdef.plans.get(key)
     if plan is None:
+        native = _native(opdef, arrays)
+        if native is not arrays:
+            return run(opdef, native, attrs)
         plan = make_plan(opdef, arrays, attrs)
         result = plan.run_checked(arrays, attrs)
         keep(opdef, key, plan)  # only now: a call that failed is checked in full again
         return result
     return plan.run(arrays, attrs)
+
+
+def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Returns the inputs in this machine's byte order; themselves where all have it."""
+    if all(array is None or array.dtype.isnative for value in arrays for array in _listed(value)):
+        return arrays
+    _check_changed(opdef, arrays)
+    return [
+        [as_native(item) for item in value] if isinstance(value, list) else None if value is None else as_native(value)
+        for value in arrays
+    ]
+
+
+def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
+    """Checks that no array that the op changes in place would have to be converted, which gives a copy."""
+    for i in opdef.schema.mutated_inputs:
+        for value in _listed(inputs[i]):
+            if isinstance(value, np.ndarray) and not value.dtype.isnative:
+                raise DTypeError(
+                    f"{opdef.subject}, input {opdef.schema.inputs[i].name!r}: expected this machine's byte order, "
+                    f"since the op changes it in place, got {value.dtype.str}; convert it with "
+                    "x.astype(x.dtype.newbyteorder('='))"
+                )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
 def with_mutated(opdef: OpDef, made: Any, inputs: Sequence[Any]) -> Any:

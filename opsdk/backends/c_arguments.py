@@ -144,5 +144,11 @@ def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:
             raise AttributeValueError(
                 f"c row: expected a text without the character NUL, at which C ends it, got {value!r}; cut it yourself"
             )
-        return [ffi.new("char[]", value.encode())]
+        try:
+            return [ffi.new("char[]", value.encode())]
+        except UnicodeEncodeError as error:
+            raise AttributeValueError(
+                f"c row: expected a text of characters that UTF-8 has, got {value!r}, with half of a pair; "
+                "value.encode(errors='replace').decode() takes such out"
+            ) from error
     return [dlpack_type(value)] if scalar == "dtype" else [value]

@@ -18,7 +18,7 @@ from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import Signature, suffix_of
 from opsdk.backends.c_source import looks_up
 from opsdk.backends.one_shape import one_shape
-from opsdk.core.errors import AttributeValueError, KernelNotFoundError, KernelStatusError, ShapeError
+from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -119,13 +119,7 @@ class Frame:
         )
 
     def _call(self, arguments: list[Any], values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
-        try:
-            status = self._enter(self.function, arguments)  # without the GIL
-        except OverflowError as error:
-            raise AttributeValueError(
-                f"{self._opdef.subject}, c row: expected attributes that C numbers hold, got one that they do not, "
-                f"{error}"
-            ) from error
+        status = self._enter(self.function, arguments)  # without the GIL
         if status:
             raise self.failure(status, values, attrs)
 

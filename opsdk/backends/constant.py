@@ -18,7 +18,7 @@ from opsdk.define.schema import InputDecl
 DEFAULT = np.dtype("float32")
 _INT64 = np.iinfo(np.int64)
 _MOST = 2**1000  # an int up to which float64 surely holds it
-ARRAYS = "arrays"  # the runtime whose values keep the byte order that they have
+ARRAYS = "arrays"
 
 
 # Any: a user may pass anything; what is not a constant is refused.
@@ -92,8 +92,7 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
     """
     if isinstance(value, np.ndarray):
         as_dtype(value.dtype, subject)
-        plain = plain_array(value, subject)
-        return plain if runtime == ARRAYS else as_native(plain)
+        return as_native(plain_array(value, subject))
     if isinstance(value, np.generic):
         as_dtype(value.dtype, subject)
         return np.asarray(value)

@@ -113,18 +113,16 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
         else _spec(opdef, entry, beside)
         for entry in args
     ]
-    dtypes = [item.dtype for item in _flat(args) if isinstance(getattr(item, "dtype", None), np.dtype)]
-    swapped = not all(dtype.isnative for dtype in dtypes)
     place = next((kind for kind in places if kind != "cpu"), "cpu")
-    return _explanation(opdef, specs, complete_attrs(opdef, given), place, swapped=swapped, with_gradient=True)
+    return _explanation(opdef, specs, complete_attrs(opdef, given), place, with_gradient=True)
 
 
 def _explanation(
-    opdef: OpDef, specs: Specs, attrs: Mapping[str, Any], place: str, *, swapped: bool = False, with_gradient: bool
+    opdef: OpDef, specs: Specs, attrs: Mapping[str, Any], place: str, *, with_gradient: bool
 ) -> Explanation:
-    dtypes = [spec.dtype.newbyteorder() if swapped else spec.dtype for spec in _flat(specs)]
+    dtypes = [spec.dtype for spec in _flat(specs)]
     deciding = opdef.schema.deciding(specs)
-    first = None if deciding is None else deciding.dtype.newbyteorder() if swapped else deciding.dtype
+    first = None if deciding is None else deciding.dtype
     chosen = opdef.kernels.select(place, first, dtypes, is_usable if place == "cpu" else None)
     if chosen is None and place != "cpu":
         chosen = opdef.kernels.reference()  # it runs on the device's arrays themselves
@@ -161,8 +159,6 @@ def _reason(
         return f"is for {row.key.place}, the inputs are at {place}"
     if not row.key.serves(place, dtypes[0] if dtypes else None, dtypes):
         got = ", ".join(dict.fromkeys(dtype.name for dtype in dtypes)) or "no tensor"
-        if dtypes and row.key.serves(place, dtypes[0].newbyteorder("="), [d.newbyteorder("=") for d in dtypes]):
-            return "reads the machine's own byte order, an input has the other"
         if row.key.floating:
             return f"serves real numbers of which one is floating, got {got}"
         return f"serves {row.key.dtype} as the dtype of the first input, got {dtypes[0] if dtypes else got}"

@@ -182,8 +182,14 @@ def _greatest(dtype: np.dtype[Any]) -> float:
 
 
 def _said(expected: str, got: Any, remedy: str) -> str:
-    text = str(got.item() if isinstance(got, np.generic) else got)
-    return f"expected {expected}, got {text if len(text) < 50 else text[:20] + '…'}; {remedy}"
+    return f"expected {expected}, got {shown(got)}; {remedy}"
+
+
+def shown(number: Any) -> str:
+    """Returns a number for a message, cut where it has very many digits."""
+    plain = number.item() if isinstance(number, np.generic) else number
+    text = hex(plain) if isinstance(plain, int) and abs(plain) >= 2**4096 else str(plain)
+    return text if len(text) < 50 else text[:20] + "…"
 
 
 def _items(values: Any) -> Iterator[Any]:

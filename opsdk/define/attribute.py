@@ -11,6 +11,7 @@ import numpy as np
 
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.fit import shown
 from opsdk.core.spec import OpenSize
 
 SCALARS = ("int", "float", "bool", "str", "complex", "dtype")
@@ -70,7 +71,8 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
     if value is None and is_optional:
         return None
     if is_list:
-        if scalar == "int" and value.__class__ in (list, tuple) and set(map(type, value)) <= _INTEGERS:
+        is_plain = scalar == "int" and value.__class__ in (list, tuple) and set(map(type, value)) <= _INTEGERS
+        if is_plain and (not value or -_END <= min(value) <= max(value) < _END):
             return tuple(value)
         if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
             items = [_scalar(scalar, item) for item in value]
@@ -85,6 +87,13 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
     for item in value if isinstance(value, (list, tuple)) else (value,):
         if isinstance(item, OpenSize):
             raise item.unknown(f"a number for {subject}, attribute {decl.name!r}")
+        is_whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+        if is_whole and scalar in _HELD and _scalar(scalar, item) is _BAD:
+            raise AttributeValueError(
+                f"{subject}: attribute {decl.name!r} expected {decl.type}, {_HELD[scalar]}, got {shown(item)}; pass it "
+                "as an input of its own dtype",
+                details={"attribute": decl.name, "got": value},
+            )
     raise AttributeValueError(
         f"{subject}: attribute {decl.name!r} expected {decl.type}, got {value!r} ({type(value).__name__}); "
         f"write {decl.name}={f'[{_EXAMPLES[scalar]}]' if is_list else _EXAMPLES[scalar]} or the like",
@@ -103,6 +112,16 @@ def _parts(text: str) -> tuple[str, bool, bool]:
 
 _BAD = object()
 _INTEGERS = {int}
+_END = 2**63  # of int, which is 64 bits wide in every kernel
+_HELD = {
+    "int": "a whole number from -2**63 to 2**63 - 1",
+    "float": "a number that float64 holds",
+    "complex": "a number that complex128 holds",
+}
+_NUMBERS: dict[str, tuple[Any, tuple[type, ...]]] = {
+    "float": (float, (int, float, np.integer, np.floating)),
+    "complex": (complex, (int, float, complex, np.number)),
+}
 
 
 def _scalar(kind: str, value: Any) -> Any:
@@ -110,12 +129,13 @@ def _scalar(kind: str, value: Any) -> Any:
     if kind == "bool":
         return bool(value) if is_bool else _BAD
     if kind == "int":
-        return int(value) if isinstance(value, (int, np.integer)) and not is_bool else _BAD
-    if kind == "float":
-        return float(value) if isinstance(value, (int, float, np.integer, np.floating)) and not is_bool else _BAD
-    if kind == "complex":
-        number = isinstance(value, (int, float, complex, np.number)) and not is_bool
-        return complex(value) if number else _BAD
+        return int(value) if isinstance(value, (int, np.integer)) and not is_bool and -_END <= value < _END else _BAD
+    if kind in _NUMBERS:
+        made, kinds = _NUMBERS[kind]
+        try:
+            return made(value) if isinstance(value, kinds) and not is_bool else _BAD
+        except OverflowError:  # a whole number beyond all floats
+            return _BAD
     if kind == "str":
         return str(value) if isinstance(value, str) else _BAD
     try:

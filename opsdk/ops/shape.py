@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -89,12 +90,18 @@ def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:
                 raise ShapeError(f"reshape: size 0 at position {i} stands for the input's own, which has {len(have)}")
             size = -1 if have[i] is None else have[i]  # type: ignore[assignment]
         resolved.append(size)
-    known = int(np.prod([size for size in resolved if size != -1]))
+    known = math.prod(size for size in resolved if size != -1)
+    if any(size < -1 for size in resolved):
+        raise ShapeError(f"reshape: expected sizes ≥ 0, or -1 once, got {tuple(want)}")
     if None not in have:
-        total = int(np.prod([dim or 0 for dim in have]))
-        fits = resolved.count(-1) <= 1 and (total % known == 0 if known and -1 in resolved else total == known)
+        total = math.prod(dim or 0 for dim in have)
+        follows = resolved.count(-1)
+        fits = follows <= 1 and (known != 0 and total % known == 0 if follows else total == known)
         if not fits:
-            raise ShapeError(f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}")
+            why = "; -1 beside a size 0 could be any, write it out" if follows and not known else ""
+            raise ShapeError(
+                f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}{why}"
+            )
     return tuple(resolved)
 
 
@@ -103,8 +110,8 @@ def _reshape(x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
     resolved = _resolve(x.shape, shape)
     if None in x.shape:
         return TensorSpec(resolved, x.dtype)
-    total = int(np.prod([dim or 0 for dim in x.shape]))
-    known = int(np.prod([size for size in resolved if size != -1]))
+    total = math.prod(dim or 0 for dim in x.shape)
+    known = math.prod(size for size in resolved if size != -1)
     return TensorSpec([total // known if size == -1 else size for size in resolved], x.dtype)
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.arrays import Arrays, array_key, as_arrays, with_mutated
-from opsdk.core.errors import ArityError, AttributeValueError, MixedRuntimeError
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, MixedRuntimeError
 
 X = np.array([1.0, 2.0], "float32")
 
@@ -98,3 +98,46 @@ def test_a_composite_op_may_return_its_input():
 def test_a_tensor_inside_of_nested_lists_of_numbers_is_refused():
     with pytest.raises(MixedRuntimeError, match="input 'y': expected arrays or constants, got one of the dynamic"):
         as_arrays(opsdk.add.opdef, (X, opsdk.to_tensor(X)))
+
+
+def swapped(values, kind="f8"):
+    return np.array(values).astype(np.dtype(kind).newbyteorder("S"))
+
+
+CALLS = {
+    "mean": lambda x: opsdk.mean(x),
+    "sum": lambda x: opsdk.sum(x, axis=0),
+    "max": lambda x: opsdk.max(x),
+    "gather": lambda x: opsdk.gather(x, swapped([2, 0], "i8")),
+    "reshape": lambda x: opsdk.reshape(x, [3, 1]),
+    "softmax": lambda x: opsdk.softmax(x),
+    "concat": lambda x: opsdk.concat([x, x]),
+    "stack": lambda x: opsdk.stack([x, x]),
+    "matmul": lambda x: opsdk.matmul(x, x),
+    "unsqueeze": lambda x: opsdk.unsqueeze(x, 0),
+    "an op of a user's": lambda x: opsdk.op("t::kept(Tensor x) -> Tensor y")(lambda x: np.full_like(x, 2) * x)(x),
+}
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i4", "i8", "c8"])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_arrays_of_the_other_byte_order_give_what_those_of_the_machine_do(call, kind):
+    x = swapped([1, 4, 2], kind)
+    native = x.astype(x.dtype.newbyteorder("="))
+    if kind == "c8" and call is CALLS["max"]:
+        pytest.skip("complex numbers have no order")
+    if kind[0] == "i" and call is CALLS["softmax"]:
+        pytest.skip("softmax is of floats")
+    for _ in range(2):
+        np.testing.assert_array_equal(call(x), call(native), strict=True)
+
+
+def test_an_array_of_the_other_byte_order_is_not_changed_in_place():
+    @opsdk.op("t::bump(Tensor(a!) x) -> Tensor(a!) y")
+    def bump(x):
+        x += 1
+
+    x = swapped([1.0, 2.0])
+    with pytest.raises(DTypeError, match=r"'x': expected this machine's byte order, since the op changes it in place"):
+        bump(x)
+    assert x.tolist() == [1, 2]

@@ -11,7 +11,7 @@ import pytest
 import opsdk
 from opsdk.backends import c_frame
 from opsdk.backends.c_row import launch_of, native_entry
-from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
+from opsdk.core.errors import AttributeValueError, KernelNotFoundError, KernelStatusError, ShapeError
 from tests.backends.c_rows import LEAKY, leaky, nothing, op
 from tests.contracts.tree import REPOSITORY
 
@@ -406,10 +406,18 @@ def test_an_output_whose_shape_only_the_run_knows_is_refused():
 
 def test_a_number_that_c_does_not_hold_is_refused():
     f = op("f(Tensor x, *, int k) -> Tensor y", nothing("f", "const DLTensor *x, DLTensor *y, int64_t k"))
-    with pytest.raises(
-        opsdk.core.errors.AttributeValueError, match="attributes that C numbers hold, got one that they"
-    ):
+    with pytest.raises(AttributeValueError, match=r"attribute 'k' expected int, a whole number from -2\*\*63 to"):
         f(np.ones(1, "float32"), k=2**70)
+
+
+def test_a_text_that_utf8_does_not_have_is_refused():
+    f = op(
+        "f(Tensor x, *, str how, str[] more=[]) -> Tensor y",
+        nothing("f", "const DLTensor *x, DLTensor *y, const char *how, const char *const *more, int64_t more_len"),
+    )
+    for attrs in ({"how": "a\ud800"}, {"how": "max", "more": ["a", "\udfff"]}):
+        with pytest.raises(AttributeValueError, match=r"c row: expected a text of characters that UTF-8 has, got '"):
+            f(np.ones(1, "float32"), **attrs)
 
 
 def test_a_large_copy_is_said_once_and_only_where_nobody_asked_for_it(capfd):

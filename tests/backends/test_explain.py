@@ -86,7 +86,7 @@ def test_the_derivative_is_a_formula():
 
 
 @pytest.mark.parametrize(
-    "value", [np.ones(3, "float32"), np.ones(3, "int32"), np.ones(3, ">f8"), np.ones(3, "complex64")]
+    "value", [np.ones(3, "float32"), np.ones(3, "int32"), np.ones(3, "float64"), np.ones(3, "complex64")]
 )
 def test_the_row_that_is_named_is_the_row_that_runs(swish, value):
     assert explain(swish, value).chosen == str(make_plan(swish.opdef, [value], {}).kernel)
@@ -157,9 +157,9 @@ def test_a_later_row_supersedes_an_earlier_one(swish):
     assert found["numba (cpu, floating)"] == "superseded by numba (cpu, *), which came later"
 
 
-def test_the_other_byte_order_is_a_reason(swish):
-    found = reasons(explain(swish, np.ones(3, ">f4")))
-    assert found["numba (cpu, floating)"] == "reads the machine's own byte order, an input has the other"
+def test_the_other_byte_order_runs_the_same_row(swish):
+    swapped = np.ones(3, np.dtype("f4").newbyteorder("S"))
+    assert explain(swish, swapped).chosen == explain(swish, F32).chosen
 
 
 def test_packages_that_are_missing_are_a_reason(swish, monkeypatch):

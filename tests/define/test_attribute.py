@@ -99,3 +99,20 @@ def test_none_as_a_default_is_a_default():
     decl = AttrDecl("k", "int?", None)
     assert not decl.is_required
     assert str(decl) == "int? k=None"
+
+
+@pytest.mark.parametrize("kind", ["int", "int?", "int[]", "int[]?"])
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, np.uint64(2**63), pytest.param(10**5000, id="huge")])
+def test_a_whole_number_has_64_bits_in_every_kernel(kind, value):
+    for given in (value, [1, value]) if "[]" in kind else (value,):
+        with pytest.raises(AttributeValueError, match=r"'k' expected int.*, a whole number from -2\*\*63 to"):
+            coerce(AttrDecl("k", kind), given, "op 'f'")
+    for end in (-(2**63), 2**63 - 1):
+        assert coerce(AttrDecl("k", kind), end, "op 'f'") == ((end,) if "[]" in kind else end)
+
+
+@pytest.mark.parametrize("kind", ["float", "float[]", "complex", "complex?"])
+def test_a_whole_number_beyond_all_floats_is_refused(kind):
+    given = [1, 10**400] if "[]" in kind else 10**400
+    with pytest.raises(AttributeValueError, match=r"'k' expected .*, a number that (float64|complex128) holds"):
+        coerce(AttrDecl("k", kind), given, "op 'f'")

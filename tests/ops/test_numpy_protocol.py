@@ -163,7 +163,7 @@ INTO_ARRAYS = {
     "maximum of a list": lambda x: np.max([x, x]),
     "product of elements": lambda x: np.prod([x[0], x[1]]),
     "average of a list": lambda x: np.average([x, x]),
-    "an array beside a list": lambda x: np.float32(2) * [x, x],
+    "an array beside a list": lambda x: np.add(B, [x, x]),
     "an array's method": lambda x: B.dot(x),
     "part of an array": lambda x: B.copy().__setitem__(slice(None), x),
     "masked times": lambda x: MASKED * x,

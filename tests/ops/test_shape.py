@@ -135,3 +135,22 @@ def test_flatten_of_zero_d_and_empty():
 def test_flatten_refuses_a_range_that_runs_backwards():
     with pytest.raises(ShapeError, match="flatten: expected start_axis ≤ stop_axis, got 2 and 1"):
         shape.flatten(X, start_axis=2, stop_axis=1)
+
+
+@pytest.mark.parametrize("have", [(0, 3), (2, 0)])
+def test_a_size_that_could_be_any_is_not_chosen(have):
+    for call in (lambda x: shape.reshape(x, shape=[0, -1]), lambda x: opsdk.to_tensor(x).reshape([0, -1])):
+        with pytest.raises(ShapeError, match=r"reshape: .* 0 elements as .*, got \(0, -1\); -1 beside a size 0"):
+            call(np.zeros(have))
+    assert shape.reshape(np.zeros(have), shape=[-1, 3]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("sizes", [[-2, -3], [-6, -1], [2, 2, -2]])
+def test_negative_sizes_are_refused(sizes):
+    with pytest.raises(ShapeError, match=r"reshape: expected sizes ≥ 0, or -1 once, got \("):
+        shape.reshape(np.zeros(6), shape=sizes)
+
+
+def test_the_count_of_huge_sizes_does_not_wrap():
+    with pytest.raises(ShapeError, match="expected sizes that hold 0 elements"):
+        shape.reshape(np.zeros(0), shape=[2**32, 2**32])
