@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.autograd.modes import is_grad_enabled
+from opsdk.backends.constant import check_changeable
 from opsdk.core.errors import InPlaceError
 
 
@@ -41,8 +42,9 @@ def check_unviewed(tensor: Any, subject: str) -> None:
     Nor is a copy changed by somebody who means the tensor that it was taken from.
 
     Raises:
-        InPlaceError: one would, and recording is on; or indexing made the tensor.
+        InPlaceError: one would, and recording is on; or indexing made the tensor, or its array cannot be changed.
     """
+    check_changeable(tensor._array, subject)
     if tensor._version.__class__ is PartVersion:
         raise InPlaceError(
             f"{subject}: expected a whole tensor, got one that indexing made, a copy, so that what it was taken from "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.constant import as_constant, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.constant import as_constant, check_changeable, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError
@@ -20,7 +20,6 @@ from opsdk.define.opdef import OpDef
 def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as an array."""
     check_inputs(opdef, inputs)
-    _check_changed(opdef, inputs)
     first = dtype_beside(value.dtype for value in inputs if isinstance(value, (np.ndarray, np.generic)))
     compared = is_comparison(opdef)
     arrays: list[Any] = []
@@ -43,9 +42,6 @@ def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Runs an op on arrays: the array it makes where it makes one, else a tuple.
 
     Kernels see this machine's byte order only; no plan is kept for another.
-
-    Raises:
-        DTypeError: an input that the op changes in place has the other byte order.
     """
     key = array_key(arrays, attrs)
     plan: CallPlan | None = opdef.plans.get(key)
@@ -64,7 +60,6 @@ def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
     """Returns the inputs in this machine's byte order; themselves where all have it."""
     if all(array is None or array.dtype.isnative for value in arrays for array in _listed(value)):
         return arrays
-    _check_changed(opdef, arrays)
     return [
         [as_native(item) for item in value] if isinstance(value, list) else None if value is None else as_native(value)
         for value in arrays
@@ -72,15 +67,23 @@ def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
-    """Checks that no array that the op changes in place would have to be converted, which gives a copy."""
+    """Checks that the arrays that the op changes in place can be, without a conversion, which gives a copy.
+
+    Raises:
+        DTypeError: one has the other byte order.
+        InPlaceError: one is read-only, or its elements share memory.
+    """
     for i in opdef.schema.mutated_inputs:
+        subject = f"{opdef.subject}, input {opdef.schema.inputs[i].name!r}"
         for value in _listed(inputs[i]):
-            if isinstance(value, np.ndarray) and not value.dtype.isnative:
+            if not isinstance(value, np.ndarray):
+                continue
+            if not value.dtype.isnative:
                 raise DTypeError(
-                    f"{opdef.subject}, input {opdef.schema.inputs[i].name!r}: expected this machine's byte order, "
-                    f"since the op changes it in place, got {value.dtype.str}; convert it with "
-                    "x.astype(x.dtype.newbyteorder('='))"
+                    f"{subject}: expected this machine's byte order, since the op changes it in place, got "
+                    f"{value.dtype.str}; convert it with x.astype(x.dtype.newbyteorder('='))"
                 )
+            check_changeable(value, subject)
 
 
 def _listed(value: Any) -> Sequence[Any]:
@@ -110,6 +113,8 @@ class Arrays:
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs the kernel."""
+        if opdef.schema.mutated_inputs:
+            _check_changed(opdef, inputs)
         arrays = inputs if _are_arrays(opdef, inputs) else as_arrays(opdef, inputs)
         return with_mutated(opdef, run(opdef, arrays, attrs), arrays)
 

@@ -140,6 +140,21 @@ def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
     )
 
 
+# Any: an array of NumPy's or CuPy's, which has no read-only ones.
+def check_changeable(array: Any, subject: str) -> None:
+    """Checks that an array can be changed in place: each element is its own, and may be written to.
+
+    Raises:
+        InPlaceError: it is read-only, or one element stands for several, as `np.broadcast_to` has it.
+    """
+    is_shared = 0 in array.strides and any(n > 1 for step, n in zip(array.strides, array.shape, strict=True) if not step)
+    if is_shared or not getattr(array.flags, "writeable", True):
+        got = "one whose elements share memory" if is_shared else "a read-only one"
+        raise InPlaceError(
+            f"{subject}: expected an array that can be changed in place, got {got}; change a copy: x.copy(), x.clone()"
+        )
+
+
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
     """Returns the dtype that a number takes among several: the first of the highest kind, so not that of a mask."""
     return max(dtypes, key=lambda dtype: (is_differentiable(dtype), dtype.kind != "b"), default=None)

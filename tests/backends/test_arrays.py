@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.arrays import Arrays, array_key, as_arrays, with_mutated
-from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, MixedRuntimeError
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, InPlaceError, MixedRuntimeError
 
 X = np.array([1.0, 2.0], "float32")
 
@@ -141,3 +141,53 @@ def test_an_array_of_the_other_byte_order_is_not_changed_in_place():
     with pytest.raises(DTypeError, match=r"'x': expected this machine's byte order, since the op changes it in place"):
         bump(x)
     assert x.tolist() == [1, 2]
+
+
+def read_only():
+    array = np.ones(3)
+    array.flags.writeable = False
+    return array
+
+
+def shared():
+    return np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,))
+
+
+FIXED = {"read-only": (read_only, "a read-only one"), "shared": (shared, "one whose elements share memory"),
+         "broadcast": (lambda: np.broadcast_to(np.ones(1), (3,)), "one whose elements share memory")}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "text"), FIXED.values(), ids=FIXED)
+def test_an_array_that_cannot_be_changed_in_place_is_refused(make, text):
+    @opsdk.op("t::bump(Tensor(a!) x) -> Tensor(a!) y")
+    def bump(x):
+        x += 1
+
+    array = make()
+    for value in (array, array):
+        with pytest.raises(InPlaceError, match=f"'t::bump', input 'x': expected an array that can .*, got {text}"):
+            bump(value)
+    assert array.tolist() == [1, 1, 1]
+    assert bump(np.ones(3)).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(("make", "text"), FIXED.values(), ids=FIXED)
+def test_a_tensor_whose_array_cannot_be_changed_says_so(make, text):
+    made = opsdk.op("t::made(Tensor x) -> Tensor y")(lambda x: make())
+
+    @opsdk.op("t::bump(Tensor(a!) x) -> Tensor(a!) y")
+    def bump(x):
+        x += 1
+
+    changes = {
+        "fill_": lambda t: t.fill_(2.0),
+        "zero_": lambda t: t.zero_(),
+        "set_value": lambda t: t.set_value([1.0, 2.0, 3.0]),
+        "bump": bump,
+    }
+    for change in changes.values():
+        tensor = made(opsdk.to_tensor(np.zeros(3)))
+        with pytest.raises(InPlaceError, match=f"expected an array that can be changed in place, got {text}; change a"):
+            change(tensor)
+        assert tensor.tolist() == [1, 1, 1]
+        change(tensor.clone())
