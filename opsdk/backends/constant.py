@@ -126,8 +126,8 @@ def _check_numbers(values: Any, subject: str) -> None:
             _check_numbers(value, subject)
         elif (owner := owner_of(value)) is not None:
             raise MixedRuntimeError(
-                f"{subject}: expected numbers in a list, got {type(value).__name__}, one of the {owner}, whose "
-                "gradient would end there; make one value of them with opsdk.stack"
+                f"{subject}: expected numbers in a list, got {type(value).__name__}, one of the {owner}, which a "
+                "list takes out of its graph; make one value of them with opsdk.stack"
             )
 
 
@@ -147,7 +147,8 @@ def check_changeable(array: Any, subject: str) -> None:
     Raises:
         InPlaceError: it is read-only, or one element stands for several, as `np.broadcast_to` has it.
     """
-    is_shared = 0 in array.strides and any(n > 1 for step, n in zip(array.strides, array.shape, strict=True) if not step)
+    steps = array.strides
+    is_shared = 0 in steps and any(not step and n > 1 for step, n in zip(steps, array.shape, strict=True))
     if is_shared or not getattr(array.flags, "writeable", True):
         got = "one whose elements share memory" if is_shared else "a read-only one"
         raise InPlaceError(

@@ -331,7 +331,9 @@ class Op(_Handle):
             return find_op, (opdef.name,)
         held = REGISTRY.held(opdef.name)
         if held is not self and (held is None or held.opdef.fingerprint != opdef.fingerprint):
-            got = "nothing" if held is None else f"the op defined at {held.opdef.origin}"
+            same = held is not None and str(held.opdef.origin) == str(opdef.origin)
+            later = "a later one of the same line, as a factory makes them"
+            got = "nothing" if held is None else later if same else f"the op defined at {held.opdef.origin}"
             raise NameClashError(
                 f"{opdef.subject}: expected its name, by which a pickle finds it, to be that of the op defined at "
                 f"{opdef.origin}, got {got}; give each a name of its own"

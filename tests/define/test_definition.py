@@ -354,3 +354,18 @@ def test_a_script_has_one_namespace_in_every_process_of_multiprocessing():
         f.__module__ = module
         spaces.append(namespace_of(f))
     assert spaces[0] == spaces[1]
+
+
+def test_the_pickle_of_a_factorys_earlier_op_says_what_has_its_name(capfd):
+    def times(k):
+        @opsdk.op(namespace="t")
+        def scaled(x):
+            return x * k
+
+        return scaled
+
+    first, last = times(2.0), times(3.0)
+    assert "redefined" in capfd.readouterr().err
+    assert pickle.loads(pickle.dumps(last)) is last
+    with pytest.raises(NameClashError, match=r"got a later one of the same line, as a factory makes them; give each a"):
+        pickle.dumps(first)

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import ArityError, ProgramError, ReturnError
+from opsdk.core.errors import ArityError, MixedRuntimeError, ProgramError, ReturnError
 from opsdk.define.frontend import owner_of
 
 
@@ -94,3 +94,12 @@ def test_a_composite_that_returns_too_little_is_refused(weight):
     op = composite(lambda x: x * 1.0, "test_ops::composed(Tensor x) -> (Tensor a, Tensor b)")
     with pytest.raises(ArityError, match=r"expected 2 outputs \(a, b\), got 1"):
         op(weight)
+
+
+def test_variables_in_a_list_are_told_to_be_one(main, state):
+    v, u = (static.data(name, [2], "float32") for name in "vu")
+    before = state(main)
+    for call in (lambda: v * [u, u], lambda: [u, 1.0] * v, lambda: opsdk.exp([u, u])):
+        with pytest.raises(MixedRuntimeError, match=r"numbers in a list, got Variable, .* takes out of its graph"):
+            call()
+    assert state(main) == before
