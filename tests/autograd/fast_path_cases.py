@@ -66,7 +66,7 @@ def told(action):
         notes = getattr(error, "__notes__", [])
         chain = [type(link).__name__ for link in (error.__cause__, error.__context__)]
         return [type(error).__name__, str(error), [note.split(" at /")[0] for note in notes], chain]
-    return None if value is None else np.asarray(value).tolist()
+    return None if value is None else value.tolist() if hasattr(value, "tolist") else np.asarray(value).tolist()
 
 
 GIVES = {
