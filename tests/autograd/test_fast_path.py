@@ -250,3 +250,19 @@ def test_a_view_shows_its_base_to_nobody():
     with pytest.raises(TypeError, match="cannot create"):
         type(view.base)()
     assert FAST.read_only(None) is None
+
+
+@needs_it
+def test_a_tensor_that_is_half_made_is_refused():
+    f = make(relu, slope)
+    half = object.__new__(Tensor)
+    for name, value in {"_version": [0], "_array": np.ones(3, np.float32), "_stop": False, "_edge": None}.items():
+        with pytest.raises((AttributeError, TypeError)):
+            f(half)
+        setattr(half, name, value)
+    f(half)  # a tensor now, as far as a call looks at it
+    with pytest.raises(AttributeError, match="_hooks"):
+        f(half).backward(ones())
+    half._edge = 5
+    with pytest.raises(TypeError, match="tensor: expected the call that made it and which output it is, or None"):
+        f(half)

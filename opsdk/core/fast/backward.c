@@ -22,8 +22,8 @@ static int fits(PyObject *gradient, PyObject *edge) {
   if (IS_A(target, py.Tensor)) return is_like(gradient, AT(target, ARRAY));
   if ((PyObject *)Py_TYPE(target) != py.GradNode) return 0;
   PyObject *outputs = AT(target, N_OUTPUTS), *saved = AT(target, N_SAVED);
-  if (outputs == Py_None) return PyTuple_Check(saved) && is_like(gradient, PyTuple_GET_ITEM(saved, 0));
-  PyObject *spec = PyTuple_Check(outputs) && PyTuple_GET_SIZE(outputs) == 1 ? PyTuple_GET_ITEM(outputs, 0) : NULL;
+  if (outputs == Py_None) return saved && PyTuple_Check(saved) && is_like(gradient, PyTuple_GET_ITEM(saved, 0));
+  PyObject *spec = outputs && PyTuple_Check(outputs) && PyTuple_GET_SIZE(outputs) == 1 ? PyTuple_GET_ITEM(outputs, 0) : NULL;
   return spec && DTYPE(gradient) == PyTuple_GET_ITEM(spec, 1) && has_shape(gradient, PyTuple_GET_ITEM(spec, 0));
 }
 
@@ -149,7 +149,7 @@ static PyObject *free_or_list(PyObject *edge, Py_ssize_t steps, int lists) {
 /* backward(tensor, cotangent, retain_graph): None where all is done, else where the engine in Python is to go on: the
  * edge, the gradient that goes along it, and the calls that were gone through. */
 PyObject *backward(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count) {
-  if (count != 3 || !IS_A(args[0], py.Tensor) || !AT(args[0], EDGE))
+  if (count != 3 || !IS_A(args[0], py.Tensor))
     return PyErr_Format(PyExc_TypeError, "backward: expected a tensor, a cotangent and retain_graph");
   const int retains = PyObject_IsTrue(args[2]);
   PyObject *value = retains < 0 ? NULL : seed_for(args[0], args[1]), *made = NULL;

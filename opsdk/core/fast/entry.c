@@ -58,33 +58,12 @@ static PyObject *make_entry(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
   return (PyObject *)self;
 }
 
-static int traverse_entry(Entry *self, visitproc visit, void *arg) {
-  Py_VISIT(self->launch);
-  Py_VISIT(self->known);
-  return 0;
-}
-
-static int clear_entry(Entry *self) {
-  Py_CLEAR(self->launch);
-  Py_CLEAR(self->known);
-  return 0;
-}
-
-static void drop_entry(Entry *self) {
-  PyObject_GC_UnTrack(self);
-  clear_entry(self);
-  Py_TYPE(self)->tp_free(self);
-}
+COLLECTED(Entry, launch, 2)
 
 PyTypeObject Entry_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Entry",
     .tp_doc = "A compiled kernel on small arrays of one shape and dtype: Entry(launch, known, count of inputs).",
-    .tp_basicsize = sizeof(Entry),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(Entry, vectorcall),
-    .tp_call = PyVectorcall_Call,
     .tp_new = make_entry,
-    .tp_traverse = (traverseproc)traverse_entry,
-    .tp_clear = (inquiry)clear_entry,
-    .tp_dealloc = (destructor)drop_entry,
+    COLLECTED_SLOTS(Entry),
 };

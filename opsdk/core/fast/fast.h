@@ -54,6 +54,26 @@ typedef struct {
 
 extern PyTypeObject Keeper_Type, Kind_Type, Handle_Type, Entry_Type;
 
+/* What the collector needs of a type whose first `count` objects begin at `first`. */
+#define COLLECTED(Type, first, count)                                             \
+  static int traverse_##Type(Type *self, visitproc visit, void *arg) {            \
+    for (int i = 0; i < (count); ++i) Py_VISIT((&self->first)[i]);                \
+    return 0;                                                                     \
+  }                                                                               \
+  static int clear_##Type(Type *self) {                                           \
+    for (int i = 0; i < (count); ++i) Py_CLEAR((&self->first)[i]);                \
+    return 0;                                                                     \
+  }                                                                               \
+  static void drop_##Type(Type *self) {                                           \
+    PyObject_GC_UnTrack(self);                                                    \
+    clear_##Type(self);                                                           \
+    Py_TYPE(self)->tp_free(self);                                                 \
+  }
+#define COLLECTED_SLOTS(Type)                                                                            \
+  .tp_basicsize = sizeof(Type), .tp_vectorcall_offset = offsetof(Type, vectorcall),                      \
+  .tp_call = PyVectorcall_Call, .tp_traverse = (traverseproc)traverse_##Type,                            \
+  .tp_clear = (inquiry)clear_##Type, .tp_dealloc = (destructor)drop_##Type
+
 /* kernel.c */
 PyObject *read_only(PyObject *module, PyObject *array);
 PyObject *rebased(PyObject *module, PyObject *args);

@@ -20,7 +20,9 @@ PyObject *tensor_of(PyObject *array, PyObject *stop, PyObject *edge, PyObject *v
 
 PyObject *edge_of(PyObject *tensor) {
   PyObject *edge = AT(tensor, EDGE);
-  return edge == Py_None ? PyTuple_Pack(2, tensor, minus_one) : (Py_INCREF(edge), edge);
+  if (edge == Py_None) return PyTuple_Pack(2, tensor, minus_one);
+  if (edge && PyTuple_Check(edge) && PyTuple_GET_SIZE(edge) == 2) return Py_INCREF(edge), edge;
+  return PyErr_Format(PyExc_TypeError, "tensor: expected the call that made it and which output it is, or None");
 }
 
 /* Shape and dtype of an array, as a node keeps them of an output that was not saved. */
@@ -94,7 +96,7 @@ PyObject *call(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t co
   if (count != 2) return PyErr_Format(PyExc_TypeError, "call: expected an op's definition and a tensor");
   PyObject *opdef = args[0], *tensor = args[1], *kind = NULL, *made = NULL;
   PyObject *array = IS_A(tensor, py.Tensor) ? AT(tensor, ARRAY) : NULL;
-  if (array && PyArray_CheckExact(array)) {
+  if (array && PyArray_CheckExact(array) && AT(tensor, STOP) && AT(tensor, VERSION)) {
     const int recorded = is_recorded(tensor);
     if (recorded < 0 || !(kind = kind_of(opdef, recorded, array))) return NULL;
     if (Py_TYPE(kind) == &Kind_Type) {

@@ -49,21 +49,7 @@ static PyObject *make_handle(PyTypeObject *type, PyObject *Py_UNUSED(args), PyOb
   return self;
 }
 
-static int traverse_handle(Handle *self, visitproc visit, void *arg) {
-  Py_VISIT(self->opdef);
-  return 0;
-}
-
-static int clear_handle(Handle *self) {
-  Py_CLEAR(self->opdef);
-  return 0;
-}
-
-static void drop_handle(Handle *self) {
-  PyObject_GC_UnTrack(self);
-  clear_handle(self);
-  Py_TYPE(self)->tp_free(self);
-}
+COLLECTED(Handle, opdef, 1)
 
 static PyMemberDef MEMBERS[] = {{"_opdef", T_OBJECT_EX, offsetof(Handle, opdef), 0, "The op's definition."},
                                 {"_is_unary", T_BOOL, offsetof(Handle, is_unary), 0, "Whether one value is all it takes."},
@@ -72,14 +58,9 @@ static PyMemberDef MEMBERS[] = {{"_opdef", T_OBJECT_EX, offsetof(Handle, opdef),
 PyTypeObject Handle_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Handle",
     .tp_doc = "What an op's handle is made of.",
-    .tp_basicsize = sizeof(Handle),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(Handle, vectorcall),
-    .tp_call = PyVectorcall_Call,
     .tp_new = make_handle,
-    .tp_traverse = (traverseproc)traverse_handle,
-    .tp_clear = (inquiry)clear_handle,
-    .tp_dealloc = (destructor)drop_handle,
+    COLLECTED_SLOTS(Handle),
     .tp_members = MEMBERS,
 };
 

@@ -131,9 +131,10 @@ PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
 static PyObject *run_kind(PyObject *self, PyObject *const *args, size_t flagged, PyObject *names) {
   const Kind *kind = (Kind *)self;
   PyObject *inputs[MOST_INPUTS] = {NULL}, *made = NULL;
-  Py_ssize_t count = PyVectorcall_NARGS(flagged) == 2 && !names ? 0 : -1, ready = 0;
-  if (!count && (PyTuple_Check(args[0]) || PyList_Check(args[0]))) count = PySequence_Fast_GET_SIZE(args[0]);
-  if (count < 0) return PyErr_Format(PyExc_TypeError, "Kind: expected a list of inputs and attributes");
+  if (PyVectorcall_NARGS(flagged) != 2 || names || !(PyTuple_Check(args[0]) || PyList_Check(args[0])))
+    return PyErr_Format(PyExc_TypeError, "Kind: expected a list of inputs and attributes");
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(args[0]);
+  Py_ssize_t ready = 0;
   for (; ready < count && ready < MOST_INPUTS; ++ready) {
     inputs[ready] = PySequence_Fast_GET_ITEM(args[0], ready);
     if (!PyArray_CheckExact(inputs[ready])) break;
@@ -169,37 +170,12 @@ static PyObject *make_kind(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
   return (PyObject *)self;
 }
 
-static int traverse_kind(Kind *self, visitproc visit, void *arg) {
-  Py_VISIT(self->plan);
-  Py_VISIT(self->call);
-  Py_VISIT(self->kernel);
-  Py_VISIT(self->dtype);
-  return 0;
-}
-
-static int clear_kind(Kind *self) {
-  Py_CLEAR(self->plan);
-  Py_CLEAR(self->call);
-  Py_CLEAR(self->kernel);
-  Py_CLEAR(self->dtype);
-  return 0;
-}
-
-static void drop_kind(Kind *self) {
-  PyObject_GC_UnTrack(self);
-  clear_kind(self);
-  Py_TYPE(self)->tp_free(self);
-}
+COLLECTED(Kind, plan, 4)
 
 PyTypeObject Kind_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "opsdk.core.fast._built.Kind",
     .tp_doc = "The kernel of one kind of call, on arrays: Kind(call plan, tape plan=None)(inputs, attributes).",
-    .tp_basicsize = sizeof(Kind),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_vectorcall_offset = offsetof(Kind, vectorcall),
-    .tp_call = PyVectorcall_Call,
     .tp_new = make_kind,
-    .tp_traverse = (traverseproc)traverse_kind,
-    .tp_clear = (inquiry)clear_kind,
-    .tp_dealloc = (destructor)drop_kind,
+    COLLECTED_SLOTS(Kind),
 };
