@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as dataclass_replace
 from inspect import cleandoc
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
-from opsdk.core.fast import FAST
+from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import absences, bind
@@ -34,13 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ABSENT: Any = object()
 
 
-if TYPE_CHECKING:
-    _Handle = object
-else:
-    _Handle = object if FAST is None else FAST.Handle
-
-
-class Op(_Handle):
+class Op(Handle):
     """A registered op: call it, and give it a backward, kernels, an infer rule and samples.
 
     Tensors give tensors and are recorded on the tape, Program variables give variables, NumPy arrays give arrays.

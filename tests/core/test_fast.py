@@ -93,9 +93,11 @@ def test_a_launch_is_given_a_list_and_attributes():
     (plan,) = op.opdef.plans.values()
     assert isinstance(plan.run, FAST.Kind)
     assert plan.run([np.ones(1)], {}).tolist() == plan.run((np.ones(1),), {}).tolist() == [2]
-    for arguments in ((), (1, {}), ([np.ones(1)],), ([np.ones(1)], {}, 3)):
+    for arguments in ((), ([np.ones(1)],), ([np.ones(1)], {}, 3)):
         with pytest.raises(TypeError, match="Kind: expected a list of inputs and attributes"):
             plan.run(*arguments)
+    with pytest.raises(TypeError, match="int"):
+        plan.run(1, {})
 
 
 # Compiled kernels.

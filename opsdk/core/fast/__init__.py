@@ -10,7 +10,7 @@ import os
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opsdk.core.lazy import slow
 
@@ -37,3 +37,8 @@ def state() -> str:
 
 
 FAST: Any = _built if state() == "built" else None
+
+if TYPE_CHECKING:
+    Handle = object
+else:
+    Handle = object if FAST is None else FAST.Handle  # what is called without a frame of Python's

@@ -37,7 +37,9 @@ static PyObject *spec_of(PyObject *array) {
 
 static PyObject *node_of(const Kind *kind, PyObject *tensor, PyObject *array, PyObject *made, PyObject *version) {
   PyObject *counter = kind->saves_output ? version : AT(tensor, VERSION);
+  if (!counter) counter = Py_None;
   PyObject *count = PyList_Check(counter) && PyList_GET_SIZE(counter) ? PyList_GET_ITEM(counter, 0) : zero;
+  Py_INCREF(counter), Py_INCREF(count); /* what is made below may let the collector run, and with it anybody's code */
   PyObject *edge = edge_of(tensor), *edges = edge ? PyTuple_Pack(1, edge) : NULL;
   PyObject *saved = PyTuple_Pack(3, kind->saves_output ? made : array, counter, count);
   PyObject *outputs = kind->saves_output ? (Py_INCREF(Py_None), Py_None) : spec_of(made);
@@ -47,6 +49,7 @@ static PyObject *node_of(const Kind *kind, PyObject *tensor, PyObject *array, Py
     put(node, N_OUTPUTS, outputs), put(node, N_SEQUENCE, sequence), put(node, N_HOOKS, Py_None);
   } else Py_CLEAR(node);
   Py_XDECREF(edge), Py_XDECREF(edges), Py_XDECREF(saved), Py_XDECREF(outputs), Py_XDECREF(sequence);
+  Py_DECREF(counter), Py_DECREF(count);
   return node;
 }
 

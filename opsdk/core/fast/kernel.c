@@ -131,9 +131,10 @@ PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
 static PyObject *run_kind(PyObject *self, PyObject *const *args, size_t flagged, PyObject *names) {
   const Kind *kind = (Kind *)self;
   PyObject *inputs[MOST_INPUTS] = {NULL}, *made = NULL;
-  if (PyVectorcall_NARGS(flagged) != 2 || names || !(PyTuple_Check(args[0]) || PyList_Check(args[0])))
+  if (PyVectorcall_NARGS(flagged) != 2 || names)
     return PyErr_Format(PyExc_TypeError, "Kind: expected a list of inputs and attributes");
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(args[0]);
+  const int is_list = PyTuple_Check(args[0]) || PyList_Check(args[0]);
+  const Py_ssize_t count = is_list ? PySequence_Fast_GET_SIZE(args[0]) : -1;
   Py_ssize_t ready = 0;
   for (; ready < count && ready < MOST_INPUTS; ++ready) {
     inputs[ready] = PySequence_Fast_GET_ITEM(args[0], ready);
