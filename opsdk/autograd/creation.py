@@ -15,13 +15,15 @@ from opsdk.backends.arena import empty
 from opsdk.backends.constant import as_constant, numbers_in
 from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import AttributeValueError, GraphError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
 from opsdk.core.truth import as_bool
 from opsdk.ops import creation as ops
+
+_MOST_STEPS = 2.0**48
 
 
 # Any: whatever a constant can be made of.
@@ -108,12 +110,19 @@ def ones(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
 
 def zeros_like(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of zeros with the shape of `x`, and its dtype unless given."""
-    return full(x.shape, 0.0, dtype or x.dtype)
+    return _like(x, 0.0, dtype, "zeros_like")
 
 
 def ones_like(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
     """Returns a tensor of ones with the shape of `x`, and its dtype unless given."""
-    return full(x.shape, 1.0, dtype or x.dtype)
+    return _like(x, 1.0, dtype, "ones_like")
+
+
+# Any: a tensor, or an array of any library.
+def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Tensor:
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
+    return full(x.shape, value, x.dtype if dtype is None else dtype)
 
 
 def arange(start: float, end: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Tensor:
@@ -125,9 +134,11 @@ def arange(start: float, end: float | None = None, step: float = 1, dtype: DType
     """
     given = {"start": 0 if end is None else start, "end": start if end is None else end, "step": step}
     low, high, by = (one_number(value, f"arange, {name}").item() for name, value in given.items())
-    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in (low, high, by)) or not by:
+    if not all(isinstance(value, (int, float)) and abs(value) < 2.0**1000 for value in (low, high, by)) or not by:
         shown = ", ".join(f"{name}={value}" for name, value in given.items())
         raise AttributeValueError(f"arange: expected finite real numbers and step ≠ 0, got {shown}")
+    if not -_MOST_STEPS < (high - low) / by < _MOST_STEPS:
+        raise AttributeValueError(f"arange: expected fewer than 2**48 numbers, got start={low}, end={high}, step={by}")
     whole = all(isinstance(value, int) for value in (low, high, by))
     kind = as_dtype(dtype or ("int64" if whole else "float32"), "arange")
     beyond = whole and max(abs(low), abs(high), abs(by)) >= 2**62
@@ -162,10 +173,13 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
 
     Raises:
         ShapeError: `output` has another shape.
+        AttributeValueError: it is no tensor.
     """
     source = x if isinstance(x, Tensor) else to_tensor(x)
     if output is None:
         return source.clone()
+    if not isinstance(output, Tensor):
+        raise AttributeValueError(f"assign: output expected a tensor or None, got {type(output).__name__}")
     output.set_value(source)
     return output
 

@@ -185,8 +185,7 @@ def grad(
     if len(ACTIVE) > MANY and is_deep():
         given = (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
         return elsewhere(grad, *given)
-    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    targets = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    roots, targets = _tensors(outputs, "grad: outputs"), _tensors(inputs, "grad: inputs")
     cotangents = _one_each(grad_outputs, len(roots), "grad: expected one grad_outputs per output")
     if not only_inputs:
         raise GraphError("grad: only_inputs=False expected backward(), which gives every leaf its gradient")
@@ -257,3 +256,18 @@ def _one_each(given: Any, count: int, expected: str) -> list[Any]:
     if len(cotangents) != count:
         raise ArityError(f"{expected}, {count}, got {len(cotangents)}")
     return cotangents
+
+
+# Any: whatever a user passes.
+def _tensors(values: Any, subject: str) -> list[Tensor]:
+    """Returns one tensor or several as a list.
+
+    Raises:
+        GraphError: something else is among them.
+    """
+    is_one = isinstance(values, (Tensor, str, np.ndarray)) or not hasattr(values, "__iter__")
+    listed = [values] if is_one else list(values)
+    for value in listed:
+        if not isinstance(value, Tensor):
+            raise GraphError(f"{subject} expected tensors, got {type(value).__name__}")
+    return listed

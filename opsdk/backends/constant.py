@@ -147,7 +147,7 @@ def check_changeable(array: Any, subject: str) -> None:
     Raises:
         InPlaceError: it is read-only, or one element stands for several, as `np.broadcast_to` has it.
     """
-    steps = array.strides
+    steps = array.strides if array.size > 1 else ()
     is_shared = 0 in steps and any(not step and n > 1 for step, n in zip(steps, array.shape, strict=True))
     if is_shared or not getattr(array.flags, "writeable", True):
         got = "one whose elements share memory" if is_shared else "a read-only one"

@@ -90,6 +90,8 @@ def as_shape(value: Sequence[int | None] | int, subject: str = "shape") -> Shape
         ShapeError: a dimension is neither a non-negative integer, -1 nor None.
     """
     dims: list[int | None] = []
+    if not isinstance(value, (int, np.integer)) and not hasattr(value, "__len__"):
+        raise ShapeError(f"{subject}: expected sizes, got {value!r}")
     entries = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
     for position, dim in enumerate(entries):
         if dim is None or isinstance(dim, OpenSize):

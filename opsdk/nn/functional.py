@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.core.dtype import computed_in
-from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.ops import loss as _loss
 from opsdk.ops import nonlinear
 from opsdk.ops.compare import equal, not_equal
@@ -149,8 +149,12 @@ def cross_entropy(
     Raises:
         ShapeError: the label's shape does not fit the input's.
         AttributeValueError: another reduction.
+        DTypeError: input or label is no tensor or array.
     """
     _check_reduction(reduction, "cross_entropy")
+    for name, value in (("input", input), ("label", label)):
+        if not hasattr(value, "shape"):
+            raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
     dtype = _dtype_of(input)
     given = _widened(input), _widened(label) if soft_label else label
     return _rounded(_cross_entropy(*given, weight, ignore_index, reduction, soft_label, axis, use_softmax), dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.layer import Layer
@@ -39,8 +41,8 @@ class Linear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        if min(in_features, out_features) < 1:
-            raise AttributeValueError(f"Linear: expected sizes ≥ 1, got {in_features} and {out_features}")
+        if not all(isinstance(size, (int, np.integer)) and size >= 1 for size in (in_features, out_features)):
+            raise AttributeValueError(f"Linear: expected sizes ≥ 1, got {in_features!r} and {out_features!r}")
         if weight_attr is False:
             raise AttributeValueError("Linear: weight_attr expected a weight, got False; for no bias, bias_attr=False")
         self.in_features = in_features

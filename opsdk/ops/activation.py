@@ -67,7 +67,15 @@ def abs(x: Any) -> Any:
     return vmath.abs(x)
 
 
-@elementwise("opsdk::sign(Tensor x) -> Tensor out", infer=like(), nondifferentiable=("x", "out"), lazy=True)
+def _sign(x: np.ndarray) -> np.ndarray:
+    if x.dtype == np.bool_:
+        raise DTypeError("op 'opsdk::sign': x expected numbers, got bool; cast it first")
+    return np.sign(x)
+
+
+@elementwise(
+    "opsdk::sign(Tensor x) -> Tensor out", infer=like(), nondifferentiable=("x", "out"), reference=_sign, lazy=True
+)
 def sign(x: Any) -> Any:
     """-1, 0 or 1; its derivative is zero wherever it exists, so none is given."""
     return vmath.sign(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
@@ -24,7 +24,17 @@ def elementwise_add(x: Any, y: Any) -> Any:
     return x + y
 
 
-@elementwise("opsdk::elementwise_sub(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)
+def _difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype == y.dtype == np.bool_:
+        raise DTypeError(
+            "op 'opsdk::elementwise_sub': x and y expected numbers, got bool; cast one of them"
+        )
+    return np.subtract(x, y)
+
+
+@elementwise(
+    "opsdk::elementwise_sub(Tensor x, Tensor y) -> Tensor out", infer=broadcast, reference=_difference, lazy=True
+)
 def elementwise_sub(x: Any, y: Any) -> Any:
     """x - y."""
     return x - y
@@ -43,6 +53,11 @@ def elementwise_div(x: Any, y: Any) -> Any:
 
 
 def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind in "iu" and y.dtype.kind in "iu" and y.size and x.size and y.min() < 0:
+        raise InputValueError(
+            "op 'opsdk::elementwise_pow': y expected exponents ≥ 0 beside whole numbers, got "
+            f"{y.min()}; cast x to a float"
+        )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.power(x, y)  # whole numbers too, which have powers of their own
 

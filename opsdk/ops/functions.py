@@ -19,7 +19,7 @@ from opsdk.ops import (
 )
 from opsdk.ops import complex as _complex
 from opsdk.ops import matmul as _matmul
-from opsdk.ops.methods import as_axes
+from opsdk.ops.methods import as_axes, as_parts
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 add = elementwise.elementwise_add
@@ -106,7 +106,7 @@ def reshape(x: Any, shape_: Sequence[int]) -> Any:
 
 def transpose(x: Any, perm: Sequence[int]) -> Any:
     """Returns x with its axes in another order. Differentiable."""
-    return shape.transpose(x, perm=list(perm))
+    return shape.transpose(x, perm=as_axes(perm))
 
 
 def unsqueeze(x: Any, axis: int | Sequence[int]) -> Any:
@@ -126,12 +126,12 @@ def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1) -> Any:
 
 def concat(x: Sequence[Any], axis: int = 0) -> Any:
     """Returns the values one after another along an axis. Differentiable."""
-    return joining.concat(list(x), axis=axis)
+    return joining.concat(as_parts(x, "concat"), axis=axis)
 
 
 def stack(x: Sequence[Any], axis: int = 0) -> Any:
     """Returns the values side by side along a new axis. Differentiable."""
-    return joining.stack(list(x), axis=axis)
+    return joining.stack(as_parts(x, "stack"), axis=axis)
 
 
 def gather(x: Any, index: Any, axis: int = 0) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import AttributeValueError, ShapeError
-from opsdk.core.fit import as_numbers, one_number
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.random import next_seed
 from opsdk.core.truth import as_bool
 from opsdk.define.op import Op
@@ -82,10 +82,10 @@ class Normal(Initializer):
     """
 
     def __init__(self, mean: float = 0.0, std: float = 1.0) -> None:
-        if std < 0:
+        self.mean = _real(mean, "initializer Normal: mean")
+        self.std = _real(std, "initializer Normal: std")
+        if self.std < 0:
             raise AttributeValueError(f"initializer Normal: std expected ≥ 0, got {std}")
-        self.mean = float(mean)
-        self.std = float(std)
 
     def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
         """Returns `gaussian_random`."""
@@ -96,10 +96,10 @@ class Uniform(Initializer):
     """Values spread evenly over [low, high)."""
 
     def __init__(self, low: float = -1.0, high: float = 1.0) -> None:
-        if low > high:
+        self.low = _real(low, "initializer Uniform: low")
+        self.high = _real(high, "initializer Uniform: high")
+        if self.low > self.high:
             raise AttributeValueError(f"initializer Uniform: low expected ≤ high, got [{low}, {high})")
-        self.low = float(low)
-        self.high = float(high)
 
     def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
         """Returns `uniform_random`."""
@@ -132,9 +132,9 @@ class _Xavier(_Scaled):
     """
 
     def __init__(self, fan_in: int | None = None, fan_out: int | None = None, gain: float = 1.0) -> None:
-        self.fan_in = fan_in
-        self.fan_out = fan_out
-        self.gain = float(gain)
+        self.fan_in = _fan(fan_in, "initializer Xavier: fan_in")
+        self.fan_out = _fan(fan_out, "initializer Xavier: fan_out")
+        self.gain = _real(gain, "initializer Xavier: gain")
 
     def _std(self, fan_in: int, fan_out: int) -> float:
         return self.gain * math.sqrt(2.0 / max(fan_in + fan_out, 1))
@@ -161,8 +161,8 @@ class _Kaiming(_Scaled):
             raise AttributeValueError(
                 f"initializer {type(self).__name__}: mode expected fan_in or fan_out, got {mode!r}"
             )
-        self.fan_in = fan_in
-        self.negative_slope = float(negative_slope)
+        self.fan_in = _fan(fan_in, "initializer Kaiming: fan_in")
+        self.negative_slope = _real(negative_slope, "initializer Kaiming: negative_slope")
         self.nonlinearity = nonlinearity
         self.mode = mode
         self._gain = calculate_gain(nonlinearity, negative_slope)
@@ -232,6 +232,29 @@ class Assign(Initializer):
 
     def __repr__(self) -> str:
         return f"Assign(shape={self.value.shape})"
+
+
+def _real(value: Any, subject: str) -> float:
+    """Returns a number as a float.
+
+    Raises:
+        AttributeValueError: it is something else, or beyond all floats.
+    """
+    try:
+        return float(fitted(one_number(value, subject), np.dtype("float64"), subject))
+    except (DTypeError, ShapeError) as error:
+        raise AttributeValueError(f"{subject} expected a number, got {value!r}") from error
+
+
+def _fan(value: Any, subject: str) -> Any:
+    """Returns a fan, or None.
+
+    Raises:
+        AttributeValueError: it is no number above 0.
+    """
+    if value is not None and not 0 < _real(value, subject) < math.inf:
+        raise AttributeValueError(f"{subject} expected a number above 0 or None, got {value!r}")
+    return value
 
 
 def _made(shape: Sequence[int], dtype: DTypeLike) -> dict[str, Any]:

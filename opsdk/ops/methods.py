@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import AttributeValueError
 from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul, reduction, shape
 from opsdk.ops import complex as complex_numbers
 from opsdk.ops.numpy_protocol import NumpyProtocol
@@ -15,9 +16,27 @@ from opsdk.ops.numpy_protocol import NumpyProtocol
 _MOST = 2**1000  # whole numbers up to it are floats too
 
 
-def as_axes(axis: int | Sequence[int] | None) -> list[int] | None:
+# Any: what is no list of axes reaches the attribute, which says so.
+def as_axes(axis: int | Sequence[int] | None) -> Any:
     """Returns an axis argument as the list that reductions take."""
-    return None if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    if isinstance(axis, np.ndarray):
+        axis = axis.tolist()
+    if isinstance(axis, (int, np.integer)):
+        return [axis]
+    return list(axis) if hasattr(axis, "__iter__") and not isinstance(axis, (str, bytes)) else axis
+
+
+# Any: arrays, tensors or Program variables, in whatever gives them one by one.
+def as_parts(values: Any, subject: str) -> list[Any]:
+    """Returns the values that are joined as a list: those of any iterable, the rows of an array or tensor.
+
+    Raises:
+        AttributeValueError: nothing is in it.
+    """
+    has_parts = not isinstance(values, (str, bytes, dict)) and hasattr(values, "__iter__")
+    if not has_parts or getattr(values, "ndim", 1) == 0:
+        raise AttributeValueError(f"{subject}: x expected a list of values to join, got {type(values).__name__}")
+    return list(values)
 
 
 # Any, in this file: `self` and the results are tensors or Program variables; operands may also be arrays or numbers.
@@ -113,12 +132,12 @@ class ValueMethods(NumpyProtocol):
 
     def reshape(self, *sizes: Any) -> Any:
         """Returns the elements in another shape; -1 once for a size that follows. Differentiable."""
-        wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
+        wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple, np.ndarray)) else sizes
         return shape.reshape(self, shape=shape.sizes_for(self, wanted))
 
     def transpose(self, perm: Sequence[int]) -> Any:
         """Returns the value with its axes in another order. Differentiable."""
-        return shape.transpose(self, perm=list(perm))
+        return shape.transpose(self, perm=as_axes(perm))
 
     @property
     def T(self) -> Any:
@@ -224,4 +243,4 @@ _BINARY = {
     "pow": elementwise.elementwise_pow,
 }
 
-__all__ = ["ValueMethods", "as_axes", "np"]
+__all__ = ["ValueMethods", "as_axes", "as_parts", "np"]

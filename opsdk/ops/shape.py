@@ -74,9 +74,17 @@ def reshape(x: np.ndarray, *, shape: Sequence[int]) -> np.ndarray:
     return np.reshape(x, _resolve(x.shape, shape))
 
 
-def sizes_for(x: Any, wanted: Sequence[Any]) -> list[Any]:
-    """Returns the sizes to reshape x to; an open size of x that stays where it is becomes the 0 that says so."""
-    sizes = list(wanted)
+def sizes_for(x: Any, wanted: Any) -> list[Any]:
+    """Returns the sizes to reshape x to; an open size of x that stays where it is becomes the 0 that says so.
+
+    Raises:
+        ShapeError: these are no sizes.
+    """
+    if isinstance(wanted, (int, np.integer, np.ndarray)):
+        wanted = np.atleast_1d(wanted).tolist()
+    if not isinstance(wanted, (list, tuple)):
+        raise ShapeError(f"reshape: expected sizes, got {wanted!r}")
+    sizes = [size.tolist() if isinstance(size, np.ndarray) else size for size in wanted]
     if any(isinstance(size, OpenSize) for size in sizes) and not any(type(dim) is int and dim == 0 for dim in x.shape):
         sizes = [0 if isinstance(s, OpenSize) and s.is_of(x, axis) else s for axis, s in enumerate(sizes)]
     return sizes

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
@@ -53,6 +55,8 @@ def fc(
         ProgramError: x is no float Variable of enough dimensions or not of the default main Program, a column size is
             unknown, or the activation is unknown. Nothing is appended then.
     """
+    if not isinstance(num_flatten_dims, (int, np.integer)):
+        raise ProgramError(f"fc: num_flatten_dims expected a whole number, got {num_flatten_dims!r}")
     if not isinstance(x, Variable) or not 1 <= num_flatten_dims < len(x.shape):
         got = f"shape {x.shape}" if isinstance(x, Variable) else type(x).__name__
         raise ProgramError(f"fc: x expected a Variable of more than {num_flatten_dims} dimensions, got {got}")
@@ -61,8 +65,8 @@ def fc(
     if x.block.program is not default_main_program():
         raise ProgramError(f"fc: {x.name!r} expected in the default main Program; call fc inside its program_guard")
     columns = x.shape[num_flatten_dims:]
-    if -1 in columns or size <= 0:
-        raise ProgramError(f"fc: expected known columns and size > 0, got columns {columns} and size {size}")
+    if -1 in columns or not isinstance(size, (int, np.integer)) or size <= 0:
+        raise ProgramError(f"fc: expected known columns and size > 0, got columns {columns} and size {size!r}")
     if activation is not None and activation not in _ACTIVATIONS:
         raise ProgramError(f"fc: activation expected one of {', '.join(_ACTIVATIONS)} or None, got {activation!r}")
     if weight_attr is False:

@@ -292,3 +292,30 @@ def test_a_new_tensor_ends_no_gradient_of_a_list(join):
     with opsdk.no_grad():
         assert opsdk.to_tensor(join(x)).shape == [2, 2]
     assert opsdk.to_tensor(join(x.detach())).shape == [2, 2]
+
+
+@pytest.mark.parametrize("like", [opsdk.zeros_like, opsdk.ones_like])
+def test_something_like_an_array_has_its_shape_and_dtype(like):
+    made = like(np.zeros((2, 3), "int8"))
+    assert (made.shape, made.dtype) == ([2, 3], np.int8)
+    for value in (None, 3, [1.0], "a"):
+        with pytest.raises(DTypeError, match="s_like: expected a tensor or array, got"):
+            like(value)
+    with pytest.raises(DTypeError, match="full: expected one of bool"):
+        like(made, np.ones(2))
+
+
+def test_assign_writes_to_tensors_only():
+    with pytest.raises(AttributeValueError, match="assign: output expected a tensor or None, got ndarray"):
+        opsdk.assign([1.0], np.zeros(1))
+
+
+@pytest.mark.parametrize("args", [(2**60,), (1e300,), (0, -(2**70), -1), (0, 1, 1e-300)])
+def test_a_range_longer_than_memory_is_refused(args):
+    with pytest.raises(AttributeValueError, match=r"arange: expected fewer than 2\*\*48 numbers, got start="):
+        opsdk.arange(*args)
+
+
+def test_a_range_to_what_no_float_holds_is_refused():
+    with pytest.raises(AttributeValueError, match="arange: expected finite real numbers"):
+        opsdk.arange(10**400)

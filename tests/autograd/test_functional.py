@@ -398,6 +398,20 @@ def test_what_a_gradient_op_is_told_reaches_no_other_ops_plans(square):
         assert (len(other.opdef.plans), len(square.opdef.plans)) == (1, 0)
 
 
+@pytest.mark.parametrize("value", [None, 3, np.ones(2), [np.ones(2)], "a"])
+def test_gradients_are_of_tensors(value):
+    x = opsdk.to_tensor([1.0], stop_gradient=False)
+    with pytest.raises(GraphError, match="grad: outputs expected tensors, got"):
+        opsdk.grad(value, x)
+    with pytest.raises(GraphError, match="grad: inputs expected tensors, got"):
+        opsdk.grad(x * 2.0, value)
+
+
+def test_gradients_of_any_iterable_of_inputs():
+    x = opsdk.to_tensor([1.0], stop_gradient=False)
+    assert [g.tolist() for g in opsdk.grad(x * 2.0, iter([x]))] == [[2.0]]
+
+
 # -- sums of 16 bits ---------------------------------------------------------------------------------------------------
 
 

@@ -299,6 +299,24 @@ def test_a_first_expression_may_load_the_functions_that_it_names(monkeypatch):
     np.testing.assert_array_equal(centred(np.array([[1.0, 2.0, 6.0]])), [[-2, -1, 3]])
 
 
+def greatest(x):
+    return vmath.row_max(x)
+
+
+def least(x):
+    return vmath.row_min(x)
+
+
+@pytest.mark.parametrize(("function", "wanted"), [(greatest, [0.5, 0, 0.5]), (least, [0, 1, 0])])
+def test_a_row_whose_extreme_is_nan_gets_no_gradient(function, wanted):
+    extreme = rowwise(namespace="t")(function)
+    x = opsdk.to_tensor([[1.0, np.nan, 3.0], [3.0, 1.0, 3.0]], "float64", stop_gradient=False)
+    made = extreme(x)
+    assert np.isnan(made.numpy()).tolist() == [True, False]
+    made.sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], wanted]
+
+
 # -- attributes that mean something ----------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.nn import functional as F
 
 LOGITS = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0], [2.0, 2.0, 2.0]])
@@ -240,3 +240,12 @@ def test_a_bfloat16_layer_trains(rng):
         optimizer.clear_grad()
         losses.append(float(loss.numpy()))
     assert losses[-1] < 0.02 * losses[0]
+
+
+@pytest.mark.parametrize("value", [None, 3, [[0.1, 0.2]], "a"])
+def test_cross_entropy_is_of_tensors_or_arrays(value):
+    x, label = np.ones((1, 2)), np.array([0])
+    with pytest.raises(DTypeError, match="cross_entropy: input expected a tensor or array, got"):
+        F.cross_entropy(value, label)
+    with pytest.raises(DTypeError, match="cross_entropy: label expected a tensor or array, got"):
+        F.cross_entropy(x, value)

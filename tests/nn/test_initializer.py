@@ -195,3 +195,28 @@ def test_a_whole_net_is_initialised_by_apply():
     assert net[0].weight.tolist() == [[1.0, 1.0], [1.0, 1.0]]
     net[0].weight.data.fill_(0)
     assert not net[0].weight.numpy().any()
+
+
+@pytest.mark.parametrize("value", ["a", None, [1.0], 1j, 10**400, np.ones(2)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda v: initializer.Normal(v),
+        lambda v: initializer.Normal(0.0, v),
+        lambda v: initializer.Uniform(v),
+        lambda v: initializer.Uniform(0.0, v),
+        lambda v: initializer.XavierNormal(gain=v),
+        lambda v: initializer.KaimingNormal(negative_slope=v),
+        lambda v: initializer.XavierUniform(fan_in=[v]),
+        lambda v: initializer.KaimingUniform(fan_in=[v]),
+    ],
+)
+def test_what_is_no_number_is_refused(make, value):
+    with pytest.raises(AttributeValueError, match=r"initializer .* expected a number, got"):
+        make(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_a_fan_is_above_0(value):
+    with pytest.raises(AttributeValueError, match="initializer Xavier: fan_in expected a number above 0 or None, got"):
+        initializer.XavierUniform(fan_in=value)

@@ -170,3 +170,8 @@ def test_relu_saves_its_output_and_the_gradient_of_its_gradient_asks_nothing_of_
     rule = activation.relu.opdef.grad
     assert (rule.saves("input"), rule.saves("output")) == ((), (0,))
     assert rule.op.opdef.traits.nondifferentiable == ("out",)
+
+
+def test_the_sign_of_bools_is_refused():
+    with pytest.raises(DTypeError, match="op 'opsdk::sign': x expected numbers, got bool; cast it first"):
+        opsdk.sign(np.array([True]))

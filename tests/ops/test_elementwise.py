@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.ops import elementwise as ew
 
 
@@ -194,3 +194,29 @@ def test_whole_numbers_are_scaled_by_whole_numbers(attrs):
     assert ew.scale(np.array([3]), scale=2.0, bias=1.0) == 7
     with pytest.raises(AttributeValueError, match=r"scale': .* expected a whole number below 2\*\*53 beside int64"):
         ew.scale(np.array([3]), **attrs)
+
+
+@pytest.mark.parametrize("call", [opsdk.maximum, opsdk.minimum])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_where_an_operand_is_nan_the_extreme_is_nan_and_neither_gets_a_gradient(call, dtype):
+    a = opsdk.to_tensor([np.nan, 1.0, np.nan], dtype, stop_gradient=False)
+    b = opsdk.to_tensor([1.0, np.nan, np.nan], dtype, stop_gradient=False)
+    made = call(a, b)
+    assert np.isnan(made.numpy()).all()
+    made.sum().backward()
+    assert a.grad.tolist() == b.grad.tolist() == [0, 0, 0]
+
+
+def test_the_difference_of_bools_is_refused():
+    b = np.array([True, False])
+    for call in (lambda: ew.elementwise_sub(b, b), lambda: opsdk.to_tensor(b) - opsdk.to_tensor(b)):
+        with pytest.raises(DTypeError, match="elementwise_sub': x and y expected numbers, got bool; cast one of them"):
+            call()
+    assert (opsdk.to_tensor(b) - 1).tolist() == [0, -1]
+
+
+def test_a_whole_number_to_a_negative_power_is_refused():
+    with pytest.raises(InputValueError, match="_pow': y expected exponents ≥ 0 beside whole numbers, got -1;"):
+        opsdk.to_tensor([2, 3]) ** -1
+    assert (opsdk.to_tensor([2.0]) ** -1).tolist() == [0.5]
+    assert (opsdk.to_tensor(np.zeros(0, "int64")) ** np.zeros(0, "int64")).tolist() == []

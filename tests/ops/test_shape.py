@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, InputValueError, ShapeError
 from opsdk.ops import shape
 
 X = np.arange(24.0).reshape(2, 3, 4)
@@ -154,3 +154,15 @@ def test_negative_sizes_are_refused(sizes):
 def test_the_count_of_huge_sizes_does_not_wrap():
     with pytest.raises(ShapeError, match="expected sizes that hold 0 elements"):
         shape.reshape(np.zeros(0), shape=[2**32, 2**32])
+
+
+@pytest.mark.parametrize("sizes", [np.array([3, 2]), (3, np.int8(2)), [np.array(3), 2]])
+def test_sizes_may_be_of_numpy(sizes):
+    for call in (lambda x: x.reshape(sizes), lambda x: opsdk.reshape(x, sizes)):
+        assert call(opsdk.ones([6])).shape == [3, 2]
+
+
+@pytest.mark.parametrize("sizes", [None, 1.5, "ab", {2, 3}])
+def test_what_is_no_sizes_is_refused(sizes):
+    with pytest.raises((ShapeError, AttributeValueError), match=r"reshape.*expected"):
+        opsdk.reshape(opsdk.ones([6]), sizes)
