@@ -93,8 +93,7 @@ def full(shape: Sequence[int] | int, fill_value: float | complex, dtype: DTypeLi
         DTypeError: the dtype does not hold the value, or it is no number.
         ShapeError: a size is no whole number ≥ 0, or the value is several.
     """
-    value = one_number(fill_value, "full, fill_value")
-    op, attrs = ops.constant(value, dtype, "full", _sizes(shape, "full"))
+    op, attrs = ops.constant(fill_value, dtype, "full", _sizes(shape, "full"), "fill_value")
     return Tensor(op(**attrs))
 
 

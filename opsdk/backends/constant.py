@@ -59,7 +59,7 @@ def as_constant(
         return numbers
     if numbers.dtype == object:
         return fitted(numbers, number_dtype(0, beside), subject)
-    decided = {"float64": 0.0, "complex128": 0j}.get(numbers.dtype.name)
+    decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
     return numbers if decided is None else _rounded(numbers, number_dtype(decided, beside), beside, subject)
 
 

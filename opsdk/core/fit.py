@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import as_dtype, as_native, computed_in, word_of
+from opsdk.core.dtype import NATIVE, as_dtype, as_native, computed_in, word_of
 from opsdk.core.errors import DTypeError, OpsdkError, ShapeError
+
+_NATIVE = frozenset(NATIVE)
+_NONE = np.zeros(1, bool)  # no number of any
 
 
 # Any, in this file: whatever a user passes.
@@ -38,6 +41,8 @@ def as_numbers(value: Any, subject: str) -> np.ndarray:
     Raises:
         DTypeError: it is something else, has a mask, or lists have unequal lengths.
     """
+    if value.__class__ is float or value.__class__ is bool:
+        return np.asarray(value)
     check_unmasked(value, subject)
     try:
         array = np.asarray(value)
@@ -45,10 +50,11 @@ def as_numbers(value: Any, subject: str) -> np.ndarray:
         if isinstance(error, OpsdkError):
             raise
         raise DTypeError(f"{subject}: expected nested lists of equal lengths, got {value!r}") from error
-    if isinstance(value, (list, tuple)) and array.dtype == np.float64 and array.size:
-        kinds = {type(item) for item in _items(value)}
-        if kinds <= {int, bool}:  # some beyond int64 and some below 0: NumPy takes floats then
-            array = np.array(value, object)
+    is_listed = isinstance(value, (list, tuple)) and array.dtype == np.float64 and array.size
+    if is_listed and all(item.__class__ is int or item.__class__ is bool for item in _items(value)):
+        array = np.array(value, object)  # some beyond int64 and some below 0: NumPy takes floats then
+    if array.dtype in _NATIVE:
+        return array
     if array.dtype == object:
         kinds = {type(item) for item in array.flat}
         if kinds <= {int, bool}:
@@ -100,12 +106,16 @@ def fitted(
         DTypeError: a number is beyond the range of the dtype, nan or infinite for an integer, complex for a real one,
             or would lose its fraction.
     """
+    if numbers.dtype.kind == dtype.kind == "f" and into is None:  # most of all there is
+        made = _converted(numbers, dtype)
+        if not np.isinf(made).any():
+            return made
     if numbers.dtype != dtype:
         wrong = misfit(numbers, dtype, truncates=truncates, remedy=remedy)
         if wrong is not None:
             raise DTypeError(f"{subject}: {wrong}")
     if into is None:
-        return numbers if numbers.dtype == dtype else _converted(numbers, dtype)
+        return _converted(numbers, dtype)
     if numbers.dtype == object:
         numbers = _converted(numbers, dtype)
     with np.errstate(all="ignore"):
@@ -128,7 +138,7 @@ def misfit(
         info = np.iinfo(dtype)
         expected = f"{one}whole number{s} that {dtype} holds, from {info.min} to {info.max}"
     elif kind == "bool":
-        lost = np.zeros(1, bool) if truncates else (numbers != 0) & (numbers != 1)
+        lost = _NONE if truncates else (numbers != 0) & (numbers != 1)
         expected = "0, 1, False or True for bool"
     else:
         lost = _infinite(numbers, dtype)
@@ -143,7 +153,7 @@ def _beyond(numbers: np.ndarray, dtype: np.dtype[Any], source: str, truncates: b
     info = np.iinfo(dtype)
     if source == "int":
         if info.min <= int(numbers.min()) and int(numbers.max()) <= info.max:
-            return np.zeros(1, bool)
+            return _NONE
         return np.asarray((numbers < info.min) | (numbers > info.max), bool)
     wide = numbers.astype(computed_in(numbers.dtype))  # both bounds are powers of two there, the upper one excluded
     whole = np.trunc(wide)
@@ -153,17 +163,19 @@ def _beyond(numbers: np.ndarray, dtype: np.dtype[Any], source: str, truncates: b
 
 def _infinite(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Returns which finite numbers are infinite in a floating or complex dtype."""
-    if numbers.dtype != object and np.can_cast(numbers.dtype, dtype, "safe"):
-        return np.zeros(1, bool)
+    if dtype.kind == numbers.dtype.kind and dtype.itemsize >= numbers.dtype.itemsize:
+        return _NONE
     held = np.isinf(_converted(numbers, dtype))
     if not held.any():
-        return np.zeros(1, bool)
+        return _NONE
     return np.asarray(held if numbers.dtype == object else held & ~np.isinf(numbers))
 
 
 def _converted(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     if numbers.dtype == object and word_of(dtype) in ("float", "complex"):
         numbers = np.array([_as_float(number) for number in numbers.flat]).reshape(numbers.shape)
+    if numbers.dtype == dtype:
+        return numbers
     with np.errstate(all="ignore"):
         return numbers.astype(dtype)
 

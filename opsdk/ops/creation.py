@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype, word_of
-from opsdk.core.fit import as_numbers, fitted
+from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.op import Op
@@ -19,7 +19,7 @@ _MOST_WHOLE = 2**53  # up to which float64, the attributes' type, holds every wh
 
 # Any: numbers, as `as_numbers` takes them; the values of attributes.
 def constant(
-    value: Any, dtype: DTypeLike, subject: str, shape: Sequence[int] | None = None
+    value: Any, dtype: DTypeLike, subject: str, shape: Sequence[int] | None = None, name: str = "value"
 ) -> tuple[Op, dict[str, Any]]:
     """Returns the op without inputs that makes given numbers, and its attributes; the same for every runtime.
 
@@ -28,22 +28,27 @@ def constant(
         dtype: of the result; asked for by name, so that integers drop fractions.
         subject: who asks, for the message.
         shape: of the result; that of `value` unless given, and then one number fills it.
+        name: what the number is called, for the message.
 
     Raises:
         DTypeError: these are no numbers, or the dtype does not hold them.
+        ShapeError: they are several, where one fills a shape.
     """
     kind = as_dtype(dtype, subject)
-    numbers = as_numbers(value, subject)
+    if shape is not None and value.__class__ in (int, float) and 0 <= value <= 100 and kind.kind != "c":
+        exact = float(int(value) if kind.kind in "iu" else value)
+        return fill_constant, {"shape": list(shape), "value": exact, "dtype": kind}
+    numbers = as_numbers(value, subject) if shape is None else one_number(value, f"{subject}, {name}")
     held = fitted(numbers, kind, subject, truncates=True)
     attrs: dict[str, Any] = {"shape": list(numbers.shape if shape is None else shape), "dtype": kind}
     word = word_of(kind)
     whole = word == "int" and held.size
     if word == "complex" or (whole and not -_MOST_WHOLE <= held.min() <= held.max() <= _MOST_WHOLE):
         return exact_value, {**attrs, "values": [str(number) for number in held.reshape(-1).tolist()]}
-    exact = [float(number) for number in (held if word == "int" else numbers).reshape(-1).tolist()]
+    listed = [float(number) for number in (held if word == "int" else numbers).reshape(-1).tolist()]
     if numbers.ndim == 0 and shape is not None:
-        return fill_constant, {**attrs, "value": exact[0]}
-    return assign_value, {**attrs, "values": exact}
+        return fill_constant, {**attrs, "value": listed[0]}
+    return assign_value, {**attrs, "values": listed}
 
 
 def _made(schema: Any, specs: Any, attrs: Any) -> tuple[TensorSpec, ...]:

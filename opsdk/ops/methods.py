@@ -17,7 +17,7 @@ _MOST = 2**1000  # whole numbers up to it are floats too
 
 
 # Any: what is no list of axes reaches the attribute, which says so.
-def as_axes(axis: int | Sequence[int] | None) -> Any:
+def as_axes(axis: Any) -> Any:
     """Returns an axis argument as the list that reductions take."""
     if isinstance(axis, np.ndarray):
         axis = axis.tolist()

@@ -7,7 +7,6 @@ from typing import Any
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
-from opsdk.core.fit import one_number
 from opsdk.core.names import unique_name
 from opsdk.core.spec import as_shape
 from opsdk.define.call import complete_attrs
@@ -116,6 +115,6 @@ def create_global_var(
     final = name or block.free_name(unique_name("global_var"))
     with block.all_or_nothing(), startup.global_block().all_or_nothing():
         made = block.create_var(final, sizes, dtype, persistable=True, stop_gradient=True)
-        number = one_number(value, "create_global_var, value")
-        initialize(startup, made, *constant(number, dtype, "create_global_var", sizes))
+        known = [size for size in sizes if size is not None]
+        initialize(startup, made, *constant(value, dtype, "create_global_var", known))
     return made
