@@ -90,14 +90,15 @@ def as_shape(value: Sequence[int | None] | int, subject: str = "shape") -> Shape
         ShapeError: a dimension is neither a non-negative integer, -1 nor None.
     """
     dims: list[int | None] = []
-    if not isinstance(value, (int, np.integer)) and not hasattr(value, "__len__"):
-        raise ShapeError(f"{subject}: expected sizes, got {value!r}")
-    entries = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
+    try:
+        entries = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
+    except TypeError as error:
+        raise ShapeError(f"{subject}: expected sizes, got {value!r}") from error
     for position, dim in enumerate(entries):
         if dim is None or isinstance(dim, OpenSize):
             dims.append(None)
             continue
-        if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and dim >= -1:
+        if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and -1 <= dim < 2**63:
             dims.append(None if dim == -1 else int(dim))
             continue
         raise ShapeError(

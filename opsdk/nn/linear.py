@@ -41,7 +41,7 @@ class Linear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        if not all(isinstance(size, (int, np.integer)) and size >= 1 for size in (in_features, out_features)):
+        if not all(isinstance(size, (int, np.integer)) and 1 <= size < 2**63 for size in (in_features, out_features)):
             raise AttributeValueError(f"Linear: expected sizes ≥ 1, got {in_features!r} and {out_features!r}")
         if weight_attr is False:
             raise AttributeValueError("Linear: weight_attr expected a weight, got False; for no bias, bias_attr=False")

@@ -53,7 +53,7 @@ def elementwise_div(x: Any, y: Any) -> Any:
 
 
 def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if x.dtype.kind in "iu" and y.dtype.kind in "iu" and y.size and x.size and y.min() < 0:
+    if x.dtype.kind in "biu" and y.dtype.kind in "iu" and y.size and x.size and y.min() < 0:
         raise InputValueError(
             "op 'opsdk::elementwise_pow': y expected exponents ≥ 0 beside whole numbers, got "
             f"{y.min()}; cast x to a float"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import computed_in
+from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import ShapeError
 from opsdk.core.sums import total
 from opsdk.define.decorators import op
@@ -44,7 +44,7 @@ def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     if lead < 0 or any(have != want and want != 1 for have, want in pairs):
         raise ShapeError(f"sum_to: expected a shape that broadcasts to {array.shape}, got {wanted}")
     stretched = tuple(lead + i for i, want in enumerate(wanted) if want == 1 and array.shape[lead + i] != 1)
-    return total(array, (*range(lead), *stretched), True).reshape(wanted)
+    return total(as_native(array), (*range(lead), *stretched), True).reshape(wanted)
 
 
 @op("opsdk::sum_to_like(Tensor x, Tensor like) -> Tensor out", infer=like("like"), nondifferentiable=("like",))

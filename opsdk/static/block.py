@@ -112,7 +112,8 @@ class Block:
             ProgramError: a size is unknown, or the name belongs to a variable of another shape or dtype.
         """
         if None in as_shape(shape):
-            raise ProgramError(f"parameter {name!r}: expected known sizes, got {tuple(shape)}")
+            given = (shape,) if isinstance(shape, int) else tuple(shape)
+            raise ProgramError(f"parameter {name!r}: expected known sizes, got {given}")
         held = self.vars.get(name)
         if held is not None:
             self._check_same(held, TensorSpec(shape, dtype))

@@ -37,7 +37,7 @@ def data(name: str, shape: Sequence[int | None], dtype: DTypeLike | None = None,
     block = default_main_program().global_block()
     if not isinstance(name, str):
         raise ProgramError(f"data: name expected a text, the key in feed, got {type(name).__name__}")
-    return block.create_var(name, shape, dtype or "float32", stop_gradient=True, is_data=True)
+    return block.create_var(name, shape, "float32" if dtype is None else dtype, stop_gradient=True, is_data=True)
 
 
 class InputSpec:

@@ -109,7 +109,8 @@ def create_global_var(
     """
     sizes = as_shape(shape, "create_global_var: shape")
     if None in sizes:
-        raise ProgramError(f"create_global_var: shape expected known sizes, got {tuple(shape)}")
+        given = (shape,) if isinstance(shape, int) else tuple(shape)
+        raise ProgramError(f"create_global_var: shape expected known sizes, got {given}")
     startup = default_startup_program()
     block = default_main_program().global_block()
     final = name or block.free_name(unique_name("global_var"))

@@ -160,3 +160,14 @@ def test_an_open_size_has_no_truth_value(size):
 
 def test_a_shape_with_open_sizes_makes_a_spec_with_them(size):
     assert TensorSpec((2, size)) == TensorSpec((2, None))
+
+
+@pytest.mark.parametrize("shape", [None, 1.5, np.array(2.0), len, 1j])
+def test_what_is_no_shape_is_refused(shape):
+    with pytest.raises(ShapeError, match="shape: expected sizes, got"):
+        TensorSpec(shape, "float32")
+
+
+def test_a_size_that_no_array_has_is_refused():
+    with pytest.raises(ShapeError, match="dimension 0 expected a size ≥ 0"):
+        TensorSpec([2**63], "float32")

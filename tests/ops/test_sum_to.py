@@ -64,3 +64,8 @@ def test_the_gradient_of_what_was_broadcast_does_not_stop_to_add_up(dtype, shape
 def test_a_sum_of_many_arrays_is_rounded_once(dtype):
     x = np.ones(3).astype(opsdk.to_tensor(0.0, dtype).numpy().dtype)
     assert module.sum([x] * 1000).astype(np.float64).tolist() == [1000] * 3
+
+
+def test_an_array_of_the_other_byte_order_is_summed():
+    swapped = np.arange(6.0).reshape(2, 3).astype(np.dtype("f8").newbyteorder("S"))
+    np.testing.assert_array_equal(opsdk.sum_to(swapped, (3,)), [3.0, 5.0, 7.0])

@@ -192,3 +192,9 @@ def test_a_whole_parameter_is_not_drawn(startup):
 def test_a_global_variable_takes_one_number(value):
     with pytest.raises((DTypeError, ShapeError), match="create_global_var, value: expected"):
         static.create_global_var([1], value, "float32")
+
+
+def test_a_single_size_that_is_open_is_refused():
+    for create in (lambda: static.create_global_var(-1, 1.0, "float32"), lambda: static.create_parameter(-1)):
+        with pytest.raises(ProgramError, match=r"expected known sizes, got \(-1,\)"):
+            create()
