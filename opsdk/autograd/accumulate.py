@@ -14,7 +14,15 @@ from opsdk.backends.arena import is_leased
 
 # Any, in this file: arrays of the host or of a device; tensors, which stand one module above.
 
-ZERO: Any = object()  # the gradient of a tensor that was cleared: zeros, made when somebody looks
+
+class _Zero:
+    """The gradient of a tensor that was cleared: zeros, made when somebody looks."""
+
+    def __reduce__(self) -> str:
+        return "ZERO"  # by name, so that in a pickle too there is only one
+
+
+ZERO: Any = _Zero()
 
 
 # Held for the additions of one backward, and never while a user's code runs, but for finalizers: they may run anywhere,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
 from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
+from opsdk.autograd.tensor_state import TensorState
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST
@@ -25,15 +26,14 @@ from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, values_of
 
 
-class Tensor(ValueMethods):
+class Tensor(TensorState, ValueMethods):
     """An n-dimensional array that the tape can follow.
 
     Made by `opsdk.to_tensor` and by ops. `stop_gradient` is True unless a gradient was asked for; `grad` holds what
     `backward` accumulated. Arithmetic, comparison, indexing and the methods of `ValueMethods` are ops.
     """
 
-    _SLOTS = ("_array", "_edge", "_grad", "_hooks", "_stop", "_version")  # the fast path reads and writes them
-    __slots__ = (*_SLOTS, "__dict__", "__weakref__")
+    __slots__ = ()
     persistable = False
     _name: str | None = None
 
@@ -185,44 +185,6 @@ class Tensor(ValueMethods):
 
     def __hash__(self) -> int:
         return id(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        """Returns a leaf with values and gradient of its own; hooks stay behind.
-
-        Raises:
-            GraphError: an op made this tensor.
-        """
-        if self._edge is not None:
-            raise GraphError("deepcopy: expected a leaf, got a tensor that an op made; use detach().clone() or clone()")
-        copied = self.__copy__()
-        memo[id(self)] = copied
-        copied._array = self._array.copy()
-        copied._version = [0]
-        copied._hooks = None
-        copied._grad = self._grad if self._grad is None or self._grad is ZERO else Tensor(self._grad._array.copy())
-        return copied
-
-    def __copy__(self) -> Tensor:
-        copied: Tensor = object.__new__(type(self))
-        copied.__setstate__(self._state())
-        return copied
-
-    def _state(self, slots: Sequence[str] = _SLOTS) -> dict[str, Any]:
-        return {**self.__dict__, **{name: getattr(self, name) for name in slots}}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Returns what is pickled: a leaf with its values and gradient; hooks stay behind, as in copies.
-
-        Raises:
-            GraphError: an op made this tensor, and its graph belongs to this process.
-        """
-        if self._edge is not None:
-            raise GraphError("pickle: expected a leaf, got a tensor that an op made; use detach(), or numpy()")
-        return {**self._state(), "_hooks": None, "_version": [0]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
 
     def __repr__(self) -> str:
         prefix = " " * 7
