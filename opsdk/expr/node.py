@@ -62,7 +62,7 @@ class Node:
 
 
 def _written(node: Node, left: list[int]) -> str:
-    """Returns the text of a node, with dots for what is more than `left` operations: shared ones are written each time."""
+    """Returns the text of a node, with dots for what is more than `left` operations; shared ones count each time."""
     if node.op in ("input", "attr"):
         return str(node.payload)
     if node.op == "constant":

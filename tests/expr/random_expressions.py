@@ -19,6 +19,12 @@ def positive(a):
     return a * a + mpmath.mpf("0.5")
 
 
+def radius(a, b):
+    if a == b == 0:
+        raise ZeroDivisionError("the tip of a cone, which has no slope")
+    return mpmath.hypot(a, b)
+
+
 # By name: on symbols, in mpmath on single numbers, and how many operands. All are smooth, or have kinks that a random
 # point does not meet; those with a domain are given what lies in it, or are chosen only where they are defined.
 STEPS = {
@@ -38,7 +44,7 @@ STEPS = {
     "softplus": (vmath.softplus, lambda a: mpmath.log(1 + mpmath.exp(a)), 1),
     "erf": (vmath.erf, mpmath.erf, 1),
     "arctan2": (lambda a, b: vmath.arctan2(a, b * b + 0.5), lambda a, b: mpmath.atan2(a, positive(b)), 2),
-    "hypot": (vmath.hypot, mpmath.hypot, 2),
+    "hypot": (vmath.hypot, radius, 2),
     "cube": (lambda a: vmath.tanh(a) ** 3, lambda a: mpmath.tanh(a) ** 3, 1),
     "power": (lambda a, b: (a * a + 0.5) ** vmath.sin(b), lambda a, b: positive(a) ** mpmath.sin(b), 2),
     "abs": (vmath.abs, abs, 1),

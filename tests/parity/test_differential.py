@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from tests.parity import differential as d  # noqa: E402 - it imports torch
 from tests.parity import differential_cases as cases  # noqa: E402
+from tests.parity import differential_table as table  # noqa: E402
 
 SEEDS = range(int(os.environ.get("OPSDK_DIFFERENTIAL_SEEDS", "3")))
 
@@ -19,10 +20,10 @@ def told(differences):
     return [str(difference) for difference in differences]
 
 
-@pytest.mark.parametrize("name", cases.BUILT_IN)
+@pytest.mark.parametrize("name", table.BUILT_IN)
 def test_built_in_ops_agree_with_torch(name):
     with d.reference_only():
-        assert [t for seed in SEEDS for case in cases.built_in(seed, name) for t in told(d.check(case))] == []
+        assert [t for seed in SEEDS for case in table.built_in(seed, name) for t in told(d.check(case))] == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -40,9 +41,29 @@ def test_compiled_random_expressions_agree_with_torch_in_both_runtimes(make, see
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", cases.BUILT_IN)
+@pytest.mark.parametrize("name", table.BUILT_IN)
 def test_compiled_built_in_ops_agree_with_torch_in_both_runtimes(name):
-    assert [t for case in cases.built_in(0, name) for t in told(d.check(case, programs=True))] == []
+    assert [t for case in table.built_in(0, name) for t in told(d.check(case, programs=True))] == []
+
+
+def test_every_built_in_op_is_compared_or_says_where_it_is():
+    compared = set().union(*map(d.ops_of, table.built_in(0)))
+    every = {op.opdef.name for op in opsdk.REGISTRY if op.opdef.is_builtin and op.opdef.gradient_of is None}
+    assert sorted(every - compared) == sorted(table.ELSEWHERE)
+
+
+def test_a_round_of_seeds_meets_every_draw_once():
+    met = [case.name for seed in range(60, 60 + cases.SHARES) for case in table.built_in(seed, shares=cases.SHARES)]
+    assert sorted(met) == sorted(case.name for case in table.built_in(0))
+
+
+def test_a_random_expression_is_tried_on_other_numbers_of_the_same_shapes():
+    with opsdk.REGISTRY.scoped():
+        case = cases.rowwise(3)
+        other, again = cases.redrawn(case, 1), cases.redrawn(case, 1)
+    assert [a.shape for a in other.inputs] == [a.shape for a in case.inputs]
+    assert not np.array_equal(other.inputs[0], case.inputs[0])
+    assert np.array_equal(other.inputs[0], again.inputs[0])
 
 
 # -- the harness itself ------------------------------------------------------------------------------------------------
@@ -73,6 +94,18 @@ def test_a_formula_that_loses_digits_may_lose_them_and_one_that_does_not_may_not
 
     assert of(lossy, lossy, x, orders=1, dtypes=["float32"]) == []
     assert len(of(lossy, lambda x: x * 1.0, x, orders=1, dtypes=["float32"])) == 1
+
+
+def test_ties_that_rounding_makes_are_ties():
+    x = np.array([[1.0, 1.0 + 2.0**-20, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
+
+    def ours(x):
+        return opsdk.max(1.0 + 1e-3 * opsdk.tanh(x * 4.0), 1)
+
+    def reference(x):
+        return torch.amax(1.0 + 1e-3 * torch.tanh(x * 4.0), 1)
+
+    assert of(ours, reference, x, orders=1, dtypes=["float32"]) == []
 
 
 def test_nan_where_the_reference_is_finite_is_found():
