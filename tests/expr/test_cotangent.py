@@ -78,7 +78,7 @@ def test_the_guard_of_a_value_says_when_it_is_anything_but_0_by_choice(value, ex
 def ladder(value, rungs):
     """Returns a choice between a value and its negative, and between those, and so on: two ways up at every rung."""
     for rung in range(rungs):
-        value = apply("where", A > 1.0 * rung, value, -value)
+        value = apply("where", apply("gt", A, 1.0 * rung), value, -value)
     return value
 
 
