@@ -62,6 +62,17 @@ def test_a_hook_that_a_kernel_registers_on_the_way_is_called_and_no_kernel_runs_
     assert inner.calls["backward"] == outer.calls["backward"] == 3
 
 
+def test_hooks_of_the_leaf_and_of_a_tensor_on_the_way_are_called():
+    f = make(relu, slope)
+    for place, factor in (("leaf", 10), ("between", 10), ("both", 100)):
+        x = leaf()
+        y = f(x)
+        for tensor in {"leaf": (x,), "between": (y,), "both": (x, y)}[place]:
+            tensor.register_hook(lambda grad: grad * 10)
+        f(y).backward(ones())
+        assert x.grad.numpy().tolist() == [factor, 0, factor]
+
+
 def test_a_failure_on_the_way_changes_nothing():
     x = leaf()
     inner = make(relu, lambda y, dy: 1 / 0, name="inner")
