@@ -148,6 +148,14 @@ def _values() -> Iterator[Sample]:
     yield Sample(shape=[0], values=[], reason="empty")
 
 
+@exact_value.samples
+def _exact() -> Iterator[Sample]:
+    yield Sample(shape=[2], values=["9007199254740993", "-1"], dtype=np.dtype("int64"), reason="beyond float64")
+    yield Sample(shape=[2, 1], values=["(1.5-2j)"], dtype=np.dtype("complex64"), reason="one complex number for all")
+    yield Sample(shape=[], values=["3"], dtype=np.dtype("uint8"), reason="0-d")
+    yield Sample(shape=[0], values=[], dtype=np.dtype("int64"), reason="empty")
+
+
 @uniform_random.samples
 @gaussian_random.samples
 def _draws() -> Iterator[Sample]:
