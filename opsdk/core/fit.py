@@ -106,10 +106,10 @@ def fitted(
         DTypeError: a number is beyond the range of the dtype, nan or infinite for an integer, complex for a real one,
             or would lose its fraction.
     """
-    if numbers.dtype.kind == dtype.kind == "f" and into is None:  # most of all there is
+    if numbers.dtype.kind == dtype.kind == "f" and numbers.dtype != dtype:  # most of all there is
         made = _converted(numbers, dtype)
         if not np.isinf(made).any():
-            return made
+            return made if into is None else _put(made, into)
     if numbers.dtype != dtype:
         wrong = misfit(numbers, dtype, truncates=truncates, remedy=remedy)
         if wrong is not None:
@@ -119,7 +119,11 @@ def fitted(
     if numbers.dtype == object:
         numbers = _converted(numbers, dtype)
     with np.errstate(all="ignore"):
-        into[...] = numbers
+        return _put(numbers, into)
+
+
+def _put(numbers: np.ndarray, into: np.ndarray) -> np.ndarray:
+    into[...] = numbers
     return into
 
 
