@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.autograd.accumulate import LOCK
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.fast import FAST
@@ -132,6 +133,44 @@ def test_threads_lose_no_gradient_of_a_leaf_that_they_share():
     for thread in threads:
         thread.join()
     assert x.grad.numpy().tolist() == [2000, 0, 2000]
+
+
+def test_a_gradient_that_another_thread_puts_there_meanwhile_is_added_to():
+    here, entered, locked = threading.get_ident(), threading.Event(), threading.Event()
+
+    def gradient(y, dy):
+        entered.set()
+        locked.wait()
+        return dy * 1
+
+    f, x = make(relu, gradient), leaf()
+
+    def work():
+        entered.wait()
+        with LOCK:
+            locked.set()
+            while sys._current_frames()[here].f_code.co_name not in ("backward", "accumulate"):
+                pass  # the kernel has not come back yet; then the thread waits for the lock
+            x.grad = ones()
+
+    other = threading.Thread(target=work)
+    other.start()
+    f(x).backward(ones())
+    other.join()
+    assert x.grad.numpy().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("order", ["y, dy", "dy, y", "x, dy", "dy, x"])
+def test_a_gradient_kernel_gets_what_it_names_in_its_order(order):
+    f = opsdk.op("t::cubed(Tensor x) -> Tensor y")(lambda x: x**3)
+    value = "y" if "y" in order.split(", ") else "x"
+    f.backward(eval(f"lambda {order}: dy * 10 + {value}"), name="cubed_grad")
+    for _ in range(3):
+        x = leaf()
+        f(f(x)).backward(ones())
+        inner, outer = np.array([1, -8, 27.0]), np.array([1, -512, 19683.0])
+        first = 10 + (outer if value == "y" else inner)
+        assert x.grad.numpy().tolist() == (first * 10 + (inner if value == "y" else x.numpy())).tolist()
 
 
 @needs_it
