@@ -148,3 +148,13 @@ def test_a_kernel_in_c_falls_back_where_it_is_not_for():
         FAST.Entry(print, {}, 9)
     with pytest.raises(TypeError):
         FAST.Entry(print, None, 1)
+
+
+def test_an_op_of_two_inputs_that_gets_one_names_the_other():
+    op = opsdk.op("t::f(Tensor x, Tensor w) -> Tensor y")(lambda x, w: x + w)
+    known = opsdk.op("t::g(Tensor x, Tensor? w=None) -> Tensor y")(lambda x, w: x if w is None else x + w)
+    for value in (np.ones(2), opsdk.to_tensor([1.0])):
+        with pytest.raises(TypeError, match="'w'"):
+            op(value)
+        with pytest.raises(opsdk.errors.AliasError):
+            known(value)
