@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.backends.arena import SMALLEST, is_leased
 from opsdk.core import fast
 from opsdk.core.fast import FAST
 from opsdk.define.op import REGISTRY
@@ -158,3 +159,20 @@ def test_an_op_of_two_inputs_that_gets_one_names_the_other():
             op(value)
         with pytest.raises(opsdk.errors.AliasError):
             known(value)
+
+
+@needs_it
+def test_a_compiled_kernel_is_left_to_python_for_other_dtypes_and_large_arrays():
+    @opsdk.elementwise(namespace="t")
+    def mixed(x, w):
+        return 2 * x + w
+
+    x = np.ones(3, np.float32)
+    mixed(x, x)
+    (plan,) = mixed.opdef.plans.values()
+    assert isinstance(plan.launch, FAST.Entry)
+    for w in (np.full(3, 0.5), np.full((2, 3), 0.5, np.float32)):
+        np.testing.assert_array_equal(plan.launch(x, w), 2 * x + w)
+    large = np.ones(SMALLEST // 4, np.float32)
+    assert is_leased(plan.launch(large, large), ())
+    assert plan.launch(large[1:], large[1:]).base is None
