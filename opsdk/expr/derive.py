@@ -261,7 +261,7 @@ class _Derivation:
         """Returns the inputs of the gradient op with respect to which its derivative is zero everywhere."""
         if self._has_static:
             return ()
-        entering = [Node("input", (), name) for name in cotangent_names(schema)]  # as of the next order, which asks again
+        entering = [Node("input", (), name) for name in cotangent_names(schema)]  # as the next order asks
         derivatives = gradient.reverse(expression.wanted, entering, range(len(entering)))
         return tuple(name for name, derivative in derivatives.items() if derivative is ZERO)
 
