@@ -266,7 +266,7 @@ class Tensor(TensorState, ValueMethods):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            array = getattr(value, "_array", None)
+            array: Any = getattr(value, "_array", None)
             if array.__class__ is not self._array.__class__:
                 where = f" at {value.place}" if isinstance(value, Tensor) else ", make one with opsdk.to_tensor"
                 raise DTypeError(
