@@ -44,10 +44,9 @@ def failure(opdef: OpDef, origin: Origin, error: BaseException, arguments: Mappi
 def unsupported(opdef: OpDef, origin: Origin, dtypes: Sequence[tuple[str, np.dtype[Any]]]) -> DTypeError | None:
     """Returns the error of a row that is given a dtype, by the array's name, that Numba compiles nothing for."""
     for name, dtype in dtypes:
-        if dtype.kind not in "biufc" or not dtype.isnative or dtype.name == "float16":
-            what = dtype.name if dtype.isnative else f"{dtype.name} in the other byte order"
+        if dtype.kind not in "biufc" or dtype.name == "float16":
             return DTypeError(
-                f"{opdef.subject}, numba row: {name!r} is {what}, which Numba does not compile for the CPU; "
+                f"{opdef.subject}, numba row: {name!r} is {dtype.name}, which Numba does not compile for the CPU; "
                 "cast it, give the row the dtype that it serves (dtype='float32'), or write the op as an expression: "
                 "@opsdk.elementwise",
                 at=str(origin),

@@ -162,7 +162,8 @@ def _beyond(numbers: np.ndarray, dtype: np.dtype[Any], source: str, truncates: b
     wide = numbers.astype(computed_in(numbers.dtype))  # both bounds are powers of two there, the upper one excluded
     whole = np.trunc(wide)
     held = (whole >= float(info.min)) & (whole < float(info.max + 1))
-    return np.asarray(~(held if truncates else held & (whole == wide)))
+    lost: np.ndarray = ~(held if truncates else held & (whole == wide))  # of a device, for arrays of one
+    return lost
 
 
 def _infinite(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

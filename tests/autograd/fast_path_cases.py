@@ -260,7 +260,8 @@ def kinds_of_values():
     f = make(relu, slope)
     p = opsdk.nn.Parameter(np.array([1.0, -1.0, 2.0], np.float32))
     f(p).backward(ones())
-    unset = opsdk.nn.Layer().create_tensor("empty")
+    unset = opsdk.nn.Layer("named").create_tensor("empty")
+    unset.name = "empty"  # one that is made tells how many layers there were
     given = ((unset,), ("text",), (), (p, p), ([1.0, 2.0],), (np.ones(2),))
     named = told(lambda: f(x=p)), told(lambda: f(p, n=1))
     return [told(lambda: p.grad), *[told(partial(f, *values)) for values in given], *named]

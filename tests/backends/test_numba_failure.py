@@ -194,10 +194,7 @@ def test_what_a_kernel_raises_itself_is_no_failure_of_the_compiler(op, kind):
 
 
 @pytest.mark.parametrize("filling", [False, True], ids=["returns", "fills"])
-@pytest.mark.parametrize(
-    ("dtype", "named"),
-    [("float16", "float16"), ("bfloat16", "bfloat16"), (">f8", "float64 in the other byte order")],
-)
+@pytest.mark.parametrize(("dtype", "named"), [("float16", "float16"), ("bfloat16", "bfloat16")])
 def test_an_array_of_a_dtype_that_numba_does_not_compile_is_named(op, dtype, named, filling):
     def fills(x, y):
         y[0] = x[0]
