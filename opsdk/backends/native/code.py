@@ -53,7 +53,7 @@ class KernelText:
         found = _images.get(key)
         if found is None:
             data = cached_bytes("native", key, ".o", lambda: self.compiled()[0])
-            found = _images[key] = load(data, [self.name])
+            found = _images.setdefault(key, load(data, [self.name]))
         return found
 
 

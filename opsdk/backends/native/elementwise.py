@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from opsdk.backends.native.runtime import PROTOTYPE, ffi, piece_of, run_shared, 
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import ShapeError
 from opsdk.core.fast import FAST
+from opsdk.core.once import once
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
@@ -147,7 +147,7 @@ class Elementwise:
         return shape, geometry_of(code.address, shape, [*arrays, *made], len(arrays))
 
 
-@cache
+@once
 def strided_call() -> Any:
     """Returns the entry that walks strided operands, callable with cffi arrays (Any: cffi has no types)."""
     return ffi().cast(PROTOTYPE, strided_address())

@@ -18,6 +18,7 @@ from opsdk.backends.native.loader import Image, host_key, load
 from opsdk.backends.native.versions import sources_key
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.lazy import optional, slow
+from opsdk.core.once import once
 
 _PIECES = 4  # per thread
 _WHOLE = 64  # elements; no vector loop takes more at a time
@@ -29,13 +30,13 @@ _BYTES, _MUTEX, _WORK, _DONE = 640, 448, 512, 576  # the control block, as pool_
 PROTOTYPE = "int32_t(*)(void **, const int64_t *, const double *, int64_t, int64_t)"
 
 
-@cache
+@once
 def ffi() -> Any:  # Any: cffi has no types
     """Returns the cffi object through which entries are called."""
     return optional("cffi", extra="c", subject="native kernel").FFI()
 
 
-@cache
+@once
 def _image() -> Image:
     data = cached_bytes("native", f"runtime {sources_key()} {host_key()}", ".o", _compile)
     return load(data, _SYMBOLS)
@@ -51,7 +52,7 @@ def _compile() -> bytes:
     return data
 
 
-@cache
+@once
 def strided_address() -> int:
     """Returns the address of the entry that walks strided operands."""
     return _image().addresses["opsdk_strided"]
@@ -140,7 +141,7 @@ def _resize() -> None:
         _pool = None
 
 
-@cache
+@once
 def _pool_run() -> Any:  # Any: a cffi function
     kind = "int32_t(*)(int64_t, int64_t, int64_t, void **, const int64_t *, const double *, int64_t, int64_t)"
     return ffi().cast(kind, _image().addresses["opsdk_pool_run"])

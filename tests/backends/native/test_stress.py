@@ -381,3 +381,32 @@ def test_an_interrupted_compilation_is_done_at_the_next_call(tmp_path, monkeypat
         fresh(np.ones(3))
     monkeypatch.setattr(code.KernelText, "compiled", real)
     np.testing.assert_allclose(fresh(np.ones(3)), np.cos(3.0) - 5.0, rtol=1e-12)
+
+
+FIRST_CALLS = """
+import sys, threading
+import numpy as np
+import opsdk
+
+sys.setswitchinterval(1e-6)
+x, w = np.arange(90_000, dtype="f4").reshape(300, 300), np.arange(300, dtype="f4")
+gate, wrong = threading.Barrier(6), []
+
+def work(i):
+    gate.wait()
+    if not np.array_equal(opsdk.add(x, w + i), x + (w + i)):
+        wrong.append(i)
+
+threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not wrong
+"""
+
+
+def test_first_calls_of_several_threads_that_broadcast_are_right(tmp_path):
+    runs = []
+    for _ in range(5):  # the first one compiles; object code that lies there is loaded by all threads at once
+        environment = {**os.environ, "OPSDK_CACHE_DIR": str(tmp_path)}
+        runs.append(subprocess.run([sys.executable, "-c", FIRST_CALLS], env=environment, timeout=LONGEST).returncode)
+    assert runs == [0] * 5
