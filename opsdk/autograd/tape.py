@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -177,10 +178,13 @@ def launch(
     changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in _tensors(inputs[i])]
     for tensor, name in changed:
         _check_mutable(opdef, tensor, name)
-    made = run(arrays, attrs)
+    before = {id(tensor._version): tensor._version[0] for tensor, _ in changed}
+    try:
+        made = run(arrays, attrs)
+    finally:  # a kernel that fails may have written by then
+        for tensor, _ in changed:
+            tensor._version[0] += 1
     fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
-    for tensor, _ in changed:
-        tensor._version[0] += 1
     outputs: list[Any] = []
     for position, decl in enumerate(schema.outputs):
         if decl.mutated:
@@ -199,7 +203,7 @@ def launch(
                     out._version = source._version  # one memory, one counter
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
-        _record(plan, inputs, attrs, outputs)
+        _record(plan, inputs, attrs, outputs, before)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -217,8 +221,23 @@ def _check_mutable(opdef: OpDef, tensor: Tensor, name: str) -> None:
         )
 
 
-def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Any]) -> None:
-    """Makes the node of a call and ties the outputs to it."""
+def _record(
+    plan: TapePlan,
+    inputs: Sequence[Any],
+    attrs: Mapping[str, Any],
+    outputs: Sequence[Any],
+    before: Mapping[int, int] = MappingProxyType({}),
+) -> None:
+    """Makes the node of a call and ties the outputs to it.
+
+    Args:
+        plan: the kind of call.
+        inputs: its tensors.
+        attrs: those given.
+        outputs: what it gave.
+        before: by id of a version counter that the call moved, what it was: an input that is not the one to be changed,
+            but shares its memory, was saved as it was then.
+    """
     edges: list[Any] = []
     layout: list[int | None] = []
     for value in inputs:
@@ -229,7 +248,10 @@ def _record(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], out
     for is_input, position in plan.saves:
         value = inputs[position] if is_input else outputs[position]
         box = None if value is None else value._version if value.__class__ is not list else _Boxes(value)
-        saved += (arrays_of(value), box, 0 if box is None else box[0])
+        count = 0 if box is None else box[0]
+        if before and is_input and not plan.opdef.schema.inputs[position].mutated:
+            count = box.count(before) if box.__class__ is _Boxes else before.get(id(box), count)
+        saved += (arrays_of(value), box, count)
     node = GradNode(plan, tuple(edges), tuple(saved))
     node.attrs = attrs
     node.outputs = tuple([
@@ -271,6 +293,10 @@ class _Boxes:
 
     def __getitem__(self, index: int) -> tuple[int, ...]:
         return tuple(box[index] for box in self.boxes)
+
+    def count(self, before: Mapping[int, int]) -> tuple[int, ...]:
+        """Returns the counts, of those that are in `before` what they were."""
+        return tuple(before.get(id(box), box[0]) for box in self.boxes)
 
 
 def _edge(tensor: Any) -> Any:

@@ -467,3 +467,49 @@ def test_views_in_a_list_count_changes_with_what_they_are_views_of():
     parts = halves(x)
     opsdk.op("tests::zero(Tensor(a!) x) -> ()")(lambda x: x.fill(0))(parts[1])
     assert (x.tolist(), x.inplace_version, parts[0].inplace_version) == ([1.0, 0.0], 1, 1)
+
+
+def _multiplied(p, q):
+    p *= q
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize("other", [lambda w: w, lambda w: w.detach(), lambda w: w.detach().reshape([3])])
+def test_an_input_that_shares_the_memory_that_is_changed_was_saved_before_the_change(other, is_list):
+    if is_list:
+        times = opsdk.op("tests::times_(Tensor(a!) p, Tensor[] q) -> Tensor(a!) r")(lambda p, q: _multiplied(p, q[0]))
+        times.backward(lambda q, dr: (dr * q[0], [dr]))
+    else:
+        times = opsdk.op("tests::times_(Tensor(a!) p, Tensor q) -> Tensor(a!) r")(_multiplied)
+        times.backward(lambda q, dr: (dr * q, dr))
+    w = leaf([1.0, 2.0, 3.0]) * 1.0
+    q = other(w)
+    made = times(w, [q] if is_list else q)
+    assert made.tolist() == [1.0, 4.0, 9.0]
+    with pytest.raises(VersionError, match=r"needs 'q' as it was at version (0|\(0,\)), it was changed"):
+        made.sum().backward()
+
+
+def test_an_input_of_its_own_memory_is_saved_as_it_is():
+    times = opsdk.op("tests::times_(Tensor(a!) p, Tensor q) -> Tensor(a!) r")(_multiplied)
+    times.backward(lambda q, dr: (dr * q, None))
+    x = leaf([1.0, 2.0])
+    times(x * 1.0, opsdk.to_tensor(np.array([5.0, 7.0]))).sum().backward()
+    assert x.grad.tolist() == [5.0, 7.0]
+
+
+def test_a_change_that_fails_midway_counts_as_one():
+    @opsdk.op("tests::half_way_(Tensor(a!) p) -> Tensor(a!) r")
+    def half_way_(p):
+        p[0] = -9
+        raise RuntimeError("midway")
+
+    half_way_.backward(lambda dr: dr)
+    w = leaf([1.0, 2.0]) * 1.0
+    squares = w * w
+    for version in (1, 2):
+        with pytest.raises(RuntimeError, match="midway"):
+            half_way_(w)
+        assert w.inplace_version == version
+    with pytest.raises(VersionError, match="it was changed in place since, to version 2"):
+        squares.sum().backward()
