@@ -237,8 +237,23 @@ def static_of(attrs: Mapping[str, Any]) -> Static:
     return tuple([(name, _hashable(value)) for name, value in attrs.items() if not _is_number(value)])
 
 
+class _Values(tuple[Any, ...]):
+    """The values of a list as a key: one list is another only if they are written alike, as 0.0 and -0.0 are not."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return repr(self) == repr(other) if isinstance(other, _Values) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
 def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if value.__class__ is list else value
+    return _Values(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _is_number(value: Any) -> bool:

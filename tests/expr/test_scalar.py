@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.expr.scalar import ScalarFunction, static_of
 from opsdk.expr.symbol import apply
 from opsdk.expr.trace import trace
@@ -124,3 +125,41 @@ def test_zero_dimensional_and_empty_arrays_keep_their_shape():
 def test_infinity_and_nan_are_values_and_no_warnings():
     value = scalar(lambda x: 1.0 / x + apply("log", x))(np.array([0.0, -1.0]))
     assert np.isnan(value).all()
+
+
+@pytest.mark.parametrize("pair", [([0.0], [-0.0]), ([1], [1.0]), ([True], [1]), ([[2.0, 0.0]], [[2.0, -0.0]])])
+def test_lists_that_compare_equal_and_are_written_otherwise_decide_otherwise(pair):
+    first, second = (static_of({"k": values}) for values in pair)
+    assert first != second
+    assert first == static_of({"k": list(pair[0])})
+    assert len({first: 0, second: 1, static_of({"k": list(pair[1])}): 2}) == 2
+
+
+def test_a_list_of_nans_is_one_combination():
+    assert static_of({"k": [float("nan")]}) == static_of({"k": [-float("inf") + float("inf")]})
+
+
+@pytest.mark.parametrize("first", [0.0, -0.0])
+def test_the_sign_of_a_zero_in_a_list_reaches_the_result_and_the_gradient(first):
+    @opsdk.elementwise("test_scalar::over(Tensor x, *, float[] k = [1.0]) -> Tensor y", replace=True)
+    def over(x, *, k):
+        return x / k[0]
+
+    x = np.array([1.0, 2.0])
+    with np.errstate(all="ignore"):
+        for zero in (first, -first):
+            want = np.copysign(np.inf, zero)
+            assert over(x, k=[zero]).tolist() == [want, want]
+            t = opsdk.to_tensor(x, stop_gradient=False)
+            over(t, k=[zero]).sum().backward()
+            assert t.grad.numpy().tolist() == [want, want]
+
+
+@pytest.mark.parametrize("first", [0.0, -0.0])
+def test_the_sign_of_a_zero_in_a_list_reaches_the_rows(first):
+    @opsdk.rowwise("test_scalar::row_over(Tensor x, *, float[] k = [1.0]) -> Tensor y", replace=True)
+    def row_over(x, *, k):
+        return x / k[0]
+
+    for zero in (first, -first):
+        assert row_over(np.ones((1, 2)), k=[zero]).tolist() == [[np.copysign(np.inf, zero)] * 2]
