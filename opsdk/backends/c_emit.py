@@ -11,6 +11,7 @@ from opsdk.core.errors import DefinitionError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.c_source import PRELUDE, scalar_function
+from opsdk.expr.exact import check_constants
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction, static_of
 
@@ -53,6 +54,7 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
     parts = ["#include <math.h>", _OFFSET]
     for dtype in dtypes:
         real, ending = _REALS[dtype]
+        check_constants(expression.wanted, np.dtype(dtype), opdef.subject)
         inner = f"{opdef.schema.name}_scalar{ending or 'd'}"
         parts += [
             PRELUDE.format(real=real, f=ending),

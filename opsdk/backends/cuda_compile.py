@@ -33,6 +33,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel import Kernel
 from opsdk.define.launch import Elementwise, Rows
 from opsdk.define.opdef import Handle, OpDef
+from opsdk.expr.exact import check_constants
 from opsdk.expr.row import COLUMN
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
@@ -140,7 +141,7 @@ class _Entry:
 def _expression_entry(scalar: ScalarFunction, kinds: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> _Entry:
     expression = scalar.expression(static_of(attrs))
     dtype = np.result_type(*kinds)
-    compute_dtype(dtype)
+    check_constants(expression.wanted, compute_dtype(dtype), f"op {scalar.name!r}")
     name = f"{scalar.name}_{'_'.join(kind.name for kind in kinds)}"
     outputs = [(f"y{k}", dtype) for k in range(len(expression.wanted))]
     tensors = [*outputs, *zip(expression.inputs, kinds, strict=True)]

@@ -18,7 +18,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.core.origin import Origin
 from opsdk.define.launch import Geometry
 from opsdk.define.opdef import OpDef
-from opsdk.expr.exact import check_whole
+from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.numba_source import scalar_source
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression
@@ -59,6 +59,8 @@ class CudaElementwise:
         expression = self.scalar.expression(static)
         attributes = [attrs[name] for name in expression.attrs]
         check_whole(expression.attrs, attributes, compute_dtype(dtype))
+        check_constants(expression.wanted, compute_dtype(dtype), self.opdef.subject)
+        check_inputs(expression.inputs, arrays, compute_dtype(dtype), self.opdef.subject)
         shape = self._shape(arrays)
         made = [memory.empty(shape, dtype) for _ in expression.wanted]
         views = collapsed_views([*made, *arrays], shape, memory)

@@ -58,6 +58,7 @@ class CudaRowCode:
                 compute_dtype(dtype)
         self.stored = rows.dtype(dtypes)
         self.computed = compute_dtype(self.stored)
+        rows.check_constants(static, dtypes)
         outputs = zip(rows.results, self.expression.outputs, strict=True)
         self.results = tuple(role for role, node in outputs if node is not None)
         self.checks = takes_positions(self.expression)
@@ -131,6 +132,7 @@ class CudaRowwise:
         self.rows.check_length(shape[-1], static, dtypes)
         values = [own[name] for name in code.expression.attrs]
         check_whole(code.expression.attrs, values, code.computed)
+        self.rows.check_numbers(arrays, static)
         if not math.prod(shape):  # nothing to launch for; what there is of such rows is numbers without a meaning
             made = self.rows(*arrays, **attrs)
             return list(made) if isinstance(made, tuple) else [made]

@@ -235,7 +235,10 @@ class RowWriter(ABC):
         if node.op == "constant":
             return f"int64({int(node.payload)})"
         if node.op == "input":
-            return f"int64({self._pointer[node.payload]}[r])"
+            read = f"int64({self._pointer[node.payload]}[r])"
+            if self._dtypes[node.payload] != "uint64":
+                return read
+            return f"({read} if {read} >= 0 else int64({2**63 - 1}))"  # what wraps is as far beyond every row
         condition, *chosen = node.args
         return f"({self._whole(chosen[0])} if {self._ref(condition)} else {self._whole(chosen[1])})"
 

@@ -207,7 +207,7 @@ def keeps_integers(expression: Expression, schema: OpSchema) -> bool:
 
 def _is_closed(node: Node, whole: Set[str]) -> bool:
     if node.op == "constant":
-        return isinstance(node.payload, bool) or float(node.payload).is_integer()
+        return isinstance(node.payload, (bool, int)) or float(node.payload).is_integer()
     return node.payload in whole if node.op == "attr" else node.op in _CLOSED
 
 

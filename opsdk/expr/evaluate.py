@@ -75,4 +75,8 @@ def _steps(roots: tuple[Node, ...]) -> tuple[tuple[_Step, ...], tuple[int, ...]]
 
 
 def _constant(value: float | bool, is_whole: bool) -> float | bool:
-    return int(value) if is_whole and not isinstance(value, bool) and float(value).is_integer() else value
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):  # as written, where floats may not have it
+        return value if is_whole else float(value)
+    return int(value) if is_whole and value.is_integer() else value

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.errors import AttributeValueError, InputValueError
 from opsdk.expr.node import Node, topological
 from opsdk.expr.row import INDEX, SIZE
 
@@ -37,6 +38,81 @@ def check_whole(names: Sequence[str], values: Sequence[Any], dtype: np.dtype[Any
             )
 
 
+def may_round(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype of whole numbers has some that a dtype of the computation rounds."""
+    if given.kind not in "iu" or dtype.kind not in "fc":
+        return False
+    return bool(np.iinfo(given).max > most_exact(dtype))
+
+
+# Any: arrays of any module.
+def check_inputs(names: Sequence[str], arrays: Sequence[Any], dtype: np.dtype[Any], subject: str) -> None:
+    """Checks that inputs that are whole numbers stay what they are in the dtype that is computed in.
+
+    Args:
+        names: of the inputs that are computed with.
+        arrays: one for each.
+        dtype: what is computed in.
+        subject: the op, for the message.
+
+    Raises:
+        InputValueError: one would be rounded.
+    """
+    for name, array in zip(names, arrays, strict=True):
+        if not may_round(array.dtype, dtype) or not array.size or _is_small(array, most_exact(dtype)):
+            continue
+        size = abs(array).astype(np.uint64)  # the least of int64 too, whose absolute value wraps
+        below = ~size & (size - np.uint64(1))  # the bits under the lowest one
+        rounded = (size >> np.uint64(np.finfo(dtype).nmant + 1)) > below
+        if rounded.any():
+            raise InputValueError(
+                f"{subject}: input {name!r} expected whole numbers that {dtype.name} holds, in which the expression "
+                f"is computed, got {array[rounded].ravel()[0].item()}; cast it to the dtype that it may be rounded to"
+            )
+
+
+def _is_small(array: Any, most: int) -> bool:
+    return bool(array.max() <= most and (array.dtype.kind == "u" or array.min() >= -most))
+
+
+def check_constants(
+    roots: Sequence[Node],
+    dtype: np.dtype[Any],
+    subject: str,
+    integers: Set[str] = frozenset(),
+    per_element: Set[Node] = frozenset(),
+) -> None:
+    """Checks that whole numbers of an expression, written there or of a list, stay what they are in a dtype.
+
+    Args:
+        roots: the expressions.
+        dtype: what is computed in.
+        subject: the op, for the message.
+        integers: names of the inputs of one whole number per row.
+        per_element: nodes with one value per position.
+
+    Raises:
+        AttributeValueError: one would be rounded.
+    """
+    rounded = _rounded(tuple(roots), dtype, frozenset(integers), frozenset(per_element))
+    if rounded is not None:
+        raise AttributeValueError(
+            f"{subject}: constants expected to be whole numbers that {dtype.name} holds, in which the expression is "
+            f"computed, got {rounded}; make a float of one that may be rounded, or cast the inputs"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _rounded(
+    roots: tuple[Node, ...], dtype: np.dtype[Any], integers: frozenset[str], per_element: frozenset[Node]
+) -> int | None:
+    if dtype.kind in "biu":
+        return None
+    leaves = [node for node in topological(roots) if node.op == "constant" and type(node.payload) is int]
+    read = numbers_of(roots, integers, per_element) if leaves else set()
+    return next((node.payload for node in leaves if node in read and not _holds(dtype, node.payload)), None)
+
+
 def _holds(dtype: np.dtype[Any], value: int) -> bool:
     if abs(value) <= most_exact(dtype):
         return True
@@ -56,7 +132,9 @@ def is_whole(node: Node, integers: Set[str], per_element: Set[Node]) -> bool:
     """
     if node.op == "constant":
         value = node.payload
-        return not isinstance(value, bool) and abs(value) <= _MOST_WHOLE and float(value).is_integer()
+        if isinstance(value, int):
+            return not isinstance(value, bool) and abs(value) < 2**63
+        return abs(value) <= _MOST_WHOLE and float(value).is_integer()
     if node.op == "input":
         return node.payload in integers and node not in per_element
     chosen = node.args[1:]
@@ -91,3 +169,23 @@ def rounds_positions(roots: Sequence[Node], integers: Set[str], per_element: Set
         elif node.op in _STEPS or (node.op in _MIXING and not beside):
             return True
     return INDEX in roots
+
+
+def numbers_of(roots: Sequence[Node], integers: Set[str], per_element: Set[Node]) -> set[Node]:
+    """Returns the leaves that are read as numbers of the computation, not only as whole ones beside positions."""
+    found: set[Node] = set()
+    seen: set[tuple[Node, bool]] = set()
+    stack = [(root, False) for root in roots]  # and whether it is read as a whole number
+    while stack:
+        node, whole = stack.pop()
+        if (node, whole) in seen:
+            continue
+        seen.add((node, whole))
+        if node.is_leaf and not whole:
+            found.add(node)
+        beside = positioned(node, integers, per_element) is not None
+        for at, arg in enumerate(node.args):
+            chosen = whole and at > 0  # of a choice
+            place = node.op == "row_take" and at == 1 and is_whole(arg, integers, per_element)
+            stack.append((arg, beside or chosen or place))
+    return found

@@ -84,5 +84,5 @@ def _written(node: Node, named: dict[Node, str]) -> tuple[str, int]:
 
 
 def _number(value: float | bool) -> str:
-    short = str(value) if isinstance(value, bool) else f"{value:.6g}"
-    return short if isinstance(value, bool) or float(short) == value else repr(value)
+    short = str(value) if isinstance(value, int) else f"{value:.6g}"
+    return short if isinstance(value, int) or float(short) == value else repr(value)

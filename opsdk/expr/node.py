@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 FLOAT, BOOL = "float", "bool"
+_HELD = 2**24  # whole numbers up to this one are the same in every dtype that is computed in
 _WRITTEN = 500  # operations of the text of a node: that of a choice between choices has twice as many at every step
 
 _lock = threading.RLock()
@@ -74,9 +75,14 @@ def _written(node: Node, left: list[int]) -> str:
 
 
 def constant(value: float | bool) -> Node:
-    """Returns a constant; it is rounded once, to the dtype that the expression is computed in."""
+    """Returns a constant; it is rounded once, to the dtype that the expression is computed in.
+
+    A whole number that some dtype of a computation rounds stays one, so that it can be refused there.
+    """
     if isinstance(value, bool):
         return Node("constant", (), value, BOOL)
+    if isinstance(value, int) and abs(value) > _HELD:
+        return Node("constant", (), int(value), FLOAT)
     return Node("constant", (), float(value), FLOAT)
 
 

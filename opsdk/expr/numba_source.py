@@ -24,7 +24,7 @@ def constant_text(node: Node) -> str:
     """Returns a constant: numbers are rounded to the dtype of the computation by `real`."""
     if isinstance(node.payload, bool):
         return repr(node.payload)
-    return f"real({node.payload!r})"
+    return f"real({float(node.payload)!r})"
 
 
 def python_lines(roots: Sequence[Node], names: Mapping[Node, str]) -> tuple[list[Statement], list[str]]:

@@ -7,19 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.sums import total
 from opsdk.define.opdef import Source
 from opsdk.expr.evaluate import evaluate
-from opsdk.expr.exact import check_whole, most_exact, rounds_positions
+from opsdk.expr.exact import (
+    check_constants,
+    check_inputs,
+    check_whole,
+    may_round,
+    most_exact,
+    numbers_of,
+    rounds_positions,
+)
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
 from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
 from opsdk.expr.row_derivative import reverse_rows
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.row_plan import lowered
-from opsdk.expr.scalar import ScalarFunction, Static, static_of
+from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression
 
 _MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
@@ -54,6 +63,7 @@ class RowFunction(ScalarFunction):
         super().__init__(name, inputs, attrs, make)
         self.subject = subject
         self._roots: dict[tuple[Node, ...], tuple[Node, ...]] = {}  # as they are evaluated
+        self._numbers: Bounded[tuple[Static, frozenset[str]], frozenset[str]] = Bounded(MOST_COMBINATIONS)
         self.roles = tuple(roles)
         self.results = tuple(results)
         self._may_be_flat = tuple(name in flat for name in self.inputs)
@@ -108,6 +118,48 @@ class RowFunction(ScalarFunction):
         rounds = rounds_positions(expression.wanted, integers, per_element)
         return most_exact(computed_in(self.dtype(dtypes))) if rounds else None
 
+    def check_numbers(self, arrays: Sequence[Any], static: Static) -> None:
+        """Checks that inputs that are whole numbers are held by the dtype that is computed in.
+
+        Those of a row that are only compared with positions, or are ones, stay whole numbers.
+
+        Args:
+            arrays: the inputs, of any array module.
+            static: what decides the expression.
+
+        Raises:
+            InputValueError: one would be rounded.
+        """
+        dtypes = [array.dtype for array in arrays]
+        wide = computed_in(self.dtype(dtypes))
+        if any(may_round(dtype, wide) for dtype in dtypes):
+            read = self.numbers(static, dtypes)
+            at = [i for i, name in enumerate(self.inputs) if name in read]
+            check_inputs([self.inputs[i] for i in at], [arrays[i] for i in at], wide, self.subject)
+
+    def check_constants(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
+        """Checks that whole numbers that are written in the expression are held by the dtype that is computed in.
+
+        Raises:
+            AttributeValueError: one would be rounded.
+        """
+        roots = self.expression(static).wanted
+        integers = {name for name, dtype in zip(self.inputs, dtypes, strict=True) if dtype.kind in "iu"}
+        per_element = elements(roots, dict(zip(self.inputs, self.roles, strict=True)))
+        check_constants(roots, computed_in(self.dtype(dtypes)), self.subject, integers, per_element)
+
+    def numbers(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> frozenset[str]:
+        """Returns the inputs that are computed with as numbers of the computation."""
+        integers = frozenset(n for n, dtype in zip(self.inputs, dtypes, strict=True) if dtype.kind in "iu")
+        key = (static, integers)
+        found = self._numbers.get(key)
+        if found is None:
+            roots = self.expression(static).wanted
+            per_element = elements(roots, dict(zip(self.inputs, self.roles, strict=True)))
+            leaves = numbers_of(roots, integers, per_element)
+            found = self._numbers[key] = frozenset(leaf.payload for leaf in leaves if leaf.op == "input")
+        return found
+
     def check_length(self, length: int, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
         """Checks that positions in rows of a length are held by the dtype that is computed in.
 
@@ -143,9 +195,12 @@ class RowFunction(ScalarFunction):
         wide = computed_in(dtype)
         self.check_length(shape[-1], static, dtypes)
         check_whole(expression.attrs, [attrs[name] for name in expression.attrs], wide)
+        self.check_constants(static, dtypes)
+        self.check_numbers(arrays, static)
+        read = self.numbers(static, dtypes)
         along = [
-            array.astype(np.int64) if array.dtype.kind in "iu" and role == ROW else array.astype(wide)
-            for array, role in zip(along, self.roles, strict=True)
+            _positions(array) if array.dtype.kind in "iu" and role == ROW and name not in read else array.astype(wide)
+            for name, array, role in zip(self.inputs, along, self.roles, strict=True)
         ]
         if dtype.kind == "c":
             along = self.conjugated(along, attrs)
@@ -192,6 +247,13 @@ class RowFunction(ScalarFunction):
             return evaluate(roots, values, np, dtype, _MEANINGS)
         except AttributeValueError as error:
             raise AttributeValueError(f"{self.subject}, {error}") from None
+
+
+def _positions(array: Any) -> Any:
+    """Returns whole numbers as int64, of which the greatest is beyond every row, as what is greater is."""
+    if array.dtype == np.uint64:
+        array = array.clip(max=np.uint64(2**63 - 1))
+    return array.astype(np.int64)
 
 
 def _shaped(value: np.ndarray, role: str, shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
 from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
-from opsdk.expr.exact import check_whole
+from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.holomorphic import without_derivative, without_meaning
 from opsdk.expr.node import Node
 from opsdk.expr.row import FULL
@@ -215,6 +215,8 @@ class ScalarFunction:
             dtype = np.dtype("float64")
         wide = computed_in(dtype)
         check_whole(expression.attrs, [attrs[name] for name in expression.attrs], wide)
+        check_constants(expression.wanted, wide, f"op {self.name!r}")
+        check_inputs(self.inputs, arrays, wide, f"op {self.name!r}")
         given = [array.astype(wide, copy=False) for array in arrays]
         if dtype.kind == "c":
             given = self.conjugated(given, attrs)

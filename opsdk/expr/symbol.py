@@ -145,7 +145,7 @@ def as_node(value: Any, subject: str = "expression") -> Node:
     if isinstance(value, Node):
         return value
     if isinstance(value, (bool, int, float)):
-        return constant(value if isinstance(value, bool) else float(value))
+        return constant(value)
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar
         return as_node(value.item(), subject)
     is_array = type(value).__name__ == "ndarray"

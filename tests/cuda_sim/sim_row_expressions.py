@@ -10,7 +10,7 @@ from opsdk.backends.cuda_elementwise import CudaElementwise
 from opsdk.backends.cuda_launch import BoundKernel
 from opsdk.backends.cuda_rowwise import CudaRowwise, geometry_for
 from opsdk.backends.simulated import SimulatedArray
-from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.rowwise import rowwise
 from opsdk.ops import loss, normalization
@@ -336,6 +336,28 @@ def test_a_whole_attribute_that_float32_rounds_is_refused_on_a_device_too():
     for launch in launches:
         with pytest.raises(AttributeValueError, match="attribute 'n': expected a whole number that float32 holds"):
             launch(device(np.zeros((1, 2), np.float32)), n=2**24 + 1)
+
+
+def test_integer_inputs_and_lists_that_would_be_rounded_are_refused_on_a_device_too():
+    added = rowwise("t::label_added(Tensor x, Tensor<int> n) -> Tensor y", per_row=("n",))(lambda x, n: x + n)
+    with pytest.raises(InputValueError, match="input 'n' expected whole numbers that float32 holds"):
+        row_of(added).launch(device(np.zeros((1, 2), np.float32)), device(np.array([[2**24 + 1]])))
+    listed = rowwise("t::listed(Tensor x, *, int[] k=[0]) -> Tensor y")(lambda x, k: x + k[0])
+    with pytest.raises(AttributeValueError, match="constants expected to be whole numbers that float32 holds"):
+        row_of(listed).launch(device(np.zeros((1, 2), np.float32)), k=[2**24 + 1])
+    plain = opsdk.elementwise("t::sum_of(Tensor x, Tensor<int> n) -> Tensor y")(lambda x, n: x + n)
+    row = plain.opdef.kernels.select("cuda", np.dtype("float64"))
+    launch = CudaElementwise(plain.opdef, row.source, row.origin).launch
+    with pytest.raises(InputValueError, match="input 'n' expected whole numbers that float64 holds"):
+        launch(device(np.zeros(2)), device(np.array([1, 2**53 + 1])))
+
+
+def test_positions_are_below_unsigned_numbers_of_every_size_on_a_device():
+    op = rowwise("t::below(Tensor x, Tensor<int> n) -> Tensor y", per_row=("n",))(
+        lambda x, n: vmath.where(vmath.row_index() < n, x, 0.0)
+    )
+    made = row_of(op).launch(device(np.ones((3, 2))), device(np.array([[2**64 - 1], [2**63], [1]], np.uint64)))
+    assert np.asarray(made.get()).tolist() == [[1, 1], [1, 1], [1, 0]]
 
 
 def test_a_gradient_of_which_nothing_is_wanted_gives_nothing_on_a_device():

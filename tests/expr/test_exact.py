@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.core.dtype import as_dtype
-from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, InputValueError, ShapeError
 from opsdk.expr.exact import check_whole, most_exact, rounds_positions
 from opsdk.expr.node import BOOL, Node
 from opsdk.expr.row import elements
@@ -176,3 +176,122 @@ def test_whole_numbers_of_a_row_do_not_wrap_in_the_reference():
     x, a = np.zeros((1, 2), np.float32), np.array([[200]], np.uint8)
     for language in ("compiled", "reference"):
         assert launched(of_labels, language)(x, a).tolist() == [[600.0, 600.0]]
+
+
+@opsdk.elementwise("test_exact::same(Tensor x, Tensor<int> i, Tensor<int> j) -> Tensor y")
+def same(x, i, j):
+    return vmath.where(i == j, x, 0.0)
+
+
+@opsdk.elementwise("test_exact::long_same(Tensor x, Tensor<int> i, Tensor<int> j) -> Tensor y")
+def long_same(x, i, j):  # of several stages
+    y = vmath.erf(vmath.exp(vmath.sin(x))) + vmath.log(vmath.cosh(x)) + vmath.tan(vmath.arctan2(x, 2.0))
+    return vmath.where(i == j, y + vmath.erf(x + i * 0.0), 0.0)
+
+
+@opsdk.rowwise(
+    "test_exact::labels(Tensor x, Tensor<int> a, Tensor<int> b) -> Tensor y", per_row=("a", "b"), integer=("a", "b")
+)
+def labels(x, a, b):
+    return vmath.row_sum(vmath.where(a == b, x, 0.0))
+
+
+@opsdk.rowwise("test_exact::until(Tensor x, Tensor<int> n) -> Tensor y", per_row=("n",), integer=("n",))
+def until(x, n):
+    return vmath.row_sum(vmath.where(vmath.row_index() < n, x, 0.0))
+
+
+@opsdk.elementwise("test_exact::less(Tensor x, *, int[] k = [1]) -> Tensor y")
+def less(x, *, k):
+    return x - k[0]
+
+
+@opsdk.rowwise("test_exact::less_in_rows(Tensor x, *, int[] k = [1]) -> Tensor y")
+def less_in_rows(x, *, k):
+    return x - k[0] + 0.0 * vmath.row_sum(x)
+
+
+WIDE = [("int64", n) for n in (2**53 + 1, -(2**53) - 1, 2**63 - 1)] + [("uint64", n) for n in (2**53 + 1, 2**64 - 1)]
+HELD = [("int64", 2**53), ("int64", -(2**63)), ("int64", 3 * 2**60), ("uint64", 2**63), ("int64", 0), ("uint64", 0)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("op", [same, long_same], ids=lambda op: op.opdef.name)
+@pytest.mark.parametrize(("dtype", "value"), WIDE)
+def test_a_whole_number_of_an_input_that_float64_rounds_is_refused(op, dtype, value, language):
+    launch = launched(op, language)
+    for at in (0, 6, 40):  # in vectors, and in what is left over
+        i = np.zeros(41, dtype)
+        i[at] = value
+        for given in (i, np.repeat(i, 2)[::2]):
+            with pytest.raises(InputValueError, match=f"input 'i' expected whole numbers that float64 holds.*{value}"):
+                launch(np.ones(41), given, np.zeros(41, dtype))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("dtype", "value"), HELD)
+def test_a_whole_number_of_an_input_that_float64_holds_is_compared(dtype, value, language):
+    i = np.full(41, value, dtype)
+    i[::2] = 1
+    made = launched(same, language)(np.ones(41), i, np.full(41, value, dtype))
+    assert made.tolist() == [0.0, 1.0] * 20 + [0.0]
+
+
+def test_a_rounded_input_is_refused_among_many_and_on_the_tape():
+    i = np.zeros(300_000, np.int64)
+    i[123_456] = 2**53 + 1
+    x = opsdk.to_tensor(np.ones(i.shape), stop_gradient=False)
+    for given in (x, x.numpy()):
+        with pytest.raises(InputValueError, match="input 'i' expected whole numbers that float64 holds"):
+            same(given, i, i)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_labels_that_float32_rounds_are_refused_and_others_compared(language):
+    launch = launched(labels, language)
+    x = np.ones((2, 5), np.float32)
+    held, rounded = np.array([[2**24], [2**25]]), np.array([[2**24 + 1], [3]])
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+        with pytest.raises(InputValueError, match=r"input 'b' expected whole numbers that float32 holds.*16777217"):
+            launch(x, held.astype(dtype), rounded.astype(dtype))
+        assert np.ravel(launch(x, held.astype(dtype), held[::-1].astype(dtype))).tolist() == [0.0, 0.0]
+    assert np.ravel(launch(x.astype(np.float64), held, rounded)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_positions_are_below_unsigned_numbers_of_every_size(dtype, language):
+    n = np.array([[2**64 - 1], [2**63], [2**63 - 1], [2]], np.uint64)
+    made = launched(until, language)(np.ones((4, 5), dtype), n)
+    assert np.ravel(made).tolist() == [5.0, 5.0, 5.0, 2.0]
+
+
+def test_unsigned_numbers_beside_signed_ones_are_compared_exactly_or_refused():
+    big = np.array([2**53 + 1], np.uint64)
+    with pytest.raises(InputValueError, match="input 'i' expected whole numbers that float64 holds"):
+        same(np.ones(1, int), big, np.array([2**53]))
+    assert same(np.ones(1, np.uint64), big, big - np.uint64(1)).tolist() == [0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("op", [less, less_in_rows], ids=lambda op: op.opdef.name)
+def test_a_list_of_whole_numbers_is_exact_or_refused(op, language):
+    launch = launched(op, language)
+    for dtype, value in (("float32", 2**24 + 1), ("float64", 2**53 + 1)):
+        with pytest.raises(AttributeValueError, match=f"whole numbers that {dtype} holds.*got {value}; make a float"):
+            launch(np.zeros((1, 2), dtype), k=[value])
+    assert launch(np.zeros((1, 2), np.float32), k=[2**31]).tolist() == [[-(2.0**31)] * 2]
+
+
+def test_a_list_of_whole_numbers_stays_whole_beside_whole_numbers():
+    assert less(np.array([0]), k=[2**53 + 1]).tolist() == [-(2**53) - 1]
+
+
+def test_a_position_is_compared_with_a_constant_that_float32_rounds():
+    @opsdk.rowwise("test_exact::to(Tensor x) -> Tensor y")
+    def to(x):
+        return vmath.where(vmath.row_index() < 2**24 + 1, x, 0.0)
+
+    for language in LANGUAGES:
+        made = launched(to, language)(np.ones((1, LONG + 2), np.float32))
+        assert np.flatnonzero(made == 0.0).tolist() == [LONG, LONG + 1]

@@ -15,11 +15,12 @@ from opsdk.backends.native.elementwise_source import kernel_source
 from opsdk.backends.native.geometry import Geometry, geometry_of
 from opsdk.backends.native.runtime import PROTOTYPE, ffi, piece_of, run_shared, strided_address
 from opsdk.core.bounded import Bounded
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import OpsdkError, ShapeError
 from opsdk.core.fast import FAST
 from opsdk.core.once import once
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
+from opsdk.expr.exact import check_constants, check_inputs
 from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
 
 # Work below this is done by the caller alone. A thread that is awake comes after 1 µs or two; one that sleeps, as all
@@ -48,6 +49,8 @@ class ElementwiseCode(Code):
         expression = scalar.expression(static)
         self.dtype = np.result_type(*dtypes)
         self.outputs = tuple(node is not None for node in expression.outputs)
+        compute = np.dtype("float64" if self.dtype == np.float64 else "float32")
+        check_constants(expression.wanted, compute, f"op {scalar.name!r}")
         inputs = [dtype.name for dtype in dtypes]
         results = [self.dtype.name] * len(expression.wanted)
         text = KernelText(
@@ -55,7 +58,7 @@ class ElementwiseCode(Code):
             source=kernel_source(expression, inputs, results, whole).text,
             pointers=(*inputs, *results),
             attrs=expression.attrs,
-            compute="float64" if self.dtype == np.float64 else "float32",
+            compute=compute.name,
         )
         super().__init__(text)
         self.numbers = Numbers(expression.attrs, text.compute)
@@ -104,10 +107,17 @@ class Elementwise:
         pointers = tools.new(code.kind, [view(array) for array in (*arrays, *made)])
         numbers = code.numbers.of(attrs) if code.text.attrs else tools.NULL
         if size < code.shared_from:
-            code.call(pointers, tools.NULL, numbers, 0, size)
+            status = code.call(pointers, tools.NULL, numbers, 0, size)
         else:
-            run_shared(code.address, pointers, tools.NULL, numbers, size, piece_of(size, _LEAST_PIECE))
+            status = run_shared(code.address, pointers, tools.NULL, numbers, size, piece_of(size, _LEAST_PIECE))
+        if status:
+            self._refuse(status, code, arrays)
         return made[0] if len(code.outputs) == 1 else spread(code.outputs, made)
+
+    def _refuse(self, status: int, code: ElementwiseCode, arrays: Sequence[ndarray]) -> None:
+        """Raises what a status of a kernel means."""
+        check_inputs(self.scalar.inputs, arrays, np.dtype(code.text.compute), self.opdef.subject)
+        raise OpsdkError(f"{self.opdef.subject}: kernel expected status 0, got {status}")
 
     def _launch_strided(self, code: ElementwiseCode, arrays: Sequence[ndarray], attrs: dict[str, Any]) -> Any:
         arrays = [array if array.flags.aligned else array.copy() for array in arrays]
@@ -123,13 +133,16 @@ class Elementwise:
         pointers = tools.new(code.kind, [_address(tools, array) for array in (*arrays, *made)])
         numbers = code.numbers.of(attrs) if code.text.attrs else tools.NULL
         size = geometry.size
+        status = 0
         if size < code.shared_from:
             if size:
-                strided_call()(pointers, geometry.sizes, numbers, 0, size)
+                status = strided_call()(pointers, geometry.sizes, numbers, 0, size)
         else:
-            run_shared(
+            status = run_shared(
                 strided_address(), pointers, geometry.sizes, numbers, size, piece_of(size, _LEAST_PIECE)
             )
+        if status:
+            self._refuse(status, code, arrays)
         return made[0] if len(code.outputs) == 1 else spread(code.outputs, made)
 
     def _layout(self, code: ElementwiseCode, arrays: Sequence[ndarray]) -> tuple[tuple[int, ...], Geometry]:

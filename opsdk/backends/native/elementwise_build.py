@@ -51,6 +51,7 @@ def build(name: str, text: str, dtypes: Sequence[str], attrs: int, compute: str)
         "to_float16": to_float16,
         "from_bfloat16": from_bfloat16,
         "to_bfloat16": to_bfloat16,
+        "inexact": inexact,
     }
     exec(compile(text, f"<opsdk kernel {name}>", "exec"), names)  # our own printer wrote it
     pointers = [types.CPointer(_storage(dtype)) for dtype in dtypes]
@@ -114,3 +115,10 @@ def to_bfloat16(value: Any) -> Any:
     rounded = np.uint32(bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
     return np.uint16(quiet if value != value else rounded)
+
+
+@njit(forceinline=True)
+def inexact(value: Any, digits: Any) -> Any:
+    """Returns 1 for a whole number of more binary digits, zeros at its end aside; 0 for another one."""
+    size = np.uint64(abs(value))
+    return np.int64((size >> np.uint64(digits)) > (~size & (size - np.uint64(1))))

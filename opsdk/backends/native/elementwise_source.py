@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from opsdk.expr.count import reach, weight
+from opsdk.expr.exact import may_round
 from opsdk.expr.node import BOOL, Node
 from opsdk.expr.numba_source import python_lines
 from opsdk.expr.simplify import gated
@@ -52,6 +56,8 @@ def kernel_source(
     roots = gated(expression.wanted) if len(expression.outputs) == 1 else expression.wanted
     made, results = python_lines(roots, names)
     loads = {f"x{i}": load_text(f"p{i}", dtype) for i, dtype in enumerate(dtypes)}
+    compute = np.dtype("float64" if "float64" in outputs else "float32")
+    checks = {f"x{i}": check_text(f"p{i}", dtype, compute) for i, dtype in enumerate(dtypes)}
     stores = [
         store_text(f"p{len(dtypes) + i}", dtype, result)
         for i, (dtype, result) in enumerate(zip(outputs, results, strict=True))
@@ -61,15 +67,20 @@ def kernel_source(
     head = [f"def kernel({', '.join(('start', 'stop', 'sizes', *pointers, *raw))}):"]
     head += [f"    {line}" for line in refusals(expression.attrs, whole)]
     head += [f"    a{i} = real(s{i})" for i in range(len(raw))]
+    ended = ["    return int32(0)", ""]
+    if any(checks.values()):
+        head.append("    off = int64(0)")
+        ended[0] = f"    return int32({INEXACT} if off else 0)"
     stages = cut(made)
     if len(stages) < 2:
         used = _used([statement.text for statement in made] + results, loads)
-        body = [f"        {name} = {loads[name].format(i='i')}" for name in used]
+        body = [f"        {checks[name].format(i='i')}" for name in used if checks[name]]
+        body += [f"        {name} = {loads[name].format(i='i')}" for name in used]
         body += [f"        {statement.name} = {statement.text}" for statement in made]
         body += [f"        {store.format(i='i')}" for store in stores]
-        lines = [*head, "    for i in range(start, stop):", *body, "    return int32(0)", ""]
+        lines = [*head, "    for i in range(start, stop):", *body, *ended]
         return KernelSource("\n".join(lines), 0)
-    return _tiled(head, stages, loads, stores, results)
+    return _tiled(head, stages, loads, checks, stores, results, ended)
 
 
 def refusals(attrs: Sequence[str], whole: Sequence[str]) -> list[str]:
@@ -83,6 +94,13 @@ def load_text(pointer: str, dtype: str) -> str:
     if dtype in ("float16", "bfloat16"):
         return f"real(from_{dtype}({pointer}[{{i}}]))"
     return f"real({pointer}[{{i}}])"
+
+
+def check_text(pointer: str, dtype: str, compute: np.dtype[Any]) -> str:
+    """Returns how an element that would be rounded is noted, with `{i}` for its index; nothing where none would be."""
+    if "int" not in dtype or not may_round(np.dtype(dtype), compute):
+        return ""
+    return f"off |= inexact({pointer}[{{i}}], {np.finfo(compute).nmant + 1})"
 
 
 def store_text(pointer: str, dtype: str, value: str) -> str:
@@ -113,8 +131,10 @@ def _tiled(
     head: Sequence[str],
     stages: Sequence[Sequence[Statement]],
     loads: dict[str, str],
+    checks: dict[str, str],
     stores: Sequence[str],
     results: Sequence[str],
+    ended: Sequence[str],
 ) -> KernelSource:
     home = {statement.name: i for i, stage in enumerate(stages) for statement in stage}
     is_bool = {statement.name: statement.node.kind == BOOL for stage in stages for statement in stage}
@@ -134,7 +154,9 @@ def _tiled(
         own = {statement.name for statement in stage}
         texts = [statement.text for statement in stage] + (list(results) if i == last else [])
         body.append("        for j in range(size):")
-        body += [f"            {name} = {loads[name].format(i='base + j')}" for name in _used(texts, loads)]
+        for name in _used(texts, loads):
+            lines = [checks.pop(name, ""), f"{name} = {loads[name]}"]  # an element is checked where it is first read
+            body += [f"            {line.format(i='base + j')}" for line in lines if line]
         for name in _used(texts, home):
             if name not in own:
                 body.append(f"            {name} = b{slots[name]}[j]{' != real(0)' if is_bool[name] else ''}")
@@ -156,8 +178,7 @@ def _tiled(
         f"    for base in range(start, stop, {TILE}):",
         f"        size = min(stop - base, {TILE})",
         *body,
-        "    return int32(0)",
-        "",
+        *ended,
     ]
     return KernelSource("\n".join(lines), count)
 

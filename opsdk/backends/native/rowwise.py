@@ -22,6 +22,7 @@ from opsdk.core.errors import AttributeValueError, OpsdkError
 from opsdk.core.sums import total
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
+from opsdk.expr.exact import may_round
 from opsdk.expr.row import COLUMN
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
@@ -42,6 +43,7 @@ class RowCode(Code):
         results: roles of those that are.
         numbers: the attributes as it takes them.
         ns: a rough time for one element.
+        may_round: whether there are inputs of whole numbers that it might round.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class RowCode(Code):
         self.dtype = rows.dtype(dtypes)
         self.outputs = tuple(node is not None for node in expression.outputs)
         self.results = tuple(role for role, wanted in zip(rows.results, self.outputs, strict=True) if wanted)
+        rows.check_constants(static, dtypes)
         inputs = [dtype.name for dtype in dtypes]
         compute = "float64" if self.dtype == np.float64 else "float32"
         results = ["float64" if role == COLUMN else self.dtype.name for role in self.results]
@@ -64,6 +67,7 @@ class RowCode(Code):
         )
         super().__init__(text)
         self.compute = np.dtype(compute)
+        self.may_round = any(may_round(dtype, self.compute) for dtype in dtypes)
         self.numbers = Numbers(expression.attrs, compute)
         self.ns = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
 
@@ -100,6 +104,8 @@ class Rowwise:
         code = self.code(arrays, static_of(own) if own else ())
         if code is None:
             return self.rows(*arrays, **attrs)
+        if code.may_round:
+            self.rows.check_numbers(arrays, static_of(own))
         length = shape[-1]
         rows = math.prod(shape[:-1])
         per_line = min(-(-rows // _PIECES) or 1, _PER_LINE)
