@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar, NamedTuple
 
-from opsdk.expr.exact import is_whole, positioned
+from opsdk.expr.exact import is_whole, numbers_of, positioned
 from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.numba_source import call_text, constant_text
 from opsdk.expr.row import COLUMN, FULL, INDEX, SIZE, elements
@@ -98,6 +98,10 @@ class RowWriter(ABC):
     def refused(self) -> list[str]:
         """Returns what is done where a position lies outside of the row."""
 
+    def inexact(self, pointer: str, dtype: str) -> list[str]:
+        """Returns what is done where a number of the row would be rounded; nothing where the launch looks at it."""
+        return []
+
     def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
         """Returns the loop over a row, with what is done at each position and what is accumulated.
 
@@ -151,11 +155,14 @@ class RowWriter(ABC):
 
     def _row_inputs(self) -> list[str]:
         lines = []
+        read = numbers_of(self._roots, self._integers, self._elements)
         for node in topological(self._roots):
             if node.op == "input" and node not in self._elements:
                 load = self.load(self._pointer[node.payload], self._dtypes[node.payload], "r")
                 self._names[node] = self._fresh("v")
                 lines.append(f"{self._names[node]} = {load}")
+                if node in read:
+                    lines += self.inexact(self._pointer[node.payload], self._dtypes[node.payload])
         return lines
 
     def _loop(self, at: int, loop: Loop) -> list[str]:

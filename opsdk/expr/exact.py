@@ -61,7 +61,8 @@ def check_inputs(names: Sequence[str], arrays: Sequence[Any], dtype: np.dtype[An
     for name, array in zip(names, arrays, strict=True):
         if not may_round(array.dtype, dtype) or not array.size or _is_small(array, most_exact(dtype)):
             continue
-        size = abs(array).astype(np.uint64)  # the least of int64 too, whose absolute value wraps
+        signed = array if array.dtype.kind == "u" else abs(array.astype(np.int64))
+        size = signed.astype(np.uint64)  # of the least int64 too, whose absolute value wraps
         below = ~size & (size - np.uint64(1))  # the bits under the lowest one
         rounded = (size >> np.uint64(np.finfo(dtype).nmant + 1)) > below
         if rounded.any():

@@ -255,6 +255,8 @@ def test_labels_that_float32_rounds_are_refused_and_others_compared(language):
         with pytest.raises(InputValueError, match=r"input 'b' expected whole numbers that float32 holds.*16777217"):
             launch(x, held.astype(dtype), rounded.astype(dtype))
         assert np.ravel(launch(x, held.astype(dtype), held[::-1].astype(dtype))).tolist() == [0.0, 0.0]
+    least = np.full((2, 1), -(2**31), np.int32)
+    assert np.ravel(launch(x, least, least)).tolist() == [5.0, 5.0]
     assert np.ravel(launch(x.astype(np.float64), held, rounded)).tolist() == [0.0, 0.0]
 
 
@@ -295,3 +297,15 @@ def test_a_position_is_compared_with_a_constant_that_float32_rounds():
     for language in LANGUAGES:
         made = launched(to, language)(np.ones((1, LONG + 2), np.float32))
         assert np.flatnonzero(made == 0.0).tolist() == [LONG, LONG + 1]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_elements_of_rows_that_float64_rounds_are_refused(language):
+    @opsdk.rowwise("test_exact::beside(Tensor x, Tensor<int> i) -> Tensor y", replace=True)
+    def beside(x, i):
+        return x + i
+
+    launch = launched(beside, language)
+    assert launch(np.zeros((1, 2)), np.array([[2**53, 1]])).tolist() == [[2.0**53, 1.0]]
+    with pytest.raises(InputValueError, match="input 'i' expected whole numbers that float64 holds"):
+        launch(np.zeros((1, 2)), np.array([[1, 2**53 + 1]]))

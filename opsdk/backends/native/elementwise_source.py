@@ -57,7 +57,8 @@ def kernel_source(
     made, results = python_lines(roots, names)
     loads = {f"x{i}": load_text(f"p{i}", dtype) for i, dtype in enumerate(dtypes)}
     compute = np.dtype("float64" if "float64" in outputs else "float32")
-    checks = {f"x{i}": check_text(f"p{i}", dtype, compute) for i, dtype in enumerate(dtypes)}
+    tests = {f"x{i}": inexact_text(f"p{i}", dtype, compute) for i, dtype in enumerate(dtypes)}
+    checks = {name: f"off |= {test}" for name, test in tests.items() if test}
     stores = [
         store_text(f"p{len(dtypes) + i}", dtype, result)
         for i, (dtype, result) in enumerate(zip(outputs, results, strict=True))
@@ -68,13 +69,13 @@ def kernel_source(
     head += [f"    {line}" for line in refusals(expression.attrs, whole)]
     head += [f"    a{i} = real(s{i})" for i in range(len(raw))]
     ended = ["    return int32(0)", ""]
-    if any(checks.values()):
+    if checks:
         head.append("    off = int64(0)")
         ended[0] = f"    return int32({INEXACT} if off else 0)"
     stages = cut(made)
     if len(stages) < 2:
         used = _used([statement.text for statement in made] + results, loads)
-        body = [f"        {checks[name].format(i='i')}" for name in used if checks[name]]
+        body = [f"        {checks[name].format(i='i')}" for name in used if name in checks]
         body += [f"        {name} = {loads[name].format(i='i')}" for name in used]
         body += [f"        {statement.name} = {statement.text}" for statement in made]
         body += [f"        {store.format(i='i')}" for store in stores]
@@ -96,11 +97,12 @@ def load_text(pointer: str, dtype: str) -> str:
     return f"real({pointer}[{{i}}])"
 
 
-def check_text(pointer: str, dtype: str, compute: np.dtype[Any]) -> str:
-    """Returns how an element that would be rounded is noted, with `{i}` for its index; nothing where none would be."""
+def inexact_text(pointer: str, dtype: str, compute: np.dtype[Any]) -> str:
+    """Returns what is 1 for an element that would be rounded, with `{i}` for its index; nothing where none would be."""
     if "int" not in dtype or not may_round(np.dtype(dtype), compute):
         return ""
-    return f"off |= inexact({pointer}[{{i}}], {np.finfo(compute).nmant + 1})"
+    value = f"{pointer}[{{i}}]" if dtype == "uint64" else f"int64({pointer}[{{i}}])"
+    return f"inexact({value}, {np.finfo(compute).nmant + 1})"
 
 
 def store_text(pointer: str, dtype: str, value: str) -> str:

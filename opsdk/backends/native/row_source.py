@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from opsdk.backends.native.elementwise_source import INEXACT, load_text, refusals, store_text
+import numpy as np
+
+from opsdk.backends.native.elementwise_source import INEXACT, inexact_text, load_text, refusals, store_text
 from opsdk.backends.row_writer import RowWriter, indented
 from opsdk.expr.row import COLUMN
 from opsdk.expr.trace import Expression
@@ -60,6 +62,10 @@ class _Writer(RowWriter):
 
     def refused(self) -> list[str]:
         return [*self._release(), f"return int32({OUTSIDE})"]
+
+    def inexact(self, pointer: str, dtype: str) -> list[str]:
+        test = inexact_text(pointer, dtype, np.dtype("float64" if self._dtype == "float64" else "float32"))
+        return [f"if {test.format(i='r')}:", *indented([*self._release(), f"return int32({INEXACT})"])] if test else []
 
     def text(self, most: int | None, whole: Sequence[str]) -> str:
         pointers = [f"p{i}" for i in range(self.inputs + len(self.results))]

@@ -23,7 +23,7 @@ from opsdk.core.sums import total
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.exact import may_round
-from opsdk.expr.row import COLUMN
+from opsdk.expr.row import COLUMN, FULL
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS
 from opsdk.expr.scalar import MOST_COMBINATIONS, Static, static_of
@@ -43,7 +43,8 @@ class RowCode(Code):
         results: roles of those that are.
         numbers: the attributes as it takes them.
         ns: a rough time for one element.
-        may_round: whether there are inputs of whole numbers that it might round.
+        may_round: whether it computes with elements that are whole numbers and that it might round; what there is one
+            of per row it looks at itself.
     """
 
     def __init__(
@@ -67,7 +68,11 @@ class RowCode(Code):
         )
         super().__init__(text)
         self.compute = np.dtype(compute)
-        self.may_round = any(may_round(dtype, self.compute) for dtype in dtypes)
+        read = rows.numbers(static, dtypes)
+        self.may_round = any(
+            name in read and role in (FULL, COLUMN) and may_round(dtype, self.compute)
+            for name, role, dtype in zip(rows.inputs, rows.roles, dtypes, strict=True)
+        )
         self.numbers = Numbers(expression.attrs, compute)
         self.ns = NS_PER_COST * cost(expression.wanted) + NS_PER_TENSOR * len(text.pointers)
 
@@ -136,6 +141,7 @@ class Rowwise:
             raise AttributeValueError(f"{self.opdef.subject}: row_take expected a position in [0, {length})")
         if status == INEXACT:
             own = {name: value for name, value in attrs.items() if name != AXIS}
+            self.rows.check_numbers(arrays, static_of(own))
             self.rows.check_length(length, static_of(own), [array.dtype for array in arrays])
         if status == NO_MEMORY:
             raise MemoryError(f"{self.opdef.subject}: no memory for rows of {length} elements")
