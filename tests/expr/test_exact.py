@@ -309,3 +309,17 @@ def test_elements_of_rows_that_float64_rounds_are_refused(language):
     assert launch(np.zeros((1, 2)), np.array([[2**53, 1]])).tolist() == [[2.0**53, 1.0]]
     with pytest.raises(InputValueError, match="input 'i' expected whole numbers that float64 holds"):
         launch(np.zeros((1, 2)), np.array([[1, 2**53 + 1]]))
+
+
+def test_a_program_refuses_an_input_that_float64_rounds_at_every_run():
+    program = opsdk.static.Program()
+    with opsdk.static.program_guard(program):
+        kinds = {"x": "float64", "i": "int64", "j": "int64"}
+        x, i, j = (opsdk.static.data(name, [2], kind) for name, kind in kinds.items())
+        y = same(x, i, j)
+    run = opsdk.static.Executor().run
+    feed = {"x": np.ones(2), "i": np.array([1, 2]), "j": np.array([1, 3])}
+    for _ in range(3):
+        assert run(program, feed=feed, fetch_list=[y])[0].tolist() == [1.0, 0.0]
+        with pytest.raises(InputValueError, match="input 'j' expected whole numbers that float64 holds"):
+            run(program, feed={**feed, "j": np.array([2**53 + 1, 3])}, fetch_list=[y])
