@@ -61,7 +61,8 @@ def connected(apply: Apply) -> Apply | None:
 # Any, from here on: arrays, and whatever a kernel gives.
 def looked_at(call: CallPlan, held: list[Any], views: Sequence[Any], inputs: Sequence[Any]) -> Any:
     """Returns what a kernel of one output gave, alone in a list, as an array that belongs to the caller."""
-    return call.one(handed_over(held, views, inputs), inputs)
+    made = handed_over(held, views, inputs) if call.reads_python else held.pop()  # a compiled kernel keeps nothing
+    return call.one(made, inputs)
 
 
 def rescued(call: CallPlan, error: Exception, inputs: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from sys import getrefcount
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from opsdk.backends.arena import Lease
 from opsdk.backends.language import Launch
+from opsdk.backends.settle import shares
 from opsdk.core.errors import MutationError
 from opsdk.core.fast import FAST
 from opsdk.define.opdef import OpDef
@@ -65,7 +68,10 @@ def run_on_copies(
         compare(opdef, views, inputs, mutated, restore=False)
     except MutationError as finding:
         raise finding from error
-    return handed_over(held, views, inputs)
+    made = handed_over(held, views, inputs)
+    if any(map(opdef.schema.aliased_sources, opdef.schema.fresh_outputs)) and not any(made is v for v in inputs):
+        raise error  # what was to be a view of an input may be one of its copy
+    return made
 
 
 def is_refused_write(error: Exception) -> bool:
@@ -158,20 +164,36 @@ def _alone() -> tuple[int, int]:
 _ITEM, _BASE = _alone()
 
 
+def _has_own_memory(array: ndarray) -> bool:
+    """Whether memory is NumPy's or the arena's, and only this array, or views of it that nobody else holds, lead there.
+
+    Of any other (a buffer of ctypes, a bytearray, shared memory, what came by DLPack) nobody can tell who holds it.
+    """
+    while array.base is not None:
+        if getrefcount(array.base) > _BASE or array.base.__class__ not in (ndarray, Lease):
+            return False
+        if array.base.__class__ is Lease:
+            return True
+        array = array.base
+    return array.flags.owndata
+
+
 def handed_over(held: list[Any], views: Sequence[Any], inputs: Sequence[Any]) -> Any:
     """Returns what a kernel returned, so that it belongs to the caller.
 
-    Of an array that somebody else holds it is a copy: a function that keeps what it returned, and fills it anew in its
-    next call, would change results that were given before. Where what stood for an input is handed back, it is the
-    input itself.
+    Of an array whose memory somebody else holds, or may hold, it is a copy: a function that keeps what it returned, and
+    fills it anew in its next call, would change results that were given before. Where what stood for an input is handed
+    back, it is the input itself.
 
     Args:
         held: what the kernel returned, alone in a list, since the number of references tells who else holds it.
         views: what stood for the inputs; read-only unless the input may change.
         inputs: one entry per input.
     """
-    if held[0].__class__ is ndarray and held[0].base is None and getrefcount(held[0]) <= _ITEM:
-        return held.pop()
+    made = held[0]
+    if made.__class__ is ndarray and made.base is None and made.flags.owndata and getrefcount(made) <= _ITEM + 1:
+        return made
+    del made  # whose references are counted
     pairs = [
         (view, value)
         for seen, given in zip(views, inputs, strict=True)
@@ -188,32 +210,30 @@ def _own(items: Any, key: Any, pairs: Sequence[tuple[Any, Any]], is_shared: bool
     if isinstance(item, (tuple, list)):
         parts = [_own(item, i, pairs, is_shared) for i in range(len(item))]
         return tuple(parts) if isinstance(item, tuple) else parts
-    if isinstance(item, dict):
+    if isinstance(item, Mapping):
         return {name: _own(item, name, pairs, is_shared) for name in item}
     if not isinstance(item, ndarray):
         return item
     for view, value in pairs:
         if item is view:
             return value
-        if item.base is not None and _is_part(item, view, value):
+    if not is_shared and _has_own_memory(item):
+        return item
+    for view, value in pairs:
+        if item.base is not None and (item.base is view or shares(item, value)):
             return _of_input(item, view, value)
-    if is_shared or (item.base is not None and getrefcount(item.base) > _BASE):
-        return item.copy(order="K")
-    return item
-
-
-def _is_part(item: ndarray, view: Any, value: Any) -> bool:
-    """Whether an array is a view of an input, which the op may have declared."""
-    is_of_value = item.base is value or item.base is value.base
-    return item.base is view or (is_of_value and np.may_share_memory(item, value))
+    return item.copy(order="K")
 
 
 def _of_input(item: ndarray, view: Any, value: Any) -> ndarray:
     """Returns a view of what stood for an input as one of the input, as writable as that is."""
-    if FAST is not None and item.base is view and view is not value:
+    if view is not value and not np.may_share_memory(view, value):
+        return item.copy(order="K")  # a copy stood for it
+    if FAST is not None and view is not value:
         return FAST.rebased(item, value)
-    if not item.flags.writeable:
-        item.flags.writeable = value.flags.writeable
+    if not item.flags.writeable and value.flags.writeable:
+        with suppress(ValueError):  # of a buffer that was made of a read-only view
+            item.flags.writeable = True
     return item
 
 

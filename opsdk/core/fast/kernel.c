@@ -69,11 +69,13 @@ int is_leased(PyObject *base, PyObject *const *inputs, int count) {
   return (PyObject *)Py_TYPE(base) == py.Lease;
 }
 
-/* Whether a result is an array of the right dtype in memory of its own, that the kernel does not keep. */
+/* Whether a result is an array of the right dtype in memory that NumPy or the arena gave it, and nobody else holds. */
 static int is_new(const Kind *kind, PyObject *made, PyObject *const *inputs, int count) {
   if (!PyArray_CheckExact(made) || Py_REFCNT(made) != 1) return 0;
   if (kind->dtype != Py_None && DTYPE(made) != kind->dtype) return 0;
-  return !BASE(made) || is_leased(BASE(made), inputs, count);
+  PyObject *base = BASE(made);
+  if (!base) return PyArray_CHKFLAGS((PyArrayObject *)made, NPY_ARRAY_OWNDATA);
+  return Py_REFCNT(base) == 1 && is_leased(base, inputs, count);
 }
 
 /* Lets Python see what a kernel raised: it gives a result all the same, raises something that says more, or neither. */
