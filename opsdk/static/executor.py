@@ -19,6 +19,7 @@ from opsdk.core.traceback import trimmed
 from opsdk.static.framework import default_main_program
 from opsdk.static.program import Program, needed_for
 from opsdk.static.scope import Scope, global_scope
+from opsdk.static.shared_memory import late
 from opsdk.static.steps import Compiled, check_fits
 from opsdk.static.variable import Variable
 
@@ -83,6 +84,7 @@ class Executor:
         Raises:
             FeedError: a feed is missing, unknown, or of another dtype or shape.
             FetchError: a fetch is not in the Program.
+            ProgramError: one is a view of what is changed in place after it was taken.
             NotInitializedError: a parameter has no value: the startup program was not run.
             ProgramError: the Executor is closed, an argument is of another kind, or the Scope holds a value of another
                 shape or dtype than the Program was built for.
@@ -114,6 +116,10 @@ class Executor:
             raise ProgramError(f"Executor.run: scope expected a Scope, got {type(scope).__name__}")
         fetches = fetch_names(program, fetch_list)
         compiled = self._compile(program, fetches if use_prune and fetches else None)
+        for name in fetches:
+            if name in compiled.stale:
+                source, by = compiled.stale[name]
+                raise late(f"fetch {name!r}: expected a view", source, by, str(by.origin))
         fed = checked_feed(program, compiled, feed)
         with scope.turn if compiled.writes else _NO_TURN:
             held = scope.snapshot([*compiled.persistable, *(name for name in fetches if name in compiled.resting)])

@@ -55,8 +55,11 @@ def viewed(operator: Operator) -> Iterator[tuple[list[str], list[str]]]:
             yield [name for name in names if name], sources
 
 
-def check_views(operators: Sequence[Operator]) -> None:
+def check_views(operators: Sequence[Operator]) -> dict[str, tuple[str, Operator]]:
     """Checks that no operator reads a view of what was changed in place since the view was taken.
+
+    Returns:
+        By name of a view that is stale once all have run, what it is of and the operator that changed that.
 
     Raises:
         ProgramError: one does; on the tape it would see the change.
@@ -66,12 +69,9 @@ def check_views(operators: Sequence[Operator]) -> None:
     for operator in operators:
         read = next((name for name in operator.input_arg_names if name in stale), None)
         if read is not None:
-            source, by = stale[read]
-            raise ProgramError(
-                f"operator {operator.type!r}: expected {read!r}, a view of {source!r}, to be read before {by.type!r} "
-                f"changes {source!r} in place, got it after; take the view once more there, or a clone() before",
-                at=str(operator.origin),
-            )
+            raise late(f"operator {operator.type!r}: expected {read!r}, a view", *stale[read], str(operator.origin))
+        for name in operator.output_arg_names:
+            stale.pop(name, None)  # it holds something else now
         for names, sources in viewed(operator):
             for held in [held for held in views.values() if not held.isdisjoint(sources)]:
                 held.update(names)
@@ -79,6 +79,16 @@ def check_views(operators: Sequence[Operator]) -> None:
                 views.setdefault(source, set()).update(names)
         for name in changed(operator):
             stale.update(dict.fromkeys(views.pop(name, ()), (name, operator)))
+    return stale
+
+
+def late(subject: str, source: str, by: Operator, at: str) -> ProgramError:
+    """Returns the error of a view that is read, or fetched, after its base was changed in place."""
+    return ProgramError(
+        f"{subject} of {source!r}, to be read before {by.type!r} changes {source!r} in place, got it after; take the "
+        "view once more there, or a clone() before",
+        at=at,
+    )
 
 
 def passed(operator: Operator) -> dict[int, tuple[str, str]]:

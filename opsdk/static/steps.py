@@ -41,12 +41,13 @@ class Compiled:
         reads: by persistable name that is read before it is written, the spec that its value must have.
         data: by name the specs of what may be fed.
         feeds: data that the steps read.
+        stale: by name views whose base is changed after they were taken, with what tells it; they cannot be fetched.
         changed_feeds: data that the steps change in place; they get copies, since feeds belong to the user.
     """
 
     def __init__(self, program: Program, operators: Sequence[Operator]) -> None:
         block = program.global_block()
-        check_views(operators)
+        self.stale = check_views(operators)
         self.slots = {name: number for number, name in enumerate(block.vars)}
         self.data = {name: variable.spec for name, variable in block.vars.items() if variable.is_data}
         memory = SharedMemory(operators)

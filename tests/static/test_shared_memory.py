@@ -132,6 +132,30 @@ def test_a_view_is_not_read_after_its_base_was_changed(fetch, weight, add_one_, 
         fetch(late)
 
 
+@pytest.mark.parametrize("taken", [VIEWS["reshape"], VIEWS["a view of a view"]], ids=["a view", "a view of a view"])
+@pytest.mark.parametrize("use_prune", [False, True])
+def test_a_view_is_not_fetched_after_its_base_was_changed(exe, startup, weight, add_one_, taken, use_prune):
+    view = taken(weight)
+    add_one_(weight)
+    exe.run(startup)
+    wanted = [view, weight]
+    with pytest.raises(ProgramError, match=r"fetch '.*': expected a view of 'w', to be read before 'add_one_' changes"):
+        exe.run(fetch_list=wanted, use_prune=use_prune)
+    assert np.array(static.global_scope().find_var("w").get_tensor()).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_view_that_was_taken_once_more_is_fetched(fetch, weight, add_one_):
+    add_one_(weight)
+    assert fetch(weight.reshape([4])).tolist() == [1.0] * 4
+
+
+def test_a_name_that_is_written_anew_after_the_change_is_fetched(fetch, block, weight, add_one_):
+    view = weight.reshape([4])
+    add_one_(weight)
+    block.append_op("reshape", {"x": weight}, {"out": view}, {"shape": [4]})
+    assert fetch(view).tolist() == [1.0] * 4
+
+
 def test_nothing_is_run_of_a_program_that_reads_a_view_too_late(exe, startup, weight, add_one_):
     view = weight.reshape([4])
     add_one_(weight)
