@@ -62,8 +62,9 @@ def check_positions(index: Any, size: int) -> None:
     outside = ~((index >= 0) & (index < size) & (index == index // 1))
     if outside.any():
         got = index[outside].ravel()[0].item()
+        text = str(int(got)) if abs(got) < 1e20 and got == int(got) else f"{got:g}"
         kind = "a whole number " if 0 <= got < size else ""
-        raise AttributeValueError(f"row_take: position expected {kind}in [0, {size}), got {got:g}")
+        raise AttributeValueError(f"row_take: position expected {kind}in [0, {size}), got {text}")
 
 
 _MEANINGS: dict[str, Meaning] = {

@@ -10,6 +10,7 @@ from opsdk.expr.row import (
     INDEX,
     ROW,
     ROW_PRIMITIVES,
+    check_positions,
     elements,
     row_logsumexp,
     row_max,
@@ -62,6 +63,22 @@ def test_take_reads_one_position_per_row():
 def test_take_reads_the_same_position_of_every_row_and_any_position_of_a_weight():
     assert meaning("row_take", A, 1.0).tolist() == [[3.0], [-1.0]]
     assert meaning("row_take", A[0], np.array([[1.0], [2.0]])).tolist() == [[3.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        (np.array([123456789]), "123456789"),
+        (np.array([123456789.0]), "123456789"),
+        (np.array([2**63 - 1]), "9223372036854775807"),
+        (np.array([2**63 + 1], np.uint64), "9223372036854775809"),
+        (np.array([1e30]), r"1e\+30"),
+        (np.array([np.nan]), "nan"),
+    ],
+)
+def test_a_position_outside_of_the_row_is_reported_as_the_number_that_it_is(index, text):
+    with pytest.raises(AttributeValueError, match=rf"row_take: position expected in \[0, 3\), got {text}\n"):
+        check_positions(index, 3)
 
 
 @pytest.mark.parametrize("wrong", [-1, 3])
