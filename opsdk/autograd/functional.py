@@ -162,7 +162,8 @@ def grad(
 
     Args:
         outputs: one tensor or several.
-        inputs: leaves or interior tensors.
+        inputs: leaves or interior tensors; hooks of interior ones are called, those of leaves only by `backward`, as in
+            Paddle; PyTorch calls both.
         grad_outputs: the cotangent of each output, None for ones.
         retain_graph: keeps the graph; as `create_graph` unless given.
         create_graph: records the gradients' own computation, so that they can be differentiated.
