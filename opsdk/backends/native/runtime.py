@@ -20,7 +20,7 @@ from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.lazy import optional, slow
 from opsdk.core.once import once
 
-_PIECES = 4  # per thread
+_PIECES = 16  # per thread: what the last one still does while the others are done is a part of that
 _WHOLE = 64  # elements; no vector loop takes more at a time
 _HAS_THREADS = os.name == "posix"  # elsewhere the caller works alone
 _SYMBOLS = ("opsdk_strided", *(("opsdk_pool_worker", "opsdk_pool_run") if _HAS_THREADS else ()))
