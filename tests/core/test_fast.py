@@ -1,5 +1,6 @@
 """What C stands in for: launches on arrays. Calls on tensors are in tests/autograd/test_fast_path.py."""
 
+import ctypes
 import gc
 import sys
 
@@ -64,6 +65,17 @@ def test_what_a_kernel_raises_has_its_note_in_every_call():
         with pytest.raises(KeyError) as caught:
             op(np.zeros(2), np.ones(2))
         assert caught.value.__notes__[0].startswith("  raised in op 't::f', numpy row at ")
+
+
+@needs_it
+@pytest.mark.parametrize("status", [0, 5])
+def test_a_compiled_kernel_that_fails_is_left_to_launch(status):
+    Compiled = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)
+    compiled = Compiled(lambda pointers, sizes, attrs, start, stop: status)
+    known = {np.dtype(np.float64): (ctypes.cast(compiled, ctypes.c_void_p).value, 100)}
+    entry = FAST.Entry(lambda x: "launched", known, 1)
+    made = entry(np.ones(2))
+    assert (made == "launched") if status else (made.shape == (2,))
 
 
 def test_launches_keep_no_references():

@@ -28,17 +28,19 @@ static PyObject *run(Compiled compiled, PyObject *const *arrays, Py_ssize_t coun
   if (!made) return NULL;
   for (Py_ssize_t i = 0; i < count; ++i) pointers[i] = PyArray_DATA((PyArrayObject *)arrays[i]);
   pointers[count] = PyArray_DATA((PyArrayObject *)made);
-  compiled(pointers, NULL, NULL, 0, PyArray_SIZE(first));
-  return made;
+  if (compiled(pointers, NULL, NULL, 0, PyArray_SIZE(first)) == 0) return made;
+  Py_DECREF(made);
+  return NULL; /* without an exception: `launch` says what the status means */
 }
 
 static PyObject *call_entry(PyObject *self, PyObject *const *args, size_t flagged, PyObject *names) {
   const Entry *entry = (Entry *)self;
   if (PyVectorcall_NARGS(flagged) == entry->count && !names && are_alike(args, entry->count)) {
     PyObject *known = PyDict_GetItemWithError(entry->known, DTYPE(args[0]));
+    PyObject *made = NULL;
     if (known && PyArray_SIZE((PyArrayObject *)args[0]) < PyLong_AsSsize_t(PyTuple_GET_ITEM(known, 1)))
-      return run((Compiled)PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 0)), args, entry->count);
-    if (PyErr_Occurred()) return NULL;
+      made = run((Compiled)PyLong_AsVoidPtr(PyTuple_GET_ITEM(known, 0)), args, entry->count);
+    if (made || PyErr_Occurred()) return made;
   }
   return PyObject_Vectorcall(entry->launch, args, flagged, names);
 }
