@@ -9,17 +9,22 @@ from opsdk.core.once import once
 
 
 def test_threads_that_ask_at_once_get_the_same_one():
-    inside, made = threading.Event(), []
+    asking, made, found = threading.Barrier(8), [], []
 
     @once
     def thing():
         """Returns a thing."""
         made.append(object())
-        inside.wait(0.2)  # others have the time to come
+        asking.wait(20)  # until the seven others are about to ask
         return made[-1]
 
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(thing())) for _ in range(8)]
+    def ask():
+        if not one.acquire(blocking=False):
+            asking.wait(20)
+        found.append(thing())
+
+    one = threading.Lock()
+    threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
