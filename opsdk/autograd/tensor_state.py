@@ -25,10 +25,6 @@ class TensorState:
     _stop: bool
     _version: list[int]
 
-    def _beside(self, array: Any) -> Any:
-        """Returns an array of this tensor's place as a tensor."""
-        raise NotImplementedError
-
     def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
         """Returns a leaf with values and gradient of its own; hooks stay behind.
 
@@ -43,7 +39,7 @@ class TensorState:
         copied._version = [0]
         copied._hooks = None
         if self._grad is not None and self._grad is not ZERO:
-            copied._grad = self._beside(self._grad._array.copy())
+            copied._grad = self._grad.detach().__deepcopy__(memo)
         return copied
 
     def __copy__(self: Self) -> Self:
