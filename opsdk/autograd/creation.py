@@ -16,7 +16,7 @@ from opsdk.backends.constant import as_constant, numbers_in
 from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
-from opsdk.core.fit import as_numbers, fitted, one_number
+from opsdk.core.fit import as_numbers, fitted, misfit, one_number
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
@@ -71,7 +71,10 @@ def _moved(data: Any, dtype: DTypeLike | None, place: Place, stop_gradient: bool
     memory = memory_at(place, "to_tensor")
     array = data._array if isinstance(data, Tensor) else data
     if place_of(array) == place:
-        copied = array.copy() if dtype is None else array.astype(as_dtype(dtype), copy=True)
+        held = array.dtype if dtype is None else as_dtype(dtype)
+        if wrong := misfit(array, held, truncates=True):
+            raise DTypeError(f"to_tensor: {wrong}")
+        copied = array.astype(held, copy=True)
     else:
         host = data if place_of(array).kind == "cpu" else memory_of(array).to_host(array)
         copied = memory.from_host(to_tensor(host, dtype)._array)

@@ -14,9 +14,10 @@ from numpy import ndarray
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.in_place import check_unviewed
 from opsdk.autograd.node import GradNode
-from opsdk.autograd.tensor import Tensor
-from opsdk.backends.device import memory_of, place_of
-from opsdk.core.errors import OpsdkError, PlaceError, ShapeError
+from opsdk.autograd.tensor import CAST, Tensor
+from opsdk.backends.device import is_device_array, memory_of, place_of
+from opsdk.core.errors import DTypeError, OpsdkError, PlaceError, ShapeError
+from opsdk.core.fit import as_numbers, fitted, misfit
 from opsdk.core.place import Place
 from opsdk.core.traceback import trimmed
 from opsdk.ops.numpy_protocol import check_leaves, values_of
@@ -58,15 +59,19 @@ class DeviceTensor(Tensor):
 
         Raises:
             ShapeError: the value has another shape.
+            DTypeError: the tensor's dtype does not hold it.
             InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
         """
-        array = value._array if isinstance(value, Tensor) else value
-        if array.__class__ is not self._array.__class__:
-            host = memory_of(array).to_host(array) if isinstance(value, Tensor) else np.asarray(values_of(array))
-            array = memory_of(self._array).from_host(host)
+        array, dtype = value._array if isinstance(value, Tensor) else value, self._array.dtype
+        if not is_device_array(array):
+            array = fitted(as_numbers(values_of(value), "set_value"), dtype, "set_value", remedy=CAST)
+        elif wrong := misfit(array, dtype, truncates=False, remedy=CAST):
+            raise DTypeError(f"set_value: {wrong}")
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
         check_unviewed(self, "set_value")
+        if not is_device_array(array):
+            array = memory_of(self._array).from_host(array)
         self._overwrite(array)
 
     def detach(self) -> Tensor:

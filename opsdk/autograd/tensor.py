@@ -211,7 +211,7 @@ class Tensor(TensorState, ValueMethods):
         if array.shape != self._array.shape:
             raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
         check_unviewed(self, "set_value")
-        self._overwrite(fitted(array, self._array.dtype, "set_value", remedy=_CAST))
+        self._overwrite(fitted(array, self._array.dtype, "set_value", remedy=CAST))
 
     def _overwrite(self, value: Any) -> None:
         """Changes every element; what an op made this tensor of is then no longer what it holds."""
@@ -228,7 +228,7 @@ class Tensor(TensorState, ValueMethods):
             DTypeError: it is no number, or the tensor's dtype does not hold it.
             InPlaceError: the tensor is a leaf that needs a gradient, and recording is on; or indexing made it.
         """
-        number = fitted(one_number(value, "fill_, value"), self._array.dtype, "fill_", remedy=_CAST)
+        number = fitted(one_number(value, "fill_, value"), self._array.dtype, "fill_", remedy=CAST)
         check_in_place(self, "fill_")
         self._overwrite(number[()])
         return self
@@ -361,7 +361,7 @@ class Tensor(TensorState, ValueMethods):
 
 
 _ARRAYS = ArrayAlgebra(Tensor)
-_CAST = "cast the tensor first"
+CAST = "cast the tensor first"
 
 
 def needs_float(tensor: Tensor, subject: str) -> None:

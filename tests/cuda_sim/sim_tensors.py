@@ -199,6 +199,23 @@ def test_a_tensor_takes_values_from_either_side(on_device):
         x.set_value(np.ones(3))
 
 
+@pytest.mark.parametrize("of", [np.asarray, np.ndarray.tolist, SimulatedArray, opsdk.to_tensor])
+def test_a_value_that_the_dtype_does_not_hold_is_refused_wherever_it_is(on_device, of):
+    x = on_device(np.array([7, 8], np.int32))
+    with pytest.raises(DTypeError, match="set_value: expected whole numbers that int32 holds, .* got 1.5; cast"):
+        x.set_value(of(np.array([1.0, 1.5])))
+    assert x.tolist() == [7, 8]
+    x.set_value(of(np.array([1.0, -2.0])))
+    assert (x.dtype, x.tolist()) == (np.int32, [1, -2])
+
+
+@pytest.mark.parametrize("place", [None, GPU, opsdk.CPUPlace()])
+def test_copies_in_another_dtype_hold_every_number(on_device, place):
+    with pytest.raises(DTypeError, match="to_tensor: expected whole numbers that int32 holds, .* got inf"):
+        opsdk.to_tensor(on_device([1.5, np.inf]), "int32", place)
+    assert opsdk.to_tensor(on_device([1.5, -2.5]), "int32", place).tolist() == [1, -2]
+
+
 def test_a_value_that_was_changed_in_place_is_seen_in_the_backward(relu, on_device):
     x = on_device(X, stop_gradient=False)
     y = relu(x)
