@@ -202,7 +202,7 @@ def test_a_tensor_takes_values_from_either_side(on_device):
 @pytest.mark.parametrize("of", [np.asarray, np.ndarray.tolist, SimulatedArray, opsdk.to_tensor])
 def test_a_value_that_the_dtype_does_not_hold_is_refused_wherever_it_is(on_device, of):
     x = on_device(np.array([7, 8], np.int32))
-    with pytest.raises(DTypeError, match="set_value: expected whole numbers that int32 holds, .* got 1.5; cast"):
+    with pytest.raises(DTypeError, match=r"set_value: expected whole numbers that int32 holds, .* got 1\.5; cast"):
         x.set_value(of(np.array([1.0, 1.5])))
     assert x.tolist() == [7, 8]
     x.set_value(of(np.array([1.0, -2.0])))
@@ -211,7 +211,7 @@ def test_a_value_that_the_dtype_does_not_hold_is_refused_wherever_it_is(on_devic
 
 @pytest.mark.parametrize("place", [None, GPU, opsdk.CPUPlace()])
 def test_copies_in_another_dtype_hold_every_number(on_device, place):
-    with pytest.raises(DTypeError, match="to_tensor: expected whole numbers that int32 holds, .* got inf"):
+    with pytest.raises(DTypeError, match=r"to_tensor: expected whole numbers that int32 holds, .* got inf"):
         opsdk.to_tensor(on_device([1.5, np.inf]), "int32", place)
     assert opsdk.to_tensor(on_device([1.5, -2.5]), "int32", place).tolist() == [1, -2]
 
