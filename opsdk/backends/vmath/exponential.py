@@ -29,20 +29,25 @@ MANTISSA = (23, 52)  # bits of the mantissa
 BIAS = (127, 1023)  # of the exponent
 SHIFTER = (12582912.0, 6755399441055744.0)  # 1.5·2ᵐ
 SHIFTER_BITS = (0x4B400000, 0x4338000000000000)
+RAISE, LOWER = (32, 64), (2.0**-32, 2.0**-64)  # from the least exponents of eˣ to those of normal numbers, and back
+POWER = (SHIFTER[0] + BIAS[0], SHIFTER[1] + BIAS[1])  # leaves n + bias in the low bits: shifted, they are 2ⁿ
+RAISED = (POWER[0] + RAISE[0], POWER[1] + RAISE[1])
 LOG2_E = 1.4426950408889634
 # log 2 in two parts; the first has so few bits that n times it is exact
 LN2_HIGH = (0.693115234375, 0.693147180559663)
 LN2_LOW = (3.1946184945309415e-05, 2.8235290563031577e-13)
 
-# (eʳ − 1 − r) / r² for |r| ≤ 0.35, error of eʳ at most 2⁻³³ and 2⁻⁶³
+# (eʳ − 1 − r) / r² for |r| ≤ 0.35, error of eʳ at most 2⁻²⁷·⁹ and 2⁻⁶³
 EXP = (
-    (0.5, 0.1666666716337204, 0.04166622459888458, 0.00833328440785408, 0.0013949782587587833, 0.0001990890596061945),
+    (0.5, 0.16666528582572937, 0.04166724905371666, 0.008368171751499176, 0.0013864400098100305),
     (
         0.5, 0.16666666666666685, 0.04166666666666673, 0.008333333333315377, 0.0013888888888856053,
         0.00019841269900458907, 2.480158737793844e-05, 2.755723081752781e-06, 2.755723006358366e-07,
         2.5113437948995394e-08, 2.0927897447242376e-09,
     ),
 )  # fmt: skip
+EXP_WHOLE = ((1.0, 1.0, *EXP[0]), (1.0, 1.0, *EXP[1]))  # eʳ
+EXP_TWICE = tuple(c * 2.0**i for i, c in enumerate(EXP_WHOLE[0]) if i)  # (e²ʳ − 1) / r, for float32
 # (2ʳ − 1) / r for |r| ≤ 1/2
 EXP2 = (
     (
@@ -78,7 +83,6 @@ EXP2_MOST, EXP2_LEAST = (128.5, 1024.5), (-151.0, -1076.0)
 EXPM1_LEAST = (-20.0, -40.0)  # eˣ − 1 rounds to −1 there
 SINH_MOST = (89.5, 710.5)  # infinite from a little below
 TANH_MOST = (10.0, 20.0)  # 1 from a little below
-RAISE, LOWER = (32, 64), (2.0**-32, 2.0**-64)  # from the least exponents of eˣ to those of normal numbers, and back
 SMALL = (2.0**-25, 2.0**-54)  # below this f(x) = x + O(x²) rounds to x
 
 
@@ -103,16 +107,18 @@ def nearest(x: Any) -> Any:
 
 
 @inline
-def reduced(x: Any) -> Any:
-    """Returns n and eʳ − 1, where x = n log 2 + r."""
-    n, k = nearest(x * like(x, LOG2_E))
-    r = (x - n * pick(x, LN2_HIGH)) - n * pick(x, LN2_LOW)
-    return k, r + r * r * horner(r, EXP)
+def nearest_power(x: Any, shifter: Any) -> Any:
+    """Returns the integer n nearest to x, as a float, and 2ⁿ, or 2ⁿ⁺ᵏ where the shifter is k above `POWER`.
+
+    The sum's low bits are the exponent, so that 2ⁿ takes one shift; n + k within the normal exponents.
+    """
+    shifted = x + pick(x, shifter)
+    return shifted - pick(x, shifter), from_bits(x, narrow(x, to_bits(shifted) << pick_integer(x, MANTISSA)))
 
 
 @inline
-def reduced_closely(x: Any) -> Any:
-    """Returns the same; what rounding r lost is added at the end."""
+def reduced(x: Any) -> Any:
+    """Returns n and eʳ − 1, where x = n log 2 + r; what rounding r lost is added at the end."""
     n, k = nearest(x * like(x, LOG2_E))
     first, second = x - n * pick(x, LN2_HIGH), n * pick(x, LN2_LOW)
     r = first - second
@@ -134,7 +140,7 @@ def at_least(x: Any, least: Any) -> Any:
 @inline
 def exp(x: Any) -> Any:
     """Returns eˣ."""
-    k, q = reduced_closely(at_least(at_most(x, pick(x, EXP_MOST)), pick(x, EXP_LEAST)))
+    k, q = reduced(at_least(at_most(x, pick(x, EXP_MOST)), pick(x, EXP_LEAST)))
     return scaled(like(x, 1.0) + q, k)
 
 
@@ -150,7 +156,7 @@ def exp2(x: Any) -> Any:
 @inline
 def expm1(x: Any) -> Any:
     """Returns eˣ − 1."""
-    k, q = reduced_closely(at_least(at_most(x, pick(x, EXP_MOST)), pick(x, EXPM1_LEAST)))
+    k, q = reduced(at_least(at_most(x, pick(x, EXP_MOST)), pick(x, EXPM1_LEAST)))
     half = power_of_two(x, narrow(x, k - 1))  # half of 2ⁿ, which itself may overflow
     value = (half * q + (half - like(x, 0.5))) * like(x, 2.0)
     return select(magnitude(x) < pick(x, SMALL), x, value)
@@ -159,9 +165,10 @@ def expm1(x: Any) -> Any:
 @inline
 def decay(x: Any) -> Any:
     """Returns exp(−|x|); 2ⁿ is taken where it is a normal number, and lowered at the end."""
-    k, q = reduced_closely(at_least(-magnitude(x), pick(x, EXP_LEAST)))
-    raised = power_of_two(x, narrow(x, k + pick_integer(x, RAISE)))
-    return (like(x, 1.0) + q) * raised * pick(x, LOWER)
+    limited = at_least(-magnitude(x), pick(x, EXP_LEAST))
+    n, raised = nearest_power(limited * like(x, LOG2_E), RAISED)
+    r = (limited - n * pick(x, LN2_HIGH)) - n * pick(x, LN2_LOW)
+    return horner(r, EXP_WHOLE) * raised * pick(x, LOWER)
 
 
 @inline
@@ -202,8 +209,10 @@ def softplus(x: Any) -> Any:
 def tanh_single(x: Any) -> Any:
     """Returns tanh x for float32, as 1 − 2/(e²ˣ + 1) and near 0 as a polynomial."""
     a = magnitude(x)
-    k, q = reduced(like(x, 2.0) * at_most(a, pick(x, TANH_MOST)))
-    power = power_of_two(x, k)
+    limited = at_most(a, pick(x, TANH_MOST))
+    n, power = nearest_power(limited * like(x, 2.0 * LOG2_E), POWER)
+    r = (limited - n * like(x, LN2_HIGH[0] / 2.0)) - n * like(x, LN2_LOW[0] / 2.0)
+    q = r * horner(r, (EXP_TWICE, EXP_TWICE))
     large = like(x, 1.0) - like(x, 2.0) / (power * q + (power + like(x, 1.0)))
     z = a * a
     return with_sign(select(a < like(x, TANH_SMALL), a + a * (z * horner(z, (TANH, TANH))), large), x)
@@ -213,7 +222,7 @@ def tanh_single(x: Any) -> Any:
 def tanh_double(x: Any) -> Any:
     """Returns tanh x for float64, as e/(e + 2) with e = exp(2|x|) − 1."""
     two = like(x, 2.0)
-    k, q = reduced_closely(two * at_most(magnitude(x), pick(x, TANH_MOST)))
+    k, q = reduced(two * at_most(magnitude(x), pick(x, TANH_MOST)))
     power = power_of_two(x, k)
     e = power * q + (power - like(x, 1.0))
     return with_sign(e / (e + two), x)
@@ -222,7 +231,7 @@ def tanh_double(x: Any) -> Any:
 @inline
 def _quarter_exponential(x: Any) -> Any:
     """Returns 2ⁿ/4 and eʳ − 1 for |x|; a quarter, since the whole may be infinite where sinh x is not."""
-    k, q = reduced_closely(at_most(magnitude(x), pick(x, SINH_MOST)))
+    k, q = reduced(at_most(magnitude(x), pick(x, SINH_MOST)))
     return power_of_two(x, narrow(x, k - 2)), q
 
 
