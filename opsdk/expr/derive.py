@@ -21,6 +21,7 @@ from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.derivative import is_exact
+from opsdk.expr.like_terms import combined
 from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.proof import Claim, refuted
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
@@ -188,7 +189,7 @@ class _Derivation:
         present = [(i, node) for i in arrived if (node := expression.outputs[i]) is not None]
         cotangents = [Node("input", (), self._cotangents[i]) for i, _ in present]
         found = self._scalar.reverse([node for _, node in present], cotangents, [i for i, _ in present])
-        return simplify([found[self._names[i]] for i in self._wrt])
+        return simplify(combined([found[self._names[i]] for i in self._wrt]))
 
     def expression(self, static: Static, sources: Sequence[Source]) -> Expression:
         """Returns the gradients for a combination of static attributes, in terms of what is saved."""
