@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,48 +18,77 @@ Given = Callable[[Sequence[Any]], Sequence[Any]]
 def one_shape(opdef: OpDef) -> Given | None:
     """Returns what makes the inputs of a compiled row one shape, or refuses them; None where the op's rule says more.
 
-    Under `infer=broadcast` smaller inputs are broadcast, in memory of their own. An op that has no rule was made for
-    inputs of one shape, as far as anybody can know: a row that reads another shape reads beyond its arrays. One that
-    changes inputs in place and makes nothing has nothing to infer, and is left alone.
+    The tensors in lists are inputs like all others. Under `infer=broadcast` smaller inputs are broadcast, in memory of
+    their own. An op that has no rule was made for inputs of one shape, as far as anybody can know: a row that reads
+    another shape reads beyond its arrays. One that changes inputs in place and makes nothing has nothing to infer, and
+    is left alone.
     """
     rule = opdef.infer
     if not rule.reduces_gradients and not opdef.schema.fresh_outputs:
         return None
-    single = [i for i, decl in enumerate(opdef.schema.inputs) if decl.kind != "list"]
-    if not getattr(rule, "one_shape", False) or len(single) < 2:
+    has_lists = any(decl.kind == "list" for decl in opdef.schema.inputs)
+    if not getattr(rule, "one_shape", False) or (len(opdef.schema.inputs) < 2 and not has_lists):
         return None
+    made: Callable[[OpDef, Sequence[Any]], Sequence[Any]] = _broadcast if rule.reduces_gradients else _refused
 
     def given(values: Sequence[Any]) -> Sequence[Any]:
-        first = values[single[0]]
-        for i in single:
-            value = values[i]
-            if value is not None and first is not None and value.shape != first.shape:
-                return _broadcast(opdef, values, single) if rule.reduces_gradients else _refused(opdef, values, single)
+        shape = None
+        for value in values:
+            if value is not None:
+                if shape is None:
+                    shape = value.shape
+                elif value.shape != shape:
+                    return made(opdef, values)
         return values
 
-    return given
+    def given_lists(values: Sequence[Any]) -> Sequence[Any]:
+        shapes = {item.shape for _, item in named_items(opdef, values)}
+        return values if len(shapes) < 2 else made(opdef, values)
+
+    return given_lists if has_lists else given
 
 
-def _broadcast(opdef: OpDef, values: Sequence[Any], single: Sequence[int]) -> Sequence[Any]:
-    made = list(values)
-    present = [i for i in single if values[i] is not None]
-    shape = np.broadcast_shapes(*[values[i].shape for i in present])
-    for i in present:
-        if values[i].shape != shape:
-            if i in opdef.schema.mutated_inputs:
-                name, its = opdef.schema.input_names[i], shape_text(values[i].shape)
-                raise ShapeError(
-                    f"{opdef.subject}: input {name!r} is changed in place, expected it of the shape that all inputs "
-                    f"broadcast to, {shape_text(shape)}, got {its}",
-                    at=str(opdef.origin),
-                )
-            made[i] = np.broadcast_to(values[i], shape).copy()
-    return made
+def named_items(opdef: OpDef, values: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Returns every input that is present with its name; the tensors of a list are numbered."""
+    named: list[tuple[str, Any]] = []
+    for name, value in zip(opdef.schema.input_names, values, strict=True):
+        if value.__class__ is list:
+            named += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
+        elif value is not None:
+            named.append((name, value))
+    return named
 
 
-def _refused(opdef: OpDef, values: Sequence[Any], single: Sequence[int]) -> Sequence[Any]:
-    names = opdef.schema.input_names
-    shapes = ", ".join(f"{names[i]} {shape_text(values[i].shape)}" for i in single if values[i] is not None)
+def _broadcast(opdef: OpDef, values: Sequence[Any]) -> Sequence[Any]:
+    shape = np.broadcast_shapes(*[item.shape for _, item in named_items(opdef, values)])
+    return [
+        None
+        if value is None
+        else [_whole(opdef, i, f"{name}[{k}]", item, shape) for k, item in enumerate(value)]
+        if value.__class__ is list
+        else _whole(opdef, i, name, value, shape)
+        for i, (name, value) in enumerate(zip(opdef.schema.input_names, values, strict=True))
+    ]
+
+
+def _whole(opdef: OpDef, position: int, name: str, array: Any, shape: tuple[int, ...]) -> Any:
+    """Returns an input broadcast to a shape, in memory of its own unless it has that shape already."""
+    if array.shape == shape:
+        return array
+    if position in opdef.schema.mutated_inputs:
+        raise ShapeError(
+            f"{opdef.subject}: input {name!r} is changed in place, expected it of the shape that all inputs broadcast "
+            f"to, {shape_text(shape)}, got {shape_text(array.shape)}",
+            at=str(opdef.origin),
+        )
+    return np.broadcast_to(array, shape).copy()
+
+
+def _refused(opdef: OpDef, values: Sequence[Any]) -> NoReturn:
+    first: dict[tuple[int, ...], str] = {}  # of each shape the first input: a list may be long
+    for name, item in named_items(opdef, values):
+        first.setdefault(item.shape, name)
+    shapes = ", ".join(f"{name} {shape_text(shape)}" for shape, name in first.items())
     if opdef.gradient_of is not None:
         raise ShapeError(
             f"{opdef.subject}: expected cotangents of the shape of the inputs, got {shapes}; reshape what differs",

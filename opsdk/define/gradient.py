@@ -6,12 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import BindingError, DefinitionError, DTypeError, ShapeError
+from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.attribute import AttrDecl
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.infer import Attrs, Inferred, InferRule, Specs, broadcast, common_dtype, first_spec, like
+from opsdk.define.infer import (
+    Attrs,
+    Inferred,
+    InferRule,
+    Specs,
+    broadcast,
+    common_dtype,
+    first_spec,
+    like,
+    present_specs,
+)
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
@@ -99,6 +109,7 @@ class GradientInfer:
             DTypeError: a cotangent is not floating.
             ShapeError: a cotangent has another shape than its output, and what it takes to know that is at hand; or
                 what the forward's rule raises.
+            ArityError: a list of cotangents has another length than that of its outputs, likewise.
         """
         at_hand = dict(zip(schema.input_names, specs, strict=True))
         at_hand.update({name.removesuffix(_SPEC): attrs[name] for name, _ in self.asks if name in attrs})
@@ -111,7 +122,7 @@ class GradientInfer:
         if self.one_shape and self.reduces_gradients:
             (whole, *_) = broadcast(schema, specs, attrs)
             assert isinstance(whole, TensorSpec)
-            return tuple([TensorSpec(whole.shape, s.dtype) if isinstance(s, TensorSpec) else s for s in inferred])
+            return tuple([_of_shape(spec, whole.shape) for spec in inferred])
         return tuple(inferred)
 
     def _one(
@@ -128,12 +139,18 @@ class GradientInfer:
         if self.forward is None:
             return first_spec(schema, specs)
         if self.reduces_gradients:
-            present = [spec for spec in specs if isinstance(spec, TensorSpec)]
+            present = present_specs(specs)
             dtypes = [spec.dtype for spec in present if is_differentiable(spec.dtype)]
             return TensorSpec(present[0].shape, common_dtype(dtypes or [spec.dtype for spec in present], schema))
         known = [at_hand.get(other) for other in schema.input_names if other in self.alike]
         like_it = [spec for spec in known if isinstance(spec, TensorSpec)]
         return like_it[0] if like_it and name in self.alike else None
+
+
+def _of_shape(spec: TensorSpec | list[TensorSpec] | None, shape: Shape) -> TensorSpec | list[TensorSpec] | None:
+    if isinstance(spec, list):
+        return [TensorSpec(shape, item.dtype) for item in spec]
+    return None if spec is None else TensorSpec(shape, spec.dtype)
 
 
 _SPEC = "_spec"
@@ -167,11 +184,18 @@ def _alike(schema: OpSchema, rule: InferRule) -> set[str]:
 
 def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
     for name in [f"d{decl.name}" for decl in forward.outputs]:
-        got = given.get(name)
-        if isinstance(got, TensorSpec) and not is_differentiable(got.dtype):
-            raise DTypeError(
-                f"op {schema.qualified_name!r}: expected {name} of a floating dtype, got {got.dtype}; cast it"
-            )
+        for entry, got in _named(name, given.get(name)):
+            if not is_differentiable(got.dtype):
+                raise DTypeError(
+                    f"op {schema.qualified_name!r}: expected {entry} of a floating dtype, got {got.dtype}; cast it"
+                )
+
+
+def _named(name: str, spec: TensorSpec | list[TensorSpec] | None) -> list[tuple[str, TensorSpec]]:
+    """Returns the specs of an input that is present with its name; those of a list are numbered."""
+    if isinstance(spec, list):
+        return [(f"{name}[{i}]", item) for i, item in enumerate(spec)]
+    return [] if spec is None else [(name, spec)]
 
 
 def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _Given, attrs: Attrs) -> None:
@@ -186,12 +210,21 @@ def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _
             raise
         return  # of a call whose inputs are not read the forward has judged already
     for decl, wanted in zip(forward.outputs, outputs, strict=True):
-        got = given.get(f"d{decl.name}")
-        if isinstance(got, TensorSpec) and isinstance(wanted, TensorSpec) and not _may_be_same(got.shape, wanted.shape):
-            raise ShapeError(
-                f"op {schema.qualified_name!r}: expected d{decl.name} of the shape of {decl.name}, "
-                f"{shape_text(wanted.shape)}, got {shape_text(got.shape)}"
+        cotangent = f"d{decl.name}"
+        if cotangent not in given or type(given[cotangent]) is not type(wanted):
+            continue
+        pairs = _named(cotangent, given[cotangent]), _named(decl.name, wanted)
+        if len(pairs[0]) != len(pairs[1]):
+            raise ArityError(
+                f"op {schema.qualified_name!r}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "
+                f"got {len(pairs[0])}"
             )
+        for (name, got), (output, its) in zip(*pairs, strict=True):
+            if not _may_be_same(got.shape, its.shape):
+                raise ShapeError(
+                    f"op {schema.qualified_name!r}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
+                    f"got {shape_text(got.shape)}"
+                )
 
 
 def _may_be_same(left: Shape, right: Shape) -> bool:

@@ -58,7 +58,7 @@ def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> Tenso
     raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
 
 
-def _each(specs: Specs) -> list[TensorSpec]:
+def present_specs(specs: Specs) -> list[TensorSpec]:
     """Returns the specs that are present, those of lists among them."""
     return [one for spec in specs for one in (spec if isinstance(spec, list) else [spec]) if one is not None]
 
@@ -104,7 +104,7 @@ class _Broadcast:
             ShapeError: the inputs do not broadcast.
         """
         first_spec(schema, specs)
-        present = _each(specs)
+        present = present_specs(specs)
         shape: Shape = ()
         for spec in present:
             shape = broadcast_dims(shape, spec.shape, schema)
@@ -238,7 +238,7 @@ class InferFunction:
             if not isinstance(error, OpsdkError):
                 where = f"op {schema.qualified_name!r}, infer rule at {origin_of(self.function)}"
                 attach_note(error, f"  raised in {where}")
-                if any(dim is None for spec in _each(specs) for dim in spec.shape):
+                if any(dim is None for spec in present_specs(specs) for dim in spec.shape):
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
             raise
         is_list = len(schema.outputs) == 1 and schema.outputs[0].kind == "list"

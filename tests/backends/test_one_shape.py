@@ -156,3 +156,227 @@ def test_a_gradient_op_names_cotangents_that_differ():
     expected = r"expected cotangents of the shape of the inputs, got x \(2, 3\), dy \(3, 3\); reshape what differs"
     with pytest.raises(ShapeError, match=f"op 'tests::twice_grad': {expected}"):
         gradient(np.ones((2, 3)), np.ones((3, 3)))
+
+
+# Lists: what is said of inputs holds for the tensors in lists.
+
+WHOLE = np.arange(6.0).reshape(2, 3) + 1
+MEMORY = np.array([[10.0, 20.0, 30.0], [1e6, 2e6, 3e6]])  # behind the first row lies what nobody may add
+ROW = MEMORY[:1]
+
+C_TOTAL = """
+int32_t total_f64(const DLTensor *const *xs, int64_t xs_len, DLTensor *y) {
+  for (int64_t i = 0; i < opsdk_size(y); ++i) {
+    double s = 0;
+    for (int64_t k = 0; k < xs_len; ++k) s += OPSDK_DATA(const double, xs[k])[i];
+    OPSDK_DATA(double, y)[i] = s;
+  }
+  return 0;
+}
+"""
+C_TOTAL_GRAD = """
+int32_t total_grad_f64(const DLTensor *const *xs, int64_t xs_len, const DLTensor *dy,
+                       DLTensor *const *dxs, int64_t dxs_len) {
+  for (int64_t k = 0; k < dxs_len; ++k)
+    for (int64_t i = 0; i < opsdk_size(dy); ++i)
+      OPSDK_DATA(double, dxs[k])[i] = 2 * OPSDK_DATA(const double, xs[k])[i] * OPSDK_DATA(const double, dy)[i];
+  return 0;
+}
+"""
+
+
+def total_loop(xs, y):
+    for i in range(y.size):
+        y.flat[i] = 0
+        for x in xs:
+            y.flat[i] += x.flat[i]
+
+
+def total_returned(xs):
+    y = np.zeros_like(xs[0])
+    for x in xs:
+        for i in range(y.size):
+            y.flat[i] += x.flat[i]
+    return y
+
+
+def total_parallel():
+    prange = pytest.importorskip("numba").prange
+
+    def total_parallel(xs, y):
+        for i in prange(y.size):
+            s = 0.0
+            for k in range(len(xs)):
+                s += xs[k].flat[i]
+            y.flat[i] = s
+
+    return total_parallel
+
+
+def total(row, infer=None):
+    op = opsdk.op("tests::total(Tensor[] xs) -> Tensor y", infer=infer)(lambda xs: sum(xs))
+    if row == "c":
+        op.kernel("cpu", language="c", dtype="float64", source=C_TOTAL)
+    else:
+        options = {row: True} if row in ("parallel", "contiguous") else {}
+        function = {"functional": total_returned, "parallel": total_parallel()}.get(row, total_loop)
+        op.kernel("cpu", language="numba", **options)(function)
+    return op
+
+
+LISTED = (*ROWS, "parallel", "contiguous")
+
+
+@pytest.mark.parametrize("row", LISTED)
+def test_without_a_rule_the_tensors_of_a_list_are_of_one_shape(row):
+    op = total(row)
+    expected = r"op 'tests::total', compiled row: expected inputs of one shape, .* got xs\[0\] \(2, 3\), xs\[2\] \(1, 3\)"
+    for _ in range(2):
+        np.testing.assert_array_equal(op([WHOLE, WHOLE, WHOLE]), 3 * WHOLE)
+        with pytest.raises(ShapeError, match=expected):
+            op([WHOLE, WHOLE, ROW])
+        with pytest.raises(ShapeError, match=expected):
+            op([opsdk.to_tensor(WHOLE), WHOLE, ROW])
+
+
+@pytest.mark.parametrize("row", LISTED)
+@pytest.mark.parametrize("small", [ROW, MEMORY[0], np.array(7.0), np.ones((2, 1))])
+def test_under_broadcast_the_tensors_of_a_list_are_broadcast(row, small):
+    op = total(row, opsdk.infer.broadcast)
+    for _ in range(2):
+        for xs in ([WHOLE, small], [small, WHOLE], [small, small, WHOLE]):
+            np.testing.assert_array_equal(op(xs), np.sum(np.broadcast_arrays(*xs), axis=0))
+            np.testing.assert_array_equal(op([opsdk.to_tensor(xs[0]), *xs[1:]]).numpy(), op(xs))
+
+
+@pytest.mark.parametrize("row", LISTED)
+def test_lists_of_arrays_without_axes_are_taken(row):
+    assert total(row)([np.array(2.0), np.array(3.0)]) == 5
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_program_holds_lists_to_one_shape_and_broadcasts_them(row):
+    for infer in (None, opsdk.infer.broadcast):
+        op = total(row, infer)
+        main = opsdk.static.Program()
+        with opsdk.static.program_guard(main):
+            y = op([opsdk.static.data("a", [2, 3], "float64"), opsdk.static.data("b", [1, 3], "float64")])
+        run = opsdk.static.Executor(opsdk.CPUPlace()).run
+        if infer is None:
+            with pytest.raises(ShapeError, match=r"got xs\[0\] \(2, 3\), xs\[1\] \(1, 3\)"):
+                run(main, feed={"a": WHOLE, "b": ROW}, fetch_list=[y])
+        else:
+            np.testing.assert_array_equal(run(main, feed={"a": WHOLE, "b": ROW}, fetch_list=[y])[0], WHOLE + ROW)
+
+
+def test_two_lists_and_a_tensor_are_of_one_shape():
+    op = opsdk.op("tests::both(Tensor[] a, Tensor x, Tensor[] b) -> Tensor y")(lambda a, x, b: sum(a) + x + sum(b))
+
+    @op.kernel("cpu", language="numba")
+    def both(a, x, b, y):
+        for i in range(y.size):
+            y.flat[i] = x.flat[i]
+            for t in a:
+                y.flat[i] += t.flat[i]
+            for t in b:
+                y.flat[i] += t.flat[i]
+
+    np.testing.assert_array_equal(op([WHOLE], WHOLE, [WHOLE, WHOLE]), 4 * WHOLE)
+    with pytest.raises(ShapeError, match=r"got a\[0\] \(2, 3\), b\[1\] \(1, 3\)"):
+        op([WHOLE], WHOLE, [WHOLE, ROW])
+    with pytest.raises(ShapeError, match=r"got a\[0\] \(2, 3\), x \(1, 3\)"):
+        op([WHOLE], ROW, [WHOLE, WHOLE])
+
+
+def test_inputs_behind_an_absent_one_are_of_one_shape_too():
+    op = opsdk.op("tests::behind(Tensor? w, Tensor x, Tensor z) -> Tensor y", infer=None)(
+        lambda w, x, z: x + z if w is None else w + x + z
+    )
+
+    @op.kernel("cpu", language="numba")
+    def behind(w, x, z, y):
+        for i in range(y.size):
+            y.flat[i] = x.flat[i] + z.flat[i]
+
+    with pytest.raises(ShapeError, match=r"got x \(2, 3\), z \(1, 3\)"):
+        op(None, WHOLE, ROW)
+
+
+def squares(row, infer):
+    op = opsdk.op("tests::total(Tensor[] xs) -> Tensor y", infer=infer)(lambda xs: sum(x * x for x in xs))
+    gradient = op.backward(name="total_grad")(lambda xs, dy: [2 * x * dy for x in xs])
+    if row == "c":
+        gradient.kernel("cpu", language="c", dtype="float64", source=C_TOTAL_GRAD)
+    else:
+
+        @gradient.kernel("cpu", language="numba")
+        def total_grad(xs, dy):
+            return [2 * x * dy for x in xs]
+
+    return op
+
+
+@pytest.mark.parametrize("row", ["c", "numba"])
+def test_under_broadcast_gradients_of_a_list_are_whole_and_are_summed(row):
+    op = squares(row, opsdk.infer.broadcast)
+    for _ in range(2):
+        a, b = (opsdk.to_tensor(x.copy(), stop_gradient=False) for x in (WHOLE, ROW))
+        dy = np.arange(6.0).reshape(2, 3) + 1
+        op([a, b]).backward(opsdk.to_tensor(dy))
+        np.testing.assert_array_equal(a.grad.numpy(), 2 * WHOLE * dy)
+        np.testing.assert_array_equal(b.grad.numpy(), (2 * ROW * dy).sum(axis=0, keepdims=True))
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        xs = [opsdk.static.data(name, list(x.shape), "float64") for name, x in (("a", WHOLE), ("b", ROW))]
+        for x in xs:
+            x.stop_gradient = False
+        made = opsdk.static.gradients([op(xs)], xs)
+    got = opsdk.static.Executor(opsdk.CPUPlace()).run(main, feed={"a": WHOLE, "b": ROW}, fetch_list=made)
+    np.testing.assert_array_equal(got[0], 2 * WHOLE)
+    np.testing.assert_array_equal(got[1], 4 * ROW)
+
+
+@pytest.mark.parametrize("row", ["c", "numba"])
+def test_without_a_rule_cotangents_are_of_the_shape_of_the_list(row):
+    gradient = squares(row, None).grad
+    for got in gradient([WHOLE, WHOLE], WHOLE):
+        np.testing.assert_array_equal(got, 2 * WHOLE * WHOLE)
+    for xs, dy in (([WHOLE, WHOLE], ROW), ([WHOLE, ROW], WHOLE)):
+        with pytest.raises(ShapeError, match=r"expected cotangents of the shape of the inputs, got xs\[0\] \(2, 3\), "):
+            gradient(xs, dy)
+
+
+def test_a_list_that_is_changed_in_place_is_not_broadcast():
+    op = opsdk.op("tests::add_each(Tensor(a!)[] xs, Tensor w) -> Tensor(a!)[] ys", infer=opsdk.infer.broadcast)
+    op = op(lambda xs, w: [x.__iadd__(w) for x in xs] and None)
+
+    @op.kernel("cpu", language="numba")
+    def add_each(xs, w):
+        for x in xs:
+            for i in range(x.size):
+                x.flat[i] += w.flat[i]
+
+    a, b = WHOLE.copy(), 2 * WHOLE
+    op([a, b], ROW)
+    np.testing.assert_array_equal(a, WHOLE + ROW)
+    np.testing.assert_array_equal(b, 2 * WHOLE + ROW)
+    with pytest.raises(ShapeError, match=r"input 'xs\[1\]' is changed in place, expected it .*, \(2, 3\), got \(1, 3\)"):
+        op([a, ROW.copy()], WHOLE)
+    np.testing.assert_array_equal(a, WHOLE + ROW)
+
+
+def test_a_rule_of_the_ops_own_leaves_the_shapes_of_a_list_to_the_row():
+    op = opsdk.op("tests::joined(Tensor[] xs) -> Tensor y", infer=lambda xs: opsdk.TensorSpec((None,), xs[0].dtype))
+    op = op(lambda xs: np.concatenate(xs))
+
+    @op.kernel("cpu", language="numba")
+    def joined(xs):
+        y = np.empty(sum([x.size for x in xs]), xs[0].dtype)
+        k = 0
+        for x in xs:
+            for v in x:
+                y[k] = v
+                k += 1
+        return y
+
+    np.testing.assert_array_equal(op([np.ones(2), np.zeros(3)]), [1, 1, 0, 0, 0])
