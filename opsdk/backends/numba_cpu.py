@@ -8,12 +8,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from opsdk.backends.buffers import allocate, infer
+from opsdk.backends.buffers import allocate, infer, specs_of
 from opsdk.backends.c_arguments import is_plain, plain
 from opsdk.backends.language import Launch, register_language
 from opsdk.backends.native.elementwise import launch_of
 from opsdk.backends.native.rowwise import launch_of as rows_launch_of
 from opsdk.backends.numba_failure import failure, is_compile_failure
+from opsdk.backends.numba_lists import Lists
 from opsdk.backends.one_shape import Given, one_shape
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import optional, slow
@@ -55,21 +56,25 @@ class NumbaCPU:
         names = kernel.parameters
         given = _given(opdef, kernel)
         shaped = _with_axis if kernel.options.get("parallel") else None
+        lists = Lists.of(opdef, kernel.origin)
 
         def launch(*values: Any, **attrs: Any) -> Any:
             values = values if given is None else tuple(given(values))
-            arguments = {**dict(zip(inputs, values, strict=True)), **attrs}
+            taken = values if lists is None else lists.taken(values)
+            arguments = {**dict(zip(inputs, taken, strict=True)), **attrs}
             made = allocate(opdef, values, attrs, buffers)
             for position, buffer in zip(buffers, made, strict=True):
                 arguments[schema.outputs[position].name] = buffer
             if shaped is not None and buffers:
-                arguments = {name: shaped(value) for name, value in arguments.items()}
+                arguments = {name: _each(value, shaped) for name, value in arguments.items()}
             try:
                 returned = function(*[arguments[name] for name in names])
             except Exception as error:
                 if is_compile_failure(error):
                     raise failure(opdef, kernel.origin, error, arguments) from error
                 raise
+            if lists is not None:
+                lists.give_back(values, taken)
             if not buffers:
                 return returned
             if returned is not None:
@@ -77,7 +82,8 @@ class NumbaCPU:
             return made[0] if len(made) == 1 else tuple(made)
 
         # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
-        if not buffers and names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs):
+        is_usual = names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs)
+        if not buffers and is_usual and lists is None:
             launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
         return launch if buffers or opdef.gradient_of is None else _of_known_shapes(opdef, launch)
 
@@ -205,20 +211,26 @@ def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
 
     def given(values: Sequence[Any]) -> Sequence[Any]:
         values = values if shaped is None else shaped(values)
-        return [value if i in changed else _contiguous(value) for i, value in enumerate(values)]
+        return [value if i in changed else _each(value, _contiguous) for i, value in enumerate(values)]
 
     return given
 
 
-# Any: an array, an attribute's value, or None.
-def _with_axis(value: Any) -> Any:
+# Any: an array, a list of arrays, an attribute's value, or None.
+def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Returns an array as a function of arrays makes it, or those of a list; any other value as it is."""
+    if value.__class__ is list:
+        return [_each(item, function) for item in value]
+    return function(value) if isinstance(value, np.ndarray) else value
+
+
+def _with_axis(array: np.ndarray) -> np.ndarray:
     """Returns an array without axes as one with an axis of 1: Numba's parallel loops see the former as a number."""
-    return value.reshape(1) if isinstance(value, np.ndarray) and not value.ndim else value
+    return array if array.ndim else array.reshape(1)
 
 
-# Any: an array, or None.
-def _contiguous(value: Any) -> Any:
-    return value if value is None or is_plain(value, contiguous=True) else plain(value)
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    return array if is_plain(array, contiguous=True) else plain(array)
 
 
 def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...], given: Given | None) -> Launch:
@@ -243,7 +255,7 @@ def _of_known_shapes(opdef: OpDef, launch: Launch) -> Launch:
     before: list[Any] = [None]
 
     def held(*values: Any, **attrs: Any) -> Any:
-        seen = ([getattr(value, "shape", None) for value in values], attrs)
+        seen = (specs_of(values), attrs)
         if seen != before[0]:
             infer(opdef, values, attrs)
             before[0] = seen

@@ -15,8 +15,9 @@ import os
 import pickle
 import platform
 import sys
+import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import count
 from typing import Any
@@ -24,8 +25,10 @@ from typing import Any
 import numba
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.environment import Environment, lookup_environment
+from numba.core.errors import NumbaPendingDeprecationWarning
 from numba.core.serialize import dumps
 
 from opsdk.backends.cache import cached_bytes, held_bytes
@@ -56,7 +59,16 @@ def compiled(function: Callable[..., Any], *, parallel: bool = False) -> Callabl
     is_compiler = isinstance(dispatcher, Dispatcher)  # no, where NUMBA_DISABLE_JIT is set
     if is_compiler and hasattr(FunctionIdentity, "_unique_ids"):
         dispatcher._cache = KernelStore(dispatcher)
+    if is_compiler:
+        dispatcher.compile = partial(_compile, dispatcher)
     return dispatcher
+
+
+def _compile(dispatcher: Any, signature: Any) -> Any:
+    """Compiles without Numba's word that lists as arguments may be called something else one day: they are ours."""
+    with global_compiler_lock, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*reflected list", NumbaPendingDeprecationWarning)
+        return Dispatcher.compile(dispatcher, signature)
 
 
 class KernelStore:
