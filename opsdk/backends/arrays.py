@@ -20,7 +20,9 @@ from opsdk.define.opdef import OpDef
 def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as an array."""
     check_inputs(opdef, inputs)
-    first = dtype_beside(value.dtype for value in inputs if isinstance(value, (np.ndarray, np.generic)))
+    kinds = [decl.kind for decl in opdef.schema.inputs]
+    flat = (v for kind, value in zip(kinds, inputs, strict=True) for v in (value if kind == "list" else (value,)))
+    first = dtype_beside(value.dtype for value in flat if isinstance(value, (np.ndarray, np.generic)))
     compared = is_comparison(opdef)
     arrays: list[Any] = []
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):

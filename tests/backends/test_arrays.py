@@ -33,6 +33,16 @@ def test_constants_become_arrays_in_every_position(join):
     assert w is None
 
 
+def test_a_number_takes_the_dtype_of_the_arrays_of_a_list():
+    op = opsdk.op("t::total(Tensor[] xs) -> Tensor y", infer=opsdk.infer.broadcast)(lambda xs: sum(xs))
+    x = np.array([1.0, 2.0])
+    for xs in ([x, 0.1], [0.1, x], [x, [0.1, 0.1]]):
+        made = op(xs)
+        assert made.dtype == np.float64
+        np.testing.assert_array_equal(made, x + 0.1)
+    assert op([X, 1]).dtype == np.float32
+
+
 def test_a_number_takes_the_dtype_of_the_array_beside_it():
     assert opsdk.add(X, 1.5).dtype == np.float32
     assert opsdk.add(2, X.astype("float64")).dtype == np.float64
