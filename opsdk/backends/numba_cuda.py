@@ -5,7 +5,7 @@ The kernel gets arrays of the device without a copy, through `__cuda_array_inter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,14 +88,15 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
         tensors = dict(zip(inputs, given, strict=True))
         tensors.update((schema.output_names[i], buffer) for i, buffer in zip(fresh, made, strict=True))
         geometry = shape.geometry({**tensors, **attrs})
-        if is_needed(geometry, [*made, *(tensors[name] for name in mutated)], subject):
+        if is_needed(geometry, [*made, *_flat(tensors[name] for name in mutated)], subject):
             seen = {name: _seen(shape, name, value) for name, value in tensors.items() if name in names}
             room = {name: memory.empty(*one.spec({**tensors, **attrs})) for name, one in scratch.items()}
             with failures(opdef, kernel.origin, subject), memory.active():
                 run(geometry, [{**attrs, **room, **seen}[name] for name in names])
             for name in mutated:
                 if name in seen:
-                    _write_back(tensors[name], seen[name])
+                    for array, changed in zip(_flat([tensors[name]]), _flat([seen[name]]), strict=True):
+                        _write_back(array, changed)
         if given is not values:
             _give_back(values, given, schema.mutated_inputs, memory)
             made = [memory.to_host(array) for array in made]
@@ -130,6 +131,11 @@ def _seen(shape: LaunchShape, name: str, value: Any) -> Any:
     return value if wanted == value.shape else value.reshape(wanted)
 
 
+def _flat(values: Iterable[Any]) -> list[Any]:
+    """Returns arrays, those of lists among them."""
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
+
+
 def _write_back(array: Any, seen: Any) -> None:
     """Copies what a kernel wrote into a copy of an input to the input itself."""
     if seen is not array and not np.may_share_memory(array, seen):
@@ -138,8 +144,9 @@ def _write_back(array: Any, seen: Any) -> None:
 
 def _give_back(values: Sequence[Any], given: Sequence[Any], mutated: Sequence[int], memory: Memory) -> None:
     """Copies inputs that a kernel changed back to where the caller has them."""
-    for i in mutated:
-        values[i][...] = memory.to_host(given[i])
+    pairs = zip(_flat(values[i] for i in mutated), _flat(given[i] for i in mutated), strict=True)
+    for array, changed in pairs:
+        array[...] = memory.to_host(changed)
 
 
 register_language(NumbaCUDA(), places=("cuda",))

@@ -9,7 +9,7 @@ from numba import cuda, float64
 import opsdk
 from opsdk.backends.cuda_launch import BoundKernel
 from opsdk.backends.simulated import SimulatedArray
-from opsdk.core.errors import BindingError, InputValueError, LaunchError
+from opsdk.core.errors import BindingError, InputValueError, LaunchError, ShapeError
 from opsdk.define.launch import Geometry
 from opsdk.verify.launch import launch as run_row
 
@@ -302,3 +302,41 @@ def test_a_kernel_works_in_memory_that_its_row_declares(op):
     assert op(device(x), slope=2.0).tolist() == (2 * x.cumsum()).tolist()
     with pytest.raises(BindingError, match="nothing is called 'room'"):
         op.kernel("cuda", lambda x, room, y: None, language="numba", launch=opsdk.launch.fixed(1, 1))
+
+
+def total(infer=None):
+    made = opsdk.op("t::total(Tensor[] xs) -> Tensor y", infer=infer)(lambda xs: refuses(*xs))
+
+    @made.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y", threads=4))
+    def total(xs, y):
+        i = cuda.grid(1)
+        if i < y.size:
+            y[i] = 0
+            for x in xs:
+                y[i] += x[i]
+
+    return made
+
+
+def test_the_tensors_of_a_list_are_of_one_shape_or_are_broadcast():
+    assert total()([device(X), device(X.T.copy().T)]).tolist() == (2 * X).tolist()
+    with pytest.raises(ShapeError, match=r"expected inputs of one shape, .* got xs\[0\] \(2, 3\), xs\[1\] \(1, 3\)"):
+        total()([device(X), device(X[:1])])
+    for xs in ([X, X[:1]], [X[0], X], [X, np.array(2.0), X[:, :1]]):
+        made = total(opsdk.infer.broadcast)([device(x) for x in xs])
+        assert made.tolist() == sum(np.broadcast_arrays(*xs)).tolist()
+
+
+def test_a_list_is_changed_in_place():
+    op = opsdk.op("t::twice_(Tensor(a!)[] xs) -> Tensor(a!)[] ys")(lambda xs: refuses(*xs))
+
+    @op.kernel("cuda", language="numba", launch=opsdk.launch.fixed(1, 8))
+    def twice_(xs):
+        i = cuda.grid(1)
+        for x in xs:
+            if i < x.size:
+                x[i // x.shape[1], i % x.shape[1]] *= 2
+
+    arrays = device(X), device(X.T)
+    op(list(arrays))
+    assert [a.tolist() for a in arrays] == [(2 * X).tolist(), (2 * X.T).tolist()]
