@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from opsdk.define.kernel import Kernel
 from opsdk.verify.agreement import resolution
-from opsdk.verify.calls import Call, each, flat, is_float, paired
+from opsdk.verify.calls import Call, Values, each, flat, is_float, paired, refill
 from opsdk.verify.launch import label, launch
 from opsdk.verify.rows import serves
 from opsdk.verify.session import Session
@@ -63,9 +63,8 @@ def _check_row(session: Session, kernel: Kernel, call: Call) -> None:
     except Exception:  # said where the rows are run
         return
     session.did(row, "layout")
-    for word, change in LAYOUTS.items():
-        there = replace(call, inputs=each(call.inputs, change))
-        what = f"{word} inputs in memory"
+    for what, inputs in _laid_out(call):
+        there = replace(call, inputs=inputs)
         try:
             made = launch(opdef, kernel, there.inputs, there.attrs)
         except Exception as error:
@@ -80,6 +79,16 @@ def _check_row(session: Session, kernel: Kernel, call: Call) -> None:
                     f"{what}; index by element, not by memory"
                 )
                 session.find(row, f"layout.{name}", message, call, at=str(kernel.origin))
+
+
+def _laid_out(call: Call) -> Iterator[tuple[str, Values]]:
+    """Yields inputs of a call in other layouts, with words for them: all alike, and every other one."""
+    for word, change in LAYOUTS.items():
+        yield f"{word} inputs in memory", each(call.inputs, change)
+    arrays = flat(call.inputs)
+    if len(arrays) > 1:
+        mixed = [_transposed(array) if i % 2 else array for i, array in enumerate(arrays)]
+        yield "transposed inputs beside contiguous ones", refill(call.inputs, mixed)
 
 
 def _agree(want: np.ndarray, got: np.ndarray) -> bool:

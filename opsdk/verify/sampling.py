@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema import InputDecl
 from opsdk.expr.row import COLUMN, ROW
 from opsdk.expr.row_infer import RowInfer
-from opsdk.verify.calls import Call, Invented, each, flat, is_float
+from opsdk.verify.calls import Call, Invented, each, flat, is_float, refill
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
 from opsdk.verify.samples import UnusableSamplesError, calls_of_samples, from_sample
@@ -113,16 +113,22 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call(narrow, {}, "int32", False, extra=True)
     yield from _larger(opdef, rng)
     yield from _varied(opdef, rng)
-    if isinstance(opdef.infer, type(broadcast)) and len(opdef.schema.inputs) > 1:
-        shapes = [(3, 5), (5,), (3, 1), ()]
-        given = [_value(opdef, i, [shapes[i % 4]], rng) for i in range(len(opdef.schema.inputs))]
-        yield Call(given, {}, "broadcast", False)
+    is_list = any(decl.kind == "list" for decl in opdef.schema.inputs)
+    if isinstance(opdef.infer, type(broadcast)) and (is_list or len(opdef.schema.inputs) > 1):
+        yield Call(_beside(opdef, [(3, 5), (5,), (3, 1), ()], rng), {}, "broadcast", False)
         mixed = [_value(opdef, i, [(2, 3)], rng) for i in range(len(opdef.schema.inputs))]
-        short = Call(mixed[:1], {}).cast(np.dtype("float32")).inputs
-        yield Call([*short, *mixed[1:]], {}, "float32 beside float64", False)
+        first, *rest = flat(mixed)
+        narrow = Call([first], {}).cast(np.dtype("float32")).inputs
+        yield Call(refill(mixed, [*narrow, *rest]), {}, "float32 beside float64", False)
         for pair in PAIRS:
-            given = [_value(opdef, i, [pair[i % 2]], rng) for i in range(len(opdef.schema.inputs))]
-            yield Call(given, {}, "broadcast", False, extra=True)
+            yield Call(_beside(opdef, pair, rng), {}, "broadcast", False, extra=True)
+
+
+def _beside(opdef: OpDef, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> list[Any]:
+    """Returns inputs of shapes that broadcast, one after the other; two of them in a list."""
+    every = [shapes[i % len(shapes)] for i in range(len(opdef.schema.inputs) + 1)]
+    lists = [decl.kind == "list" for decl in opdef.schema.inputs]
+    return [_value(opdef, i, every[i : i + 2] if many else [every[i]], rng) for i, many in enumerate(lists)]
 
 
 def _larger(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
@@ -206,14 +212,14 @@ def numbers_of_shape(opdef: OpDef, shape: tuple[int, ...], rng: np.random.Genera
 
 
 # Any: an array, or a list of two for a variadic input.
-def _value(opdef: OpDef, position: int, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Any:
+def _value(opdef: OpDef, position: int, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> Any:
     decl = opdef.schema.inputs[position]
     rule = opdef.infer
     if isinstance(rule, RowInfer):
         shape = _of_role(rule.roles[position], shapes[0])
         return _elements(opdef, decl, shape, rng, shapes[0][-1:])
     if decl.kind == "list":
-        return [_elements(opdef, decl, shape, rng, shape) for shape in shapes * 2]
+        return [_elements(opdef, decl, shape, rng, shape) for shape in (*shapes, *shapes)[:2]]
     return _elements(opdef, decl, shapes[0], rng, shapes[0])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.verify import verify
 from opsdk.verify.calls import alike
 from opsdk.verify.layout import LAYOUTS
@@ -69,3 +70,41 @@ def test_a_numba_row_that_steps_through_memory_fails(define):
 
     report = verify(op, samples=[__import__("opsdk").Sample(np.arange(15.0).reshape(3, 5))])
     assert "layout.y" in {finding.check for finding in report.findings}
+
+
+def test_a_row_that_looks_at_the_layout_of_one_tensor_of_a_list_fails():
+    def mixed(xs):
+        same = xs[0].flags.c_contiguous == xs[1].flags.c_contiguous
+        return xs[0] + xs[1] if same else xs[0] - xs[1]
+
+    report = verify(opsdk.op("tests::mixed(Tensor[] xs) -> Tensor y")(mixed))
+    assert {"layout.y"} == {finding.check for finding in report.findings}
+    assert "got other values for transposed inputs beside contiguous ones" in report.findings[0].message
+
+
+def test_a_row_that_refuses_a_list_of_several_layouts_fails():
+    def picky(xs):
+        if len({x.flags.c_contiguous for x in xs}) > 1:
+            raise TypeError("can't unbox heterogeneous list")
+        return xs[0] + xs[1]
+
+    report = verify(opsdk.op("tests::picky(Tensor[] xs) -> Tensor y")(picky))
+    expected = "expected to accept transposed inputs beside contiguous ones, raised TypeError: can't unbox"
+    assert expected in report.findings[0].message
+
+
+@pytest.mark.parametrize("infer", [None, opsdk.infer.broadcast])
+def test_a_numba_row_of_a_list_passes(infer):
+    pytest.importorskip("numba")
+    op = opsdk.op("tests::total(Tensor[] xs) -> Tensor y", infer=infer)(lambda xs: sum(xs))
+    op.backward(lambda xs, dy: [dy.copy() for x in xs])
+
+    @op.kernel("cpu", language="numba")
+    def total(xs, y):
+        for i in range(y.size):
+            y.flat[i] = 0
+            for x in xs:
+                y.flat[i] += x.flat[i]
+
+    report = verify(op)
+    assert report.verdict == "pass", str(report)

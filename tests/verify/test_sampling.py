@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.verify import verify
-from opsdk.verify.sampling import forward_of
+from opsdk.verify.sampling import calls_of, forward_of
 
 
 def leaky(x, *, slope: float = 0.1):
@@ -169,3 +169,12 @@ def test_the_gradient_of_an_op_that_lost_its_name_is_not_tried_with_the_op_that_
     assert forward_of(new.grad.opdef) is new.opdef
     assert forward_of(old.grad.opdef) is None
     capsys.readouterr()
+
+
+def test_the_tensors_of_a_list_are_broadcast_and_have_two_dtypes():
+    op = opsdk.op("t::total(Tensor[] xs) -> Tensor y", infer=opsdk.infer.broadcast)(lambda xs: sum(xs))
+    calls = [call for call in calls_of(op.opdef, None, 0) if len(call.inputs[0]) == 2]
+    shapes = {tuple(x.shape for x in call.inputs[0]) for call in calls if call.reason == "broadcast"}
+    assert {((3, 5), (5,)), ((3, 1), (3, 5)), ((4, 1), (1, 5))} <= shapes
+    (mixed,) = [call for call in calls if call.reason == "float32 beside float64"]
+    assert [x.dtype.name for x in mixed.inputs[0]] == ["float32", "float64"]
