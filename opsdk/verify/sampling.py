@@ -118,8 +118,8 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call(_beside(opdef, [(3, 5), (5,), (3, 1), ()], rng), {}, "broadcast", False)
         mixed = [_value(opdef, i, [(2, 3)], rng) for i in range(len(opdef.schema.inputs))]
         first, *rest = flat(mixed)
-        narrow = Call([first], {}).cast(np.dtype("float32")).inputs
-        yield Call(refill(mixed, [*narrow, *rest]), {}, "float32 beside float64", False)
+        (short,) = Call([first], {}).cast(np.dtype("float32")).inputs
+        yield Call(refill(mixed, [short, *rest]), {}, "float32 beside float64", False)
         for pair in PAIRS:
             yield Call(_beside(opdef, pair, rng), {}, "broadcast", False, extra=True)
 

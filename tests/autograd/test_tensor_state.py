@@ -62,3 +62,13 @@ def test_a_cleared_gradient_is_zeros_in_copies_and_pickles():
         assert again.grad.tolist() == [0.0, 0.0]
         (again * 3.0).sum().backward()
         assert again.grad.tolist() == [3.0, 3.0]
+
+
+def test_copies_of_a_tensor_and_of_its_view_have_memory_of_their_own():
+    x = opsdk.to_tensor([1.0, 2.0])
+    view = x.reshape([2, 1])
+    for base, other in (copy.deepcopy((x, view)), pickle.loads(pickle.dumps((x, view)))):
+        base.fill_(7.0)
+        assert other.numpy().tolist() == [[1.0], [2.0]]
+    x.fill_(3.0)
+    assert view.numpy().tolist() == [[3.0], [3.0]]
