@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.autograd.modes import is_grad_enabled
-from opsdk.backends.constant import check_changeable
+from opsdk.backends.overlap import check_changeable
 from opsdk.core.errors import InPlaceError
 
 

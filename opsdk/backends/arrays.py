@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.constant import as_constant, check_changeable, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.constant import as_constant, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.overlap import check_changeable
 from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError

@@ -140,22 +140,6 @@ def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
     )
 
 
-# Any: an array of NumPy's or CuPy's, which has no read-only ones.
-def check_changeable(array: Any, subject: str) -> None:
-    """Checks that an array can be changed in place: each element is its own, and may be written to.
-
-    Raises:
-        InPlaceError: it is read-only, or one element stands for several, as `np.broadcast_to` has it.
-    """
-    steps = array.strides if array.size > 1 else ()
-    is_shared = 0 in steps and any(not step and n > 1 for step, n in zip(steps, array.shape, strict=True))
-    if is_shared or not getattr(array.flags, "writeable", True):
-        got = "one whose elements share memory" if is_shared else "a read-only one"
-        raise InPlaceError(
-            f"{subject}: expected an array that can be changed in place, got {got}; change a copy: x.copy(), x.clone()"
-        )
-
-
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
     """Returns the dtype that a number takes among several: the first of the highest kind, so not that of a mask."""
     return max(dtypes, key=lambda dtype: (is_differentiable(dtype), dtype.kind != "b"), default=None)

@@ -11,6 +11,7 @@ from opsdk.backends.arrays import with_mutated
 from opsdk.backends.constant import as_constant, dtype_for, is_comparison
 from opsdk.backends.device import Memory, check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import run_on_device
+from opsdk.backends.overlap import check_changeable
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
@@ -32,6 +33,7 @@ class DeviceArrays:
 
         Raises:
             PlaceError: the arrays live at several places; NumPy arrays are in host memory.
+            InPlaceError: elements of one that the op changes share memory.
         """
         check_inputs(opdef, inputs)
         entries = [list(entry) if isinstance(entry, (list, tuple)) else entry for entry in inputs]
@@ -45,6 +47,10 @@ class DeviceArrays:
             for decl, entry in zip(opdef.schema.inputs, entries, strict=True)
         ]
         check_places(opdef, arrays)
+        for i in opdef.schema.mutated_inputs:
+            for array in arrays[i] if isinstance(arrays[i], list) else [arrays[i]]:
+                if array is not None:
+                    check_changeable(array, f"{opdef.subject}, input {opdef.schema.input_names[i]!r}")
         return with_mutated(opdef, run_on_device(opdef, arrays, attrs, memory.place), arrays)
 
 

@@ -6,7 +6,7 @@ functions hand them on to the module that they are of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from opsdk.backends.arrays import array_key
 from opsdk.backends.buffers import infer
 from opsdk.backends.checked import compare
 from opsdk.backends.device import check_places, is_device_array, memory_at
-from opsdk.backends.plan import CallPlan, blame, keep
+from opsdk.backends.overlap import apart
+from opsdk.backends.plan import CallPlan, Run, blame, keep
 from opsdk.core.errors import KernelNotFoundError, OpsdkError, ReturnError, attach_note
 from opsdk.core.flags import FLAGS
 from opsdk.core.place import Place
@@ -38,7 +39,7 @@ class DevicePlan(CallPlan):
         self.memory = memory_at(place, opdef.subject)
         super().__init__(opdef, kernel, inputs, attrs)
 
-    def _choose(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    def _choose(self) -> Run:
         return self.run_checked if FLAGS.debug else self.run_any
 
     @property
@@ -51,6 +52,7 @@ class DevicePlan(CallPlan):
         opdef = self.opdef
         check_inputs(opdef, inputs)
         check_places(opdef, inputs)
+        inputs = apart(opdef, inputs)
         complete = complete_attrs(opdef, attrs)
         before = [_copies(value) for value in inputs]
         try:

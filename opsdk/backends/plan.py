@@ -22,6 +22,7 @@ from opsdk.backends.buffers import infer, lacks_specs
 from opsdk.backends.checked import Sampling, guarded, run_checked, sampled
 from opsdk.backends.device import check_places
 from opsdk.backends.language import Launch, language_of
+from opsdk.backends.overlap import apart
 from opsdk.backends.unwanted import without_unwanted
 from opsdk.backends.value_check import checked_first
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
@@ -35,6 +36,8 @@ from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
+
+Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them
 
 _KEYED = (str, bool, np.dtype)  # attributes that may decide an output's dtype are part of the key by value
 
@@ -120,13 +123,18 @@ class CallPlan:
         self._given = dict(attrs) if all(map(_is_exact, attrs.values())) else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
         self._attrs = complete
-        self.run: Callable[[Sequence[Any], Mapping[str, Any]], Any] = self._choose()
+        self.run: Run = self._way()
 
     def _dtypes_of(self, specs: Inferred) -> list[np.dtype[Any] | None]:
         wanted = [specs[i] for i in self.opdef.schema.fresh_outputs]
         return [spec.dtype if isinstance(spec, TensorSpec) else None for spec in wanted]
 
-    def _choose(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    def _way(self) -> Run:
+        """Returns what runs a call of this kind; what overlaps with an input that the op changes is a copy there."""
+        run, opdef = self._choose(), self.opdef
+        return partial(_separated, opdef, run) if opdef.schema.mutated_inputs else run
+
+    def _choose(self) -> Run:
         if FLAGS.debug:
             return self.run_checked
         if self.fills and self._dtypes and not self.has_attrs:
@@ -136,7 +144,7 @@ class CallPlan:
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
         self.launch, self.wants_views = self.kernel_alone, False
-        self.run = self._choose()
+        self.run = self._way()
         return self
 
     def again(self, kind: type) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
@@ -170,6 +178,7 @@ class CallPlan:
         """Runs with every check: nothing mutated, nothing aliased, shapes and dtypes as declared."""
         check_inputs(self.opdef, inputs)
         check_places(self.opdef, inputs)
+        inputs = apart(self.opdef, inputs)
         complete = complete_attrs(self.opdef, attrs)
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
@@ -262,7 +271,11 @@ class CallPlan:
         return array
 
 
-def _filled(plan: CallPlan) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+def _separated(opdef: OpDef, run: Run, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return run(apart(opdef, inputs), attrs)
+
+
+def _filled(plan: CallPlan) -> Run:
     """Returns the way through a kernel that fills arrays of opsdk's: there is nothing to look at afterwards."""
     launch = plan.launch
 

@@ -163,8 +163,9 @@ def shared():
     return np.ndarray((3,), buffer=np.ones(1), strides=(0,))
 
 
-FIXED = {"read-only": (read_only, "a read-only one"), "shared": (shared, "one whose elements share memory"),
-         "broadcast": (lambda: np.broadcast_to(np.ones(1), (3,)), "one whose elements share memory")}  # fmt: skip
+SHARED = r"one whose elements share memory, going by its strides \(0,\)"
+FIXED = {"read-only": (read_only, "a read-only one"), "shared": (shared, SHARED),
+         "broadcast": (lambda: np.broadcast_to(np.ones(1), (3,)), SHARED)}  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "text"), FIXED.values(), ids=FIXED)

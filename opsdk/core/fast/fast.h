@@ -89,6 +89,9 @@ PyObject *call(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* handle.c */
 PyObject *connect_ops(PyObject *module, PyObject *args);
 
+/* overlap.c */
+PyObject *may_overlap(PyObject *module, PyObject *const *args, Py_ssize_t given);
+
 /* backward.c */
 PyObject *gradient(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *along(PyObject *module, PyObject *const *args, Py_ssize_t count);

@@ -48,6 +48,8 @@ static PyMethodDef FUNCTIONS[] = {
     {"connect_ops", connect_ops, METH_VARARGS, "Takes the class of handles, and what serves their calls."},
     {"read_only", read_only, METH_O, "Returns a view of an array that nothing can be written through."},
     {"rebased", rebased, METH_VARARGS, "Returns what was made of a view of an array as a view of the array itself."},
+    {"may_overlap", (PyCFunction)(void (*)(void))may_overlap, METH_FASTCALL,
+     "Whether what a call changes may share memory with another of its arrays, by where they begin and end."},
     {"call", (PyCFunction)(void (*)(void))call, METH_FASTCALL, "Applies an op to one tensor."},
     {"gradient", (PyCFunction)(void (*)(void))gradient, METH_FASTCALL, "Returns what the gradient of a call gives."},
     {"along", (PyCFunction)(void (*)(void))along, METH_FASTCALL, "Takes a gradient along a chain of calls."},
