@@ -166,6 +166,23 @@ def outputs_of(opdef: OpDef, made: Any) -> list[Any]:
     return [made] if len(opdef.schema.outputs) == 1 else list(made)
 
 
+def result_names(opdef: OpDef) -> list[str]:
+    """Returns the names of all that a call gives: its outputs, then the changed inputs that no output hands on."""
+    return [*opdef.schema.output_names, *[opdef.schema.input_names[i] for i in only_changed(opdef)]]
+
+
+def only_changed(opdef: OpDef) -> list[int]:
+    """Returns the positions of the inputs that are changed in place and that no output hands on."""
+    schema = opdef.schema
+    handed_on = [schema.mutated_source(i) for i, decl in enumerate(schema.outputs) if decl.mutated]
+    return [i for i in schema.mutated_inputs if i not in handed_on]
+
+
+def called(opdef: OpDef, name: str) -> str:
+    """Returns what a result is called in a message: an output, or an input that is changed."""
+    return f"{'output' if name.partition('[')[0] in opdef.schema.output_names else 'changed input'} {name!r}"
+
+
 def paired(names: Sequence[str], left: Values, right: Values) -> Iterator[tuple[str, Any, Any]]:
     """Yields name and both arrays of two equally structured lists of values."""
     yield from zip(flat_names(names, left), flat(left), flat(right), strict=True)

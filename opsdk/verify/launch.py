@@ -13,7 +13,7 @@ from opsdk.backends.plan import CallPlan, make_plan
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Values, copies, each, outputs_of
+from opsdk.verify.calls import Values, copies, each, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.
@@ -47,7 +47,17 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
 
 def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
     """Runs a row, or the row that serves the call, on copies; returns one entry per output."""
+    return results(opdef, kernel, values, attrs)[: len(opdef.schema.outputs)]
+
+
+def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
+    """Runs a row as `launch` does; returns what `result_names` names."""
     # What is changed in place has to be an array of its own elements: no copy of a broadcast view is.
     inputs = each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
-    plan = plan_of(opdef, kernel, inputs, attrs)
-    return outputs_of(opdef, with_mutated(opdef, plan.run(inputs, attrs), inputs))
+    return results_of(opdef, plan_of(opdef, kernel, inputs, attrs).run(inputs, attrs), inputs)
+
+
+# Any: what a plan gave, an array or a tuple.
+def results_of(opdef: OpDef, made: Any, inputs: Values) -> list[Any]:
+    """Returns what `result_names` names, of what a kernel made and the inputs that it changed."""
+    return [*outputs_of(opdef, with_mutated(opdef, made, inputs)), *[inputs[i] for i in only_changed(opdef)]]

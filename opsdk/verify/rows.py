@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends import settle
-from opsdk.backends.arrays import with_mutated
 from opsdk.backends.buffers import infer
 from opsdk.backends.cuda_runtime import can_run
 from opsdk.backends.language import language_of
@@ -29,8 +28,8 @@ from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.agreement import same_bits
 from opsdk.verify.bounds import out_of_bounds
-from opsdk.verify.calls import Call, copies, flat, flat_names, is_float, outputs_of, paired
-from opsdk.verify.launch import label, launch, plan_of
+from opsdk.verify.calls import Call, called, copies, flat, flat_names, is_float, paired, result_names
+from opsdk.verify.launch import label, plan_of, results, results_of
 from opsdk.verify.outside import tell_nan
 from opsdk.verify.session import Session, cannot_run_here
 from opsdk.verify.unwritten import unwritten
@@ -222,7 +221,7 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
             return None
         session.did(row, "infer")
         _check_open(session, row, call, attrs, fresh)
-    return outputs_of(opdef, with_mutated(opdef, fresh[0] if plan.single else tuple(fresh), inputs))
+    return results_of(opdef, fresh[0] if plan.single else tuple(fresh), inputs)
 
 
 def _stays_unwritten(session: Session, kernel: Kernel, row: str, call: Call) -> bool:
@@ -250,9 +249,10 @@ def _stays_unwritten(session: Session, kernel: Kernel, row: str, call: Call) -> 
 def check_mutation(session: Session, row: str, call: Call, after: list[Any], at: str) -> None:
     """Compares inputs with those of the call that they are copies of."""
     schema = session.opdef.schema
-    mutated = {schema.inputs[i].name for i in schema.mutated_inputs}
-    for name, then, now in paired(schema.input_names, call.inputs, after):
-        if name not in mutated and then.tobytes() != now.tobytes():
+    kept = [i for i in range(len(schema.inputs)) if i not in schema.mutated_inputs]
+    names = [schema.input_names[i] for i in kept]
+    for name, then, now in paired(names, [call.inputs[i] for i in kept], [after[i] for i in kept]):
+        if then.tobytes() != now.tobytes():
             message = (
                 f"{session.opdef.subject}: input {name!r} was changed in place, expected it untouched; work on a copy, "
                 f"or declare it: Tensor(a!) {name}"
@@ -319,11 +319,11 @@ def _repeat(session: Session, kernel: Kernel, row: str, call: Call, made: list[A
         session.notes[f"{opdef.name}: declared not deterministic, taken at its word"] = None
         return
     session.did(row, "repeats")
-    again = launch(opdef, kernel, call.inputs, call.attrs)
-    for name, first, second in paired(opdef.schema.output_names, made, again):
+    again = results(opdef, kernel, call.inputs, call.attrs)
+    for name, first, second in paired(result_names(opdef), made, again):
         if not same_bits(first, second):
             message = (
-                f"{opdef.subject}, output {name!r}: expected the same bits from the same inputs, got other ones the "
-                "second time; seed what is random, or declare deterministic=False"
+                f"{opdef.subject}, {called(opdef, name)}: expected the same bits from the same inputs, got other ones "
+                "the second time; seed what is random, or declare deterministic=False"
             )
             session.find(row, f"repeats.{name}", message, call, at=str(kernel.origin))

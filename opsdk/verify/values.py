@@ -11,8 +11,8 @@ import numpy as np
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel import Kernel
 from opsdk.verify.agreement import Difference, lost, measure, resolution, wiggle, wiggle_apart
-from opsdk.verify.calls import Call, element, flat, is_float, paired
-from opsdk.verify.launch import launch
+from opsdk.verify.calls import Call, called, element, flat, is_float, paired, result_names
+from opsdk.verify.launch import results
 from opsdk.verify.sampling import GREAT
 from opsdk.verify.session import Session
 
@@ -29,7 +29,7 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
         return  # the reference in float64 is the truth
 
     def run(there: Call) -> list[Any]:
-        return launch(opdef, reference, there.inputs, there.attrs)
+        return results(opdef, reference, there.inputs, there.attrs)
 
     try:
         truth = run(long)
@@ -40,14 +40,14 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
     floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_float(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
     moved = wiggle(run, long, eps, session.seed, opdef.constant_inputs())
-    names = opdef.schema.output_names
+    names = result_names(opdef)
     apart = cache(lambda: wiggle_apart(run, long, eps, session.seed, opdef.constant_inputs()))
     own = cache(lambda: lost(run, long, eps, session.seed, opdef.constant_inputs()))
     made = [None if want is None else got for got, want in zip(made, truth, strict=True)]  # of what nobody wants
     for k, (name, got, want) in enumerate(paired(names, made, truth)):
         if got.shape != want.shape:
             session.did(row, "value")
-            what = f"{opdef.subject}, output {name!r}"
+            what = f"{opdef.subject}, {called(opdef, name)}"
             message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
             session.find(row, f"value.{name}", message, call, at=str(kernel.origin), code=ShapeError.default_code)
         elif is_float(want) or not is_reference:
@@ -88,8 +88,8 @@ def _record(session: Session, kernel: Kernel, row: str, call: Call, name: str, f
     session.find(
         row,
         f"value.{name}",
-        f"{session.opdef.subject}, output {name!r}: wrong in {found.count} of {math.prod(shape)} elements, "
-        f"worst {place}: this row gives {found.got:.9g}, {against} {found.expected:.9g}",
+        f"{session.opdef.subject}, {called(session.opdef, name)}: wrong in {found.count} of {math.prod(shape)} "
+        f"elements, worst {place}: this row gives {found.got:.9g}, {against} {found.expected:.9g}",
         call,
         at=str(kernel.origin),
         index=found.index,
