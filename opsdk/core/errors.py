@@ -157,7 +157,7 @@ class GraphError(OpsdkError, RuntimeError):
 
 
 class InPlaceError(OpsdkError, ValueError):
-    """A tensor that the graph still needs may not be changed in place."""
+    """A tensor that the graph still needs, or memory that several share, may not be changed in place."""
 
     default_code = "OP214"
 

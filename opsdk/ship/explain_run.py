@@ -74,6 +74,11 @@ TEXTS = {
         is being differentiated.
 
           right   with opsdk.no_grad(): w.set_value(...)
+
+        Memory where one place stands for several elements, of one array or of two that the op changes, has no one
+        result: each kernel would give another.
+
+          right   swap_(x, x.copy())
         """,
     "OP215": "A hook takes the gradient and returns None, or a tensor of the same shape and dtype in its place.",
     "OP216": """
