@@ -28,6 +28,8 @@ from opsdk.define.schema import OpSchema
 Specs = Sequence["TensorSpec | list[TensorSpec] | None"]
 # Any: attribute values of the types of the schema language.
 Attrs = Mapping[str, Any]
+# From the dtypes of the inputs and the attributes those of the outputs.
+DTypes = Callable[["Sequence[np.dtype[np.generic]]", Attrs], "Sequence[np.dtype[np.generic]]"]
 # One entry per output: a spec, a list of specs for a variadic output, or None where only a run can tell.
 Inferred = tuple["TensorSpec | list[TensorSpec] | None", ...]
 
@@ -88,9 +90,10 @@ class _Broadcast:
     reduces_gradients = True
     one_shape = True  # compiled rows get their inputs broadcast
 
-    def __init__(self, dtype: str | None = None, *, floating: bool = False) -> None:
+    def __init__(self, dtype: str | None = None, *, floating: bool = False, whole: DTypes | None = None) -> None:
         self.dtype = dtype
         self.floating = floating
+        self._whole = whole
 
     def __repr__(self) -> str:
         how = f".with_dtype({self.dtype!r})" if self.dtype else ".with_floating()" if self.floating else ""
@@ -111,11 +114,18 @@ class _Broadcast:
         dtype = np.dtype(self.dtype) if self.dtype else common_dtype([spec.dtype for spec in present], schema)
         if self.floating and dtype.kind in "biu":
             dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
+        dtypes = [spec.dtype for spec in present]
+        if self._whole is not None and all(each.kind in "biu" for each in dtypes):
+            return tuple(TensorSpec(shape, each) for each in self._whole(dtypes, attrs))
         return (TensorSpec(shape, dtype),) * len(schema.outputs)
 
     def with_dtype(self, dtype: str) -> _Broadcast:
         """Returns the rule with a fixed output dtype, as comparisons need it."""
         return _Broadcast(dtype)
+
+    def with_whole(self, whole: DTypes) -> _Broadcast:
+        """Returns the rule in which a function tells the dtypes of the outputs where all inputs are whole numbers."""
+        return _Broadcast(whole=whole)
 
     def with_floating(self) -> _Broadcast:
         """Returns the rule in which integers give floats, as a quotient does."""

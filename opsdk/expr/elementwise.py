@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from opsdk.core.errors import DefinitionError
@@ -20,16 +20,8 @@ from opsdk.define.parse import parse_schema
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient, with_complex_backward
-from opsdk.expr.node import Node, topological
 from opsdk.expr.scalar import ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression, as_defined, check_read, trace
-
-# Primitives whose results are whole numbers where their operands are.
-_CLOSED = {
-    "add", "sub", "mul", "neg", "abs", "square", "minimum", "maximum", "where", "sign", "floor", "ceil", "round",
-    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "input",
-}  # fmt: skip
-
 
 # By name of what the decorator takes, or another one, as users take it for an attribute that opsdk reads.
 _OPTIONS = {
@@ -91,8 +83,7 @@ def elementwise(
 
     Args:
         definition: the function, or the schema as text; as in `opsdk.op`.
-        infer: rule for shapes and dtypes; NumPy's broadcasting unless given, where whole numbers become floats if the
-            function needs it.
+        infer: rule for shapes and dtypes; NumPy's broadcasting and dtypes unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient.
         domain: per input name the least and the greatest value it may hold; None for no bound.
         linear: the op is linear in its inputs.
@@ -139,7 +130,6 @@ def elementwise(
         check_read(function, meant, f"op {schema.qualified_name!r}")
         scalar = scalar_function(schema, function)
         sample = static_defaults(schema)
-        scalar.keeps_integers = functools.cache(lambda: keeps_integers(scalar.expression(sample), schema))
         if not lazy:
             scalar.expression(sample)
         if reference is not None:
@@ -156,7 +146,7 @@ def elementwise(
             schema,
             function,
             Traits(tuple(nondifferentiable), True, linear, surrogate, {} if domain is None else domain),
-            infer or (broadcast if scalar.keeps_integers() else broadcast.with_floating()),
+            infer or broadcast.with_whole(scalar.whole_dtypes),
             reference=scalar if reference is None else reorder(reference, schema.input_names),
             rows=rows,
             derive=None if surrogate else derive,
@@ -197,18 +187,6 @@ def static_defaults(schema: OpSchema) -> Static:
             )
         given[decl.name] = 0.0 if decl.is_required else decl.default
     return static_of(given)
-
-
-def keeps_integers(expression: Expression, schema: OpSchema) -> bool:
-    """Whether whole numbers give whole numbers, by the operations and the types of the attributes."""
-    whole = {decl.name for decl in schema.attrs if decl.type in ("int", "int?")}
-    return all(_is_closed(node, whole) for node in topological(expression.wanted))
-
-
-def _is_closed(node: Node, whole: Set[str]) -> bool:
-    if node.op == "constant":
-        return isinstance(node.payload, (bool, int)) or float(node.payload).is_integer()
-    return node.payload in whole if node.op == "attr" else node.op in _CLOSED
 
 
 def check_plain(schema: OpSchema) -> None:

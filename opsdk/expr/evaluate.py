@@ -29,10 +29,9 @@ def evaluate(
         meanings: the operations by name.
 
     Numbers take part as weak scalars, so that the dtype of the result is the arrays'; among themselves they are
-    computed with in that dtype. Beside whole numbers, constants without a fraction are whole numbers too.
+    computed with in that dtype. What whole numbers give is `whole.evaluated`.
     """
     known: list[Any] = []
-    is_whole = getattr(dtype, "kind", "f") in "biu"
     steps, wanted = _steps(tuple(roots))
     for op, payload, args, numbers in steps:
         if args:
@@ -42,7 +41,7 @@ def evaluate(
                     operands[i] = xp.asarray(operands[i], dtype=dtype)
             known.append(meanings[op].meaning(xp, *operands))
         elif op == "constant":
-            known.append(_constant(payload, is_whole))
+            known.append(payload if isinstance(payload, bool) else float(payload))
         else:
             known.append(values[payload or f"{op}()"])
     return [known[i] for i in wanted]
@@ -73,10 +72,3 @@ def _steps(roots: tuple[Node, ...]) -> tuple[tuple[_Step, ...], tuple[int, ...]]
     ]
     return tuple(steps), tuple(places[root] for root in roots)
 
-
-def _constant(value: float | bool, is_whole: bool) -> float | bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):  # as written, where floats may not have it
-        return value if is_whole else float(value)
-    return int(value) if is_whole and value.is_integer() else value

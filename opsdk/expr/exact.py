@@ -31,7 +31,7 @@ def check_whole(names: Sequence[str], values: Sequence[Any], dtype: np.dtype[Any
         AttributeValueError: one would be rounded.
     """
     for name, value in zip(names, values, strict=True):
-        if isinstance(value, int) and dtype.kind not in "biu" and not _holds(dtype, value):
+        if isinstance(value, int) and dtype.kind not in "biu" and not holds(dtype, value):
             raise AttributeValueError(
                 f"attribute {name!r}: expected a whole number that {dtype.name} holds, in which the "
                 f"expression is computed, got {value}; pass it as an input of its own dtype, or cast the inputs"
@@ -97,10 +97,15 @@ def check_constants(
     """
     rounded = _rounded(tuple(roots), dtype, frozenset(integers), frozenset(per_element))
     if rounded is not None:
-        raise AttributeValueError(
-            f"{subject}: constants expected to be whole numbers that {dtype.name} holds, in which the expression is "
-            f"computed, got {rounded}; make a float of one that may be rounded, or cast the inputs"
-        )
+        raise rounded_constant(rounded, dtype, subject)
+
+
+def rounded_constant(value: int, dtype: np.dtype[Any], subject: str) -> AttributeValueError:
+    """Returns the error for a whole number of an expression that a dtype rounds."""
+    return AttributeValueError(
+        f"{subject}: constants expected to be whole numbers that {dtype.name} holds, in which the expression is "
+        f"computed, got {value}; make a float of one that may be rounded, or cast the inputs"
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -111,10 +116,15 @@ def _rounded(
         return None
     leaves = [node for node in topological(roots) if node.op == "constant" and type(node.payload) is int]
     read = numbers_of(roots, integers, per_element) if leaves else set()
-    return next((node.payload for node in leaves if node in read and not _holds(dtype, node.payload)), None)
+    return next((node.payload for node in leaves if node in read and not holds(dtype, node.payload)), None)
 
 
-def _holds(dtype: np.dtype[Any], value: int) -> bool:
+def holds(dtype: np.dtype[Any], value: int) -> bool:
+    """Whether a dtype has a whole number as it is."""
+    if dtype.kind == "b":
+        return value in (0, 1)
+    if dtype.kind in "iu":
+        return bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
     if abs(value) <= most_exact(dtype):
         return True
     try:

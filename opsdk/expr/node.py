@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 FLOAT, BOOL = "float", "bool"
 _HELD = 2**24  # whole numbers up to this one are the same in every dtype that is computed in
 _WRITTEN = 500  # operations of the text of a node: that of a choice between choices has twice as many at every step
@@ -74,16 +76,25 @@ def _written(node: Node, left: list[int]) -> str:
     return f"{node.op}({', '.join(_written(arg, left) for arg in node.args)})"
 
 
-def constant(value: float | bool) -> Node:
+def constant(value: float | bool | np.generic) -> Node:
     """Returns a constant; it is rounded once, to the dtype that the expression is computed in.
 
     A whole number that some dtype of a computation rounds stays one, so that it can be refused there.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return Node("constant", (), value, BOOL)
     if isinstance(value, int) and abs(value) > _HELD:
         return Node("constant", (), int(value), FLOAT)
     return Node("constant", (), float(value), FLOAT)
+
+
+def literal(value: Any) -> Node:
+    """Returns a constant as its author wrote it: an int, a float, or a NumPy scalar, which has a dtype (hence Any)."""
+    if isinstance(value, (bool, np.bool_)):
+        return constant(bool(value))
+    return Node("constant", (), float(value) if isinstance(value, float) else value, FLOAT)
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:

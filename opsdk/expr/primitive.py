@@ -34,30 +34,46 @@ class Primitive:
 PRIMITIVES: dict[str, Primitive] = {}
 
 
-def primitive(name: str, meaning: Meaning, takes: str = "f", gives: str = "f") -> None:
-    """Adds a primitive; kinds are written one letter each, `f` or `b`."""
+def primitive(name: str, meaning: Meaning, takes: str = "f", gives: str = "f", floats: str = "") -> None:
+    """Adds a primitive; kinds are written one letter each, `f` or `b`.
+
+    Operands of dtypes of the kinds `floats` are made float64 first, where NumPy would take the shortest float.
+    """
     kinds = {"f": FLOAT, "b": BOOL}
+    if floats:
+        given, meaning = meaning, lambda xp, *operands: given(xp, *[_floating(each, floats) for each in operands])
     PRIMITIVES[name] = Primitive(name, len(takes), meaning, tuple(kinds[k] for k in takes), kinds[gives])
 
 
+def _floating(value: Any, kinds: str) -> Any:
+    dtype = getattr(value, "dtype", None)
+    return value.astype("float64") if getattr(dtype, "kind", "f") in kinds else value
+
+
+_WHOLE = "biu"
+
 for _name, _ufunc in (
     ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("pow", "power"),
-    ("minimum", "minimum"), ("maximum", "maximum"), ("arctan2", "arctan2"), ("fmod", "fmod"),
-    ("hypot", "hypot"), ("logaddexp", "logaddexp"), ("copysign", "copysign"),
+    ("minimum", "minimum"), ("maximum", "maximum"),
 ):  # fmt: skip
     primitive(_name, lambda xp, a, b, ufunc=_ufunc: getattr(xp, ufunc)(a, b), "ff")
 
+for _name in ("arctan2", "fmod", "hypot", "logaddexp", "copysign"):
+    primitive(_name, lambda xp, a, b, ufunc=_name: getattr(xp, ufunc)(a, b), "ff", floats=_WHOLE)
+
+for _name in ("abs", "sign", "floor", "ceil", "trunc", "square"):
+    primitive(_name, lambda xp, a, ufunc=_name: getattr(xp, ufunc)(a))
+
 for _name in (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
-    "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "abs", "sign", "floor", "ceil", "trunc",
-    "square",
+    "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
 ):  # fmt: skip
-    primitive(_name, lambda xp, a, ufunc=_name: getattr(xp, ufunc)(a))
+    primitive(_name, lambda xp, a, ufunc=_name: getattr(xp, ufunc)(a), floats=_WHOLE)
 
 primitive("neg", lambda xp, a: -a)
 primitive("reciprocal", lambda xp, a: 1 / a)
-primitive("rsqrt", lambda xp, a: 1 / xp.sqrt(a))
-primitive("round", lambda xp, a: xp.round(a))
+primitive("rsqrt", lambda xp, a: 1 / xp.sqrt(a), floats=_WHOLE)
+primitive("round", lambda xp, a: xp.round(a), floats="b")
 
 for _name, _ufunc in (
     ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"),
@@ -83,7 +99,5 @@ def _softplus(xp: Any, a: Any) -> Any:
     return xp.maximum(a, 0) + xp.log1p(xp.exp(-xp.abs(a)))
 
 
-primitive("sigmoid", _sigmoid)
-primitive("softplus", _softplus)
-primitive("erf", erf)
-primitive("erfc", erfc)
+for _name, _function in (("sigmoid", _sigmoid), ("softplus", _softplus), ("erf", erf), ("erfc", erfc)):
+    primitive(_name, _function, floats=_WHOLE)

@@ -15,7 +15,7 @@ from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.core.sums import total
 from opsdk.expr.node import FLOAT, Node, topological
 from opsdk.expr.primitive import Meaning, Primitive
-from opsdk.expr.symbol import Symbol, apply, as_node
+from opsdk.expr.symbol import Symbol, Written, apply, as_node
 
 # Roles of inputs and results: of the full shape (…, n); one number per position, (n,); one per row, (…, 1) or (…).
 FULL, COLUMN, ROW, FLAT = "full", "column", "row", "flat"
@@ -83,7 +83,8 @@ INDEX, SIZE = Node("row_index"), Node("row_size")  # the position in the row; th
 
 
 def _applied(name: str, *values: Any) -> Symbol:  # Any: what a user's expression holds
-    return Symbol(Node(name, tuple(as_node(value, f"vmath.{name}") for value in values), None, FLOAT))
+    made = Written if any(isinstance(value, Written) for value in values) else Symbol
+    return made(Node(name, tuple(as_node(value, f"vmath.{name}", made.number) for value in values), None, FLOAT))
 
 
 def row_sum(x: Any) -> Symbol:

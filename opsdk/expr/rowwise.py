@@ -207,7 +207,7 @@ def _row_function(
         bound = functools.partial(read, **fixed) if fixed else read
         traced = trace(bound, own.input_names, symbols, subject, outputs=len(own.outputs))
         try:
-            return dataclasses.replace(traced, outputs=tuple(spread(traced.wanted, inputs)))
+            return dataclasses.replace(traced, outputs=tuple(spread(traced.wanted, inputs)), written=())
         except TraceError as error:
             raise TraceError(f"{subject}, {error}") from None
 

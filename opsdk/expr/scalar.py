@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from opsdk.core.bounded import Bounded
-from opsdk.core.dtype import computed_in
+from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
@@ -20,6 +20,7 @@ from opsdk.expr.holomorphic import without_derivative, without_meaning
 from opsdk.expr.node import Node
 from opsdk.expr.row import FULL
 from opsdk.expr.trace import Expression
+from opsdk.expr.whole import evaluated, result_dtypes
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
 Static = tuple[tuple[str, Any], ...]
@@ -84,7 +85,6 @@ class ScalarFunction:
         inputs: names of the inputs, in order.
         attrs: names of the attributes.
         make: returns the expression for the values of the static attributes.
-        keeps_integers: tells whether whole numbers give whole numbers; else they are computed with as float64.
     """
 
     broadcasts = True  # inputs of different shapes are broadcast
@@ -97,12 +97,10 @@ class ScalarFunction:
         inputs: Sequence[str],
         attrs: Sequence[str],
         make: Callable[[Static], Expression],
-        keeps_integers: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
         self.attrs = tuple(attrs)
-        self.keeps_integers = keeps_integers
         self.conjugation = Conjugation()
         self._make = make
         self._known: Bounded[Static, Expression] = Bounded(MOST_COMBINATIONS)
@@ -211,7 +209,9 @@ class ScalarFunction:
         """
         expression = self.expression(static_of(attrs))
         dtype = np.result_type(*[array.dtype for array in arrays])
-        if dtype.kind in "biu" and not self.keeps_integers():
+        if expression.written and all(array.dtype.kind in "biu" for array in arrays):
+            return self._of_whole(expression.written, arrays, attrs)
+        if dtype.kind in "biu":
             dtype = np.dtype("float64")
         wide = computed_in(dtype)
         check_whole(expression.attrs, [attrs[name] for name in expression.attrs], wide)
@@ -221,9 +221,7 @@ class ScalarFunction:
         if dtype.kind == "c":
             given = self.conjugated(given, attrs)
         values = {**dict(zip(self.inputs, given, strict=True)), **attrs}
-        shape = arrays[0].shape
-        if any(array.shape != shape for array in arrays):
-            shape = np.broadcast_shapes(*[array.shape for array in arrays])
+        shape = _shape_of(arrays)
         made: list[Any] = []
         with np.errstate(all="ignore"):  # inf and nan are values of the function, not accidents
             results = iter(evaluate(expression.wanted, values, np, wide))
@@ -232,6 +230,30 @@ class ScalarFunction:
         if dtype.kind == "c":
             made = self.conjugation.of_outputs(made)
         return made[0] if len(made) == 1 else tuple(made)
+
+    # Any: arrays and attribute values.
+    def _of_whole(self, written: Sequence[Node], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Evaluates for integers and bools, as NumPy runs the function that was written."""
+        given = [as_native(array) for array in arrays]
+        shape = _shape_of(arrays)
+        made: list[Any] = []
+        for result in evaluated(written, dict(zip(self.inputs, given, strict=True)), attrs, f"op {self.name!r}"):
+            made.append(_whole(result, shape, result.dtype, [*arrays, *made]))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    # Any: attribute values.
+    def whole_dtypes(self, dtypes: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> Sequence[np.dtype[Any]]:
+        """Returns the dtypes of the results where all inputs are integers or bools."""
+        written = self.expression(static_of(attrs)).written
+        named = {name: dtype.newbyteorder("=") for name, dtype in zip(self.inputs, dtypes, strict=True)}
+        return result_dtypes(written, named, attrs, f"op {self.name!r}")
+
+
+def _shape_of(arrays: Sequence[Any]) -> tuple[int, ...]:
+    shape: tuple[int, ...] = arrays[0].shape
+    if any(array.shape != shape for array in arrays):
+        return np.broadcast_shapes(*[array.shape for array in arrays])
+    return shape
 
 
 def static_of(attrs: Mapping[str, Any]) -> Static:

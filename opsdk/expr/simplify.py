@@ -25,6 +25,8 @@ def simplify(roots: Sequence[Node]) -> list[Node]:
 
 def _rewritten(node: Node) -> Node:
     args = node.args
+    if node.op == "constant":
+        return constant(node.payload)
     if node.op == "mul":
         return _product(node, *args)
     if node.op == "div" and args[1] is _ONE:

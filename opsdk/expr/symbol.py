@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from opsdk.core.errors import TraceError
 from opsdk.core.suggest import alternatives
-from opsdk.expr.node import BOOL, Node, constant, topological
+from opsdk.expr.node import BOOL, Node, constant, literal, topological
 from opsdk.expr.primitive import PRIMITIVES
 from opsdk.expr.refused import refuse, refuse_attribute, refuse_numpy, refusing
 
@@ -22,6 +25,8 @@ class Symbol:
     """A scalar that has no value yet. It can be computed with, and be neither tested nor indexed nor converted."""
 
     __slots__ = ("node",)
+
+    number = staticmethod(constant)  # what makes the node of a number beside it
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -134,8 +139,17 @@ class Symbol:
         return f"<symbol {self.node!r}>"
 
 
-def as_node(value: Any, subject: str = "expression") -> Node:
-    """Returns the node of a symbol or a plain number (Any: whatever a user's expression holds).
+class Written(Symbol):
+    """A symbol that a user's function is read with: the numbers beside it stay what they are written as."""
+
+    __slots__ = ()
+
+    number = staticmethod(literal)
+
+
+# Any: whatever a user's expression holds.
+def as_node(value: Any, subject: str = "expression", number: Callable[[Any], Node] = constant) -> Node:
+    """Returns the node of a symbol or a plain number, which `number` makes a node of.
 
     Raises:
         TraceError: the value is neither.
@@ -145,9 +159,11 @@ def as_node(value: Any, subject: str = "expression") -> Node:
     if isinstance(value, Node):
         return value
     if isinstance(value, (bool, int, float)):
-        return constant(value)
+        return number(value)
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar
-        return as_node(value.item(), subject)
+        if isinstance(value, np.generic) and value.dtype.kind in "iuf":
+            return number(value)
+        return as_node(value.item(), subject, number)
     is_array = type(value).__name__ == "ndarray"
     remedy = "; an expression is one element, pass arrays as inputs when it is called" if is_array else ""
     raise TraceError(f"{subject}: expected a symbol or a number, got {type(value).__name__}{remedy}")
@@ -164,7 +180,8 @@ def apply(name: str, *values: Any) -> Symbol:
         raise TraceError(f"expression: no primitive is called {name!r}; there are {alternatives(name, PRIMITIVES)}")
     if len(values) != known.arity:
         raise TraceError(f"vmath.{name}: expected {known.arity} operands, got {len(values)}")
-    nodes = tuple([v.node if v.__class__ is Symbol else as_node(v, f"vmath.{name}") for v in values])
+    made = Written if any(v.__class__ is Written for v in values) else Symbol
+    nodes = tuple([v.node if isinstance(v, Symbol) else as_node(v, f"vmath.{name}", made.number) for v in values])
     kinds = tuple([node.kind for node in nodes])
     if kinds != known.takes:
         position = next(i for i, kind in enumerate(kinds) if kind != known.takes[i])
@@ -173,4 +190,4 @@ def apply(name: str, *values: Any) -> Symbol:
         remedy = "compare it with a number" if is_condition else "write vmath.where(it, 1.0, 0.0)"
         got = f"{nodes[position]!r}, a {kinds[position]}"
         raise TraceError(f"vmath.{name}: operand {position} expected {wanted}, got {got}; {remedy}")
-    return Symbol(Node(name, nodes, None, known.gives))
+    return made(Node(name, nodes, None, known.gives))

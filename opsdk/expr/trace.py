@@ -12,9 +12,9 @@ from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.core.origin import shorten
 from opsdk.define.code_reads import unread
 from opsdk.define.digest import changed, is_ours, reads
-from opsdk.expr.node import BOOL, Node, topological
+from opsdk.expr.node import BOOL, Node, literal, topological
 from opsdk.expr.simplify import simplify
-from opsdk.expr.symbol import Symbol, as_node
+from opsdk.expr.symbol import Written, as_node
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,14 @@ class Expression:
         inputs: names of its inputs, in order.
         attrs: names of its attributes.
         outputs: one node per result; None for a result that nobody wants.
+        written: of what a user wrote, the results as they are written, which whole numbers are computed by; numbers in
+            `outputs` are those of the dtype that floats are computed in.
     """
 
     inputs: tuple[str, ...]
     attrs: tuple[str, ...]
     outputs: tuple[Node | None, ...]
+    written: tuple[Node, ...] = ()
 
     @property
     def wanted(self) -> tuple[Node, ...]:
@@ -39,10 +42,11 @@ class Expression:
     @property
     def text(self) -> str:
         """What is computed, a line for each node: the same for two expressions only if they are the same."""
-        order = topological(self.wanted)
+        order = topological([*self.wanted, *self.written])
         place = {node: number for number, node in enumerate(order)}
         lines = [f"{node.op} {[place[arg] for arg in node.args]} {node.payload!r}" for node in order]
-        return "\n".join([*lines, str([None if node is None else place[node] for node in self.outputs])])
+        results = [None if node is None else place[node] for node in (*self.outputs, *self.written)]
+        return "\n".join([*lines, str(results)])
 
 
 # Any: a user's function of any signature, and whatever it returns.
@@ -61,8 +65,8 @@ def trace(
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns something that is no expression.
     """
-    symbols = [Symbol(Node("input", (), name)) for name in inputs]
-    named = {name: Symbol(Node("attr", (), name)) for name in attrs}
+    symbols = [Written(Node("input", (), name)) for name in inputs]
+    named = {name: Written(Node("attr", (), name)) for name in attrs}
     try:
         returned = function(*symbols, **named)
     except TraceError as error:
@@ -70,13 +74,13 @@ def trace(
     values = returned if isinstance(returned, tuple) else (returned,)
     if len(values) != outputs:
         raise TraceError(f"{subject}: expected {outputs} expression{'s' if outputs > 1 else ''}, got {len(values)}")
-    nodes = [as_node(value, subject) for value in values]
+    nodes = [as_node(value, subject, literal) for value in values]
     for node in nodes:
         if node.kind == BOOL:
             raise TraceError(
                 f"{subject}: expected a number, got the condition {node!r}; write vmath.where(it, 1.0, 0.0)"
             )
-    return Expression(tuple(inputs), tuple(attrs), tuple(simplify(nodes)))
+    return Expression(tuple(inputs), tuple(attrs), tuple(simplify(nodes)), tuple(nodes))
 
 
 # Any: a user's function of any signature.

@@ -26,7 +26,7 @@ _FLOATING = broadcast.with_floating()  # integers give floats
 @elementwise("opsdk::relu(Tensor x) -> Tensor out", infer=like(), lazy=True)
 def relu(x: Any) -> Any:
     """max(x, 0). Gradient 0 at the kink."""
-    return vmath.maximum(x, 0.0)
+    return vmath.maximum(x, 0)
 
 
 @elementwise("opsdk::sqrt(Tensor x) -> Tensor out", infer=_FLOATING, domain={"x": (0.0, None)}, lazy=True)

@@ -29,6 +29,7 @@ from opsdk.verify.samples import SAMPLES, UnusableSamplesError, samples_given
 from opsdk.verify.sampling import calls_of
 from opsdk.verify.session import Session
 from opsdk.verify.tape_parity import check_tape
+from opsdk.verify.whole import check_whole_numbers
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
 # second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.
@@ -180,6 +181,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         return
     check_linear(session)
     check_layouts(session)
+    check_whole_numbers(session)
     check_broadcasting(session)
     if not is_last:
         check_gradient(session)

@@ -245,7 +245,7 @@ def test_an_elementwise_op_of_another_reference_is_another_op(capsys):
 
         return f
 
-    first, second = made(lambda x: x + 1), made(lambda x: x + 2)
+    first, second = made(lambda x: x + 1.0), made(lambda x: x + 2.0)
     whole = np.array([1, 2])
     assert [op(whole).tolist() for op in (first, second)] == [[2, 3], [3, 4]]
     capsys.readouterr()

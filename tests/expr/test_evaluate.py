@@ -59,11 +59,6 @@ def test_numbers_among_themselves_are_computed_with_in_the_dtype_that_is_given(d
     assert [(value.dtype.name, value.tolist()) for value in values] == [(dtype, [1.5, 1.5]), (dtype, [3.0, 3.0])]
 
 
-def test_beside_whole_numbers_constants_without_a_fraction_are_whole():
-    (value,) = evaluate([(X * 2.0 + 1.0).node], {"x": np.array([3], np.int8)}, np, np.dtype("int8"))
-    assert (value.dtype, value.tolist()) == (np.int8, [7])
-
-
 @pytest.mark.parametrize("name", ["erf", "erfc"])
 def test_error_functions_are_accurate_to_the_last_bits_of_float64(name):
     x = np.concatenate([np.linspace(-6.5, 27.2, 500), [0.925, np.nextafter(0.925, 0), 0.47, 1e-300, -1e-300]])

@@ -271,7 +271,8 @@ def test_positions_are_below_unsigned_numbers_of_every_size(dtype, language):
 def test_unsigned_numbers_beside_signed_ones_are_compared_exactly_or_refused():
     big = np.array([2**53 + 1], np.uint64)
     with pytest.raises(InputValueError, match="input 'i' expected whole numbers that float64 holds"):
-        same(np.ones(1, int), big, np.array([2**53]))
+        same(np.ones(1), big, np.array([2**53]))
+    assert same(np.ones(1, int), big, np.array([2**53])).tolist() == [0]  # NumPy compares them exactly
     assert same(np.ones(1, np.uint64), big, big - np.uint64(1)).tolist() == [0]
 
 

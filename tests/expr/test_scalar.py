@@ -13,13 +13,13 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype("float16"), BFLOAT16, np.dtype("float32"), np.dtype("float64")]
 
 
-def scalar(function, inputs=("x",), attrs=(), outputs=1, *, keeps_integers=False):
+def scalar(function, inputs=("x",), attrs=(), outputs=1):
     def make(static):
         fixed = dict(static)
         symbols = [name for name in attrs if name not in fixed]
         return trace(lambda *args, **given: function(*args, **given, **fixed), inputs, symbols, "op 'f'", outputs)
 
-    return ScalarFunction("f", inputs, attrs, make, lambda: keeps_integers)
+    return ScalarFunction("f", inputs, attrs, make)
 
 
 def test_attributes_that_are_no_numbers_decide_the_expression():
@@ -93,7 +93,7 @@ def test_whole_numbers_become_float64_where_the_function_needs_it(dtype):
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "int64"])
 def test_whole_numbers_stay_where_the_function_keeps_them(dtype):
-    value = scalar(lambda x: apply("where", x > 1, 2 * x, 0.0) + 1, keeps_integers=True)(np.array([1, 3], dtype))
+    value = scalar(lambda x: apply("where", x > 1, 2 * x, 0) + 1)(np.array([1, 3], dtype))
     assert (value.dtype, value.tolist()) == (np.dtype(dtype), [1, 7])
 
 
