@@ -23,7 +23,18 @@ from opsdk.ops.joining import where
 _FLOATING = broadcast.with_floating()  # integers give floats
 
 
-@elementwise("opsdk::relu(Tensor x) -> Tensor out", infer=like(), lazy=True)
+class _OfNumbers(like):
+    """As the input, which holds numbers: bools have none of what these give."""
+
+    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+        (spec,) = specs
+        assert isinstance(spec, TensorSpec)
+        if spec.dtype.kind == "b":
+            raise DTypeError(f"op {schema.qualified_name!r}: x expected numbers, got bool; cast it")
+        return (spec,)
+
+
+@elementwise("opsdk::relu(Tensor x) -> Tensor out", infer=_OfNumbers(), lazy=True)
 def relu(x: Any) -> Any:
     """max(x, 0). Gradient 0 at the kink."""
     return vmath.maximum(x, 0)
@@ -35,7 +46,7 @@ def sqrt(x: Any) -> Any:
     return vmath.sqrt(x)
 
 
-@elementwise("opsdk::square(Tensor x) -> Tensor out", infer=like(), lazy=True)
+@elementwise("opsdk::square(Tensor x) -> Tensor out", infer=_OfNumbers(), lazy=True)
 def square(x: Any) -> Any:
     """x²."""
     return vmath.square(x)

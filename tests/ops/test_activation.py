@@ -175,3 +175,10 @@ def test_relu_saves_its_output_and_the_gradient_of_its_gradient_asks_nothing_of_
 def test_the_sign_of_bools_is_refused():
     with pytest.raises(DTypeError, match="op 'opsdk::sign': x expected numbers, got bool; cast it first"):
         opsdk.sign(np.array([True]))
+
+
+@pytest.mark.parametrize("op", [opsdk.relu, opsdk.square])
+def test_relu_and_square_are_of_numbers(op):
+    assert op(np.array([-2, 3], np.int8)).dtype == np.int8
+    with pytest.raises(DTypeError, match="x expected numbers, got bool; cast it"):
+        op(np.array([True, False]))
