@@ -20,7 +20,7 @@ from opsdk.define.infer import Specs
 from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel
 from opsdk.define.op import Op, find_op
 from opsdk.define.opdef import OpDef
-from opsdk.expr.formula import formulas
+from opsdk.expr.formula import as_written, formulas
 from opsdk.expr.scalar import ScalarFunction, static_of
 
 
@@ -139,7 +139,7 @@ def _explanation(
         rows=tuple(sorted(verdicts, key=lambda verdict: not verdict.is_chosen)),
         results=results,
         saves=() if rule is None else tuple(f"{k} {names[k][i]}" for k in names for i in rule.saves(k)),
-        formulas=_formulas(opdef, attrs),
+        formulas=_formulas(opdef, attrs, is_whole=all(dtype.kind in "biu" for dtype in dtypes)),
         gradient=gradient,
     )
 
@@ -213,12 +213,13 @@ def _gradient(
     return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
 
 
-def _formulas(opdef: OpDef, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+def _formulas(opdef: OpDef, attrs: Mapping[str, Any], *, is_whole: bool) -> tuple[str, ...]:
     source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
     if source is None:
         return ()
     seen = {name: value for name, value in attrs.items() if name in source.attrs}
-    return formulas(source.expression(static_of(seen)), opdef.schema.output_names)
+    expression = source.expression(static_of(seen))
+    return formulas(as_written(expression) if is_whole else expression, opdef.schema.output_names)
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

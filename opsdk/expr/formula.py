@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opsdk.expr.node import Node, topological
 from opsdk.expr.trace import Expression
@@ -37,6 +38,19 @@ def formulas(expression: Expression, names: Sequence[str]) -> tuple[str, ...]:
         for name, node in zip(names, expression.outputs, strict=True)
     ]
     return (*lines, *(f"{name} = {_text(node, named, 0, is_own=True)}" for node, name in named.items()))
+
+
+def as_written(expression: Expression) -> Expression:
+    """Returns an expression as whole numbers are computed by it, its numbers as texts that tell 2 from 2.0."""
+    known: dict[Node, Node] = {}
+    for node in topological(expression.written):
+        if node.op == "constant":
+            text = repr(node.payload)
+            known[node] = Node("attr", (), f"({text})" if text.startswith("-") else text, node.kind)
+        else:
+            known[node] = Node(node.op, tuple(known[arg] for arg in node.args), node.payload, node.kind)
+    outputs = tuple(known[node] for node in expression.written)
+    return replace(expression, outputs=outputs or expression.outputs, written=())
 
 
 def _shared(roots: Sequence[Node], taken: set[str]) -> dict[Node, str]:

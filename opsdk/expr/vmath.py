@@ -2,7 +2,8 @@
 
 On symbols, which an elementwise op is read with, a function builds a node of the expression. On NumPy arrays and
 numbers it computes at once, as NumPy does and without its warnings: float32 stays float32, integers give float64 but
-for `abs`, `sign`, `square`, `floor`, `ceil`, `round`, `trunc`, `maximum`, `minimum`, `where` and `pow`, which are NumPy's.
+for `abs`, `sign`, `square`, `floor`, `ceil`, `round`, `trunc`, `maximum`, `minimum`, `where` and `pow`, as
+NumPy has them.
 Inside a function that Numba compiles it is inlined as a polynomial that calls no library, so that a loop over it is
 vectorised; there it takes float32 and float64 scalars, integers as float64, and arrays element by element.
 """

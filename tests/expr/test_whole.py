@@ -345,6 +345,12 @@ def test_a_whole_literal_and_a_float_make_two_ops():
     assert same[0] == same[1]
 
 
+def test_explain_tells_numbers_as_they_are_written_beside_whole_numbers():
+    op = made(lambda m, x: 2.0 * x + 3 - x * -1 + np.float32(1))
+    assert "y = 2.0 * x + 3 - x * (-1) + np.float32(1.0)" in str(opsdk.explain(op, np.ones(1, np.uint8)))
+    assert "y = 2 * x + 3 + x + 1" in str(opsdk.explain(op, np.ones(1)))
+
+
 def test_the_rule_tells_the_dtype_without_a_run():
     op = made(ONE["2.0 * x"])
     for dtype, expected in (("uint8", "float64"), ("bool", "float64"), ("float32", "float32"), ("float16", "float16")):
