@@ -234,3 +234,79 @@ def test_the_sign_of_another_number_passes_no_derivative_to_it_and_none_at_zero(
     values = {"a": np.array([-3.0, 0.0, 3.0]), "b": np.array([-1.0, 1.0, -0.0])}
     assert evaluate([da], values, np)[0].tolist() == [1.0, 0.0, -1.0]
     assert db is constant(0.0)
+
+
+def _arcsin(x):
+    left = (1 - x) * (1 + x)
+    return x / left**1.5, (1 + 2 * x * x) / left**2.5
+
+
+def _arctanh(x):
+    left = (1 - x) * (1 + x)
+    return 2 * x / left**2, (2 + 6 * x * x) / left**3
+
+
+def _softplus(x):
+    slope = 1 / (2 + 2 * mpmath.cosh(x))
+    return slope, -slope * mpmath.tanh(x / 2)
+
+
+_NEAR_ZERO = (1e-300, -1e-160, 1e-40, -1e-20, 1e-12, 1e-8, -1e-6, 1e-3, 0.03, 0.4)
+
+
+# the second and the third derivative, by hand: with the product rule both sides of 1 - a² give ±1, and a is lost
+@pytest.mark.parametrize(
+    ("name", "sign", "expected", "points"),
+    [
+        ("arcsin", 1, _arcsin, (*_NEAR_ZERO, 0.999, -1 + 1e-9, 1 - 2.0**-52)),
+        ("arccos", -1, _arcsin, (*_NEAR_ZERO, 0.999, -1 + 1e-9, 1 - 2.0**-52)),
+        ("arctanh", 1, _arctanh, (*_NEAR_ZERO, 0.999, -1 + 1e-9, 1 - 2.0**-52)),
+        ("softplus", 1, _softplus, (*_NEAR_ZERO, 3.0, -30.0, 300.0)),
+    ],
+)
+def test_later_derivatives_keep_their_digits_where_two_sides_of_a_product_almost_cancel(name, sign, expected, points):
+    x = Node("input", (), "x")
+    nodes = derivatives(apply(name, Symbol(x)).node, x, 3)[2:]
+    for point in points:
+        by_hand = [float(sign * value) for value in expected(mpmath.mpf(point))]
+        np.testing.assert_allclose(at(nodes, x=point), by_hand, rtol=4e-15, err_msg=str(point))
+
+
+@pytest.mark.parametrize("point", [1 - 2.0**-53, -1 + 2.0**-53, 1 - 1e-12, 0.999, 1e-9])
+@pytest.mark.parametrize(("name", "power"), [("arcsin", 0.5), ("arctanh", 1.0)])
+def test_the_first_derivative_keeps_its_digits_beside_the_ends_of_the_domain(name, power, point):
+    x = Node("input", (), "x")
+    expected = float(1 / (1 - mpmath.mpf(point) ** 2) ** power)
+    assert at(derivatives(apply(name, Symbol(x)).node, x, 1)[1:], x=point) == pytest.approx([expected], rel=5e-16)
+
+
+# (a - b)(a + b) = a² - b², written in every order
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda a, b: (a - b) * (a + b),
+        lambda a, b: (a + b) * (a - b),
+        lambda a, b: (b + a) * (a - b),
+        lambda a, b: (a - b) * (b + a),
+    ],
+)
+def test_a_difference_of_squares_has_the_derivatives_of_the_squares(product):
+    a, b = Node("input", (), "a"), Node("input", (), "b")
+    root = product(Symbol(a), Symbol(b)).node
+    assert at(reverse([root], [constant(1.0)], [a, b]), a=3.0, b=1e30) == [6.0, -2e30]
+    assert at(reverse([root], [constant(1.0)], [a, b]), a=1e30, b=3.0) == [2e30, -6.0]
+
+
+def test_the_sides_of_a_difference_of_squares_have_derivatives_where_they_are_asked_for():
+    a = Symbol(Node("input", (), "a"))
+    left, right = (1.0 - a).node, (1.0 + a).node
+    root = (Symbol(left) * Symbol(right) + Symbol(left)).node
+    assert at(reverse([root], [constant(1.0)], [left, right]), a=0.25) == [2.25, 0.75]
+    assert at(reverse([root], [constant(1.0)], [a.node]), a=0.25) == [-1.5]
+
+
+def test_other_products_of_sums_keep_the_product_rule():
+    a = Symbol(Node("input", (), "a"))
+    roots = [((1.0 - a) * (2.0 + a)).node, ((1.0 - a) * (1.0 - a)).node, ((a - 1.0) * (1.0 - a)).node]
+    found = [at(reverse([root], [constant(1.0)], [a.node]), a=0.25) for root in roots]
+    assert found == [[-1.5], [-1.5], [1.5]]
