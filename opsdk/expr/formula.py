@@ -9,10 +9,10 @@ from dataclasses import replace
 from opsdk.expr.node import Node, topological
 from opsdk.expr.trace import Expression
 
-# How an operation is written, and how tightly it binds.
+# How an operation is written, and how tightly it binds in Python: a comparison less tightly than & and |.
 _INFIX = {
-    "or": ("|", 1), "and": ("&", 2), "lt": ("<", 4), "le": ("<=", 4), "gt": (">", 4), "ge": (">=", 4), "eq": ("==", 4),
-    "ne": ("!=", 4), "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("/", 6),
+    "lt": ("<", 1), "le": ("<=", 1), "gt": (">", 1), "ge": (">=", 1), "eq": ("==", 1), "ne": ("!=", 1),
+    "or": ("|", 3), "and": ("&", 4), "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("/", 6),
 }  # fmt: skip
 _PREFIX = {"not": ("~", 7), "neg": ("-", 7)}
 _POWER, _ATOM = 8, 9

@@ -47,7 +47,9 @@ def text(function, inputs="xyz", attrs=(), outputs=1):
         (lambda x, y, z: x ** (-0.5), "r = x**(-0.5)"),
         (lambda x, y, z: x + math.pi, "r = x + 3.141592653589793"),
         (lambda x, y, z: vmath.minimum(x, math.inf), "r = minimum(x, inf)"),
-        (lambda x, y, z: vmath.where((x > y) & ~(y >= z), x, y), "r = where(x > y & ~(y >= z), x, y)"),
+        (lambda x, y, z: vmath.where((x > y) & ~(y >= z), x, y), "r = where((x > y) & ~(y >= z), x, y)"),
+        (lambda x, y, z: vmath.where((x > y) | (y == z), x, y), "r = where((x > y) | (y == z), x, y)"),
+        (lambda x, y, z: vmath.where(x + z > y * z, x, y), "r = where(x + z > y * z, x, y)"),
         (lambda x, y, z: x, "r = x"),
         (lambda x, y, z: 7.0, "r = 7"),
     ],
@@ -127,3 +129,27 @@ def test_the_text_of_a_derivative_computes_its_very_bits(rng):
         values[name] = eval(text, {}, values)
     for name, expected in zip(("dx", "dy", "dz"), evaluate(grads, given, np, np.float32), strict=True):
         np.testing.assert_array_equal(values[name], expected)
+
+
+CONDITIONS = {
+    "both": lambda x, y: (x == 0) & (y <= 1),
+    "either": lambda x, y: (x == 0) | (y == 0),
+    "a choice of both": lambda x, y: ((x > 0) | (y > 1)) & (x != y),
+    "both or another": lambda x, y: (x > 0) | ((y > 1) & (x < y)),
+    "neither": lambda x, y: ~((x > 0) | ~(y > x)),
+    "of sums": lambda x, y: (x + y > 0) & ~(x - y < -1),
+    "of a test": lambda x, y: vmath.isnan(x / y) | (x * y >= 1),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_the_text_of_conditions_means_to_numpy_what_is_computed(name):
+    expression = trace(lambda x, y: vmath.where(CONDITIONS[name](x, y), 1.0, 0.0), ["x", "y"], [], "f")
+    x, y = (axis.ravel() for axis in np.meshgrid([-1.0, 0.0, 0.5, 1.0, 2.0], [-1.0, 0.0, 0.5, 1.0, 2.0]))
+    values = {"x": x, "y": y, "where": np.where, "isnan": np.isnan}
+    with np.errstate(all="ignore"):
+        for line in reversed(formulas(expression, ["r"])):  # what is shared comes last
+            made, _, text = line.partition(" = ")
+            values[made] = eval(text, {}, values)
+        expected = [float(np.all(CONDITIONS[name](a, b))) for a, b in zip(x, y, strict=True)]
+    assert values["r"].tolist() == expected
