@@ -28,6 +28,12 @@ def is_trained(attrs: Mapping[str, Any]) -> bool:
     return any(attrs.get(name) is (not value) for name, value in WHEN_TESTED.items())
 
 
+# Any: attribute values.
+def is_tested(attrs: Mapping[str, Any]) -> bool:
+    """Whether an attribute says that the call is one where nothing is trained."""
+    return any(attrs.get(name) is value for name, value in WHEN_TESTED.items())
+
+
 def tested(operators: Sequence[Operator]) -> list[Operator]:
     """Returns what runs where nothing is trained: the same operators, with the attributes of a test.
 

@@ -20,6 +20,7 @@ from opsdk.define.gradient import spec_name
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.ops.update import APART
+from opsdk.static.mode import is_tested
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.program import Program
 from opsdk.static.shared_memory import SharedMemory, changed, check_views, passed
@@ -42,6 +43,8 @@ class Compiled:
         data: by name the specs of what may be fed.
         feeds: data that the steps read.
         stale: by name views whose base is changed after they were taken, with what tells it; they cannot be fetched.
+        counts: whether a step has a seed, which it gets by the number of the run.
+        draws: whether one of them is not told that it is tested, so that the run is one more that drew.
         changed_feeds: data that the steps change in place; they get copies, since feeds belong to the user.
     """
 
@@ -70,8 +73,10 @@ class Compiled:
                     self._note_read(name, block.vars[name], operator)
             written.update(operator.output_arg_names)
         self.changed_feeds = [name for name in self.feeds if memory.is_changed(name)]
-        self.draws = any(step.seed is not None for step in self.steps)
-        if self.draws:
+        drawing = [step for step in self.steps if step.seed is not None]
+        self.draws = not all(is_tested(step.attrs) for step in drawing)
+        self.counts = bool(drawing)
+        if self.counts:
             self.persistable.append(RANDOM_COUNTER)
             self.slots[RANDOM_COUNTER] = len(self.slots)
         self._keep_private(block.vars)
@@ -106,10 +111,11 @@ class Compiled:
         for name in self.changed_feeds:
             values[self.slots[name]] = fed[name].copy()
         count = 0
-        if self.draws:
+        if self.counts:
             counter = held[RANDOM_COUNTER]
             count = 0 if counter is None else int(counter)
-            values[self.slots[RANDOM_COUNTER]] = np.array(count + 1)
+            if self.draws:
+                values[self.slots[RANDOM_COUNTER]] = np.array(count + 1)
         for step in self.steps:
             step.run(values, count)
         return values

@@ -156,3 +156,56 @@ def test_one_global_seed_gives_both_runtimes_the_same_numbers(exe, startup):
     made = exe.run(startup, fetch_list=["fc_0.w_0", "fc_1.w_0"])
     for layer, weight in zip(layers, made, strict=True):
         np.testing.assert_array_equal(layer.weight.numpy(), weight)
+
+
+def dropped(x, seed, is_trained):
+    return x * (np.random.default_rng(seed).random(x.shape) >= 0.5) if is_trained else x.copy()
+
+
+# by how the attribute says it: an op as its author writes it
+MODES = {
+    "bool is_test=False": lambda x, *, seed, is_test: dropped(x, seed, not is_test),
+    "bool training=True": lambda x, *, seed, training: dropped(x, seed, training),
+    "bool train_mode=True": lambda x, *, seed, train_mode: dropped(x, seed, train_mode),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_evaluation_in_between_leaves_what_training_draws_as_it_is(exe, main, mode):
+    drops = opsdk.op(f"test_ops::drops(Tensor x, *, int seed, {mode}) -> Tensor y")(MODES[mode])
+    x = static.data("x", ROWS.shape, "float32")
+    y = drops(x, seed=3)
+    test = main.clone(for_test=True)
+    plain, between = static.Scope(), static.Scope()
+    expected = [exe.run(main, {"x": ROWS}, [y], scope=plain)[0] for _ in range(3)]
+    found = []
+    for _ in range(3):
+        found += exe.run(main, {"x": ROWS}, [y], scope=between)
+        np.testing.assert_array_equal(exe.run(test, {"x": ROWS}, [y.name], scope=between)[0], ROWS)
+    np.testing.assert_array_equal(found, expected)
+    assert int(between.values["@RANDOM_COUNTER@"]) == 3
+
+
+def test_an_evaluation_alone_writes_no_counter(exe, main):
+    @opsdk.op("test_ops::kept(Tensor x, *, int seed, bool is_test=False) -> Tensor y")
+    def kept(x, *, seed, is_test):
+        return x.copy()
+
+    y = kept(static.data("x", ROWS.shape, "float32"), seed=3)
+    scope = static.Scope()
+    exe.run(main.clone(for_test=True), {"x": ROWS}, [y.name], scope=scope)
+    assert scope.values.get("@RANDOM_COUNTER@") is None
+
+
+def test_an_op_that_draws_when_it_is_tested_too_draws_as_the_counter_stands(exe, main, noise):
+    @opsdk.op("test_ops::always(Tensor x, *, int seed, bool is_test=False) -> Tensor y")
+    def always(x, *, seed, is_test):
+        return x * np.random.default_rng(seed).random(x.shape, x.dtype)
+
+    y = always(static.data("x", ROWS.shape, "float32"), seed=3)
+    test, scope = main.clone(for_test=True), static.Scope()
+    found = []
+    for _ in range(2):
+        exe.run(main, {"x": ROWS}, [y], scope=scope)
+        found += exe.run(test, {"x": ROWS}, [y.name], scope=scope)
+    assert not np.array_equal(*found)
