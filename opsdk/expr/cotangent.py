@@ -58,7 +58,7 @@ class Algebra:
     def passed(self, cotangent: Cotangent, partial: Symbol | float) -> Cotangent:
         """Returns a cotangent after one more step of the chain rule."""
         step = partial if isinstance(partial, Symbol) else Symbol(constant(partial))
-        return Cotangent(cotangent.base, self.times(cotangent.factor, step))
+        return Cotangent(cotangent.base, self.times(*self._balanced(cotangent.factor, step)))
 
     def joined(self, left: Cotangent, right: Cotangent) -> Cotangent:
         """Returns the sum of two cotangents."""
@@ -116,6 +116,20 @@ class Algebra:
             return left + right
         used = first if first is second else apply("or", Symbol(first), Symbol(second)).node
         return apply("where", Symbol(used), left + right, ZERO)
+
+    def _balanced(self, left: Symbol, right: Symbol) -> tuple[Symbol, Symbol]:
+        """Returns two factors with their product; the last division of a quotient of quotients goes to the other one.
+
+        y · (r / x / x) would be 0 where r / x / x is, however large y is; (y / x) · (r / x) has both halfway.
+        """
+        for of, by in ((right, left), (left, right)):
+            quotient = of.node.args[0] if of.node.op == "neg" else of.node
+            is_double = quotient.op == "div" and quotient.args[0].op == "div"
+            if is_double and quotient not in self._atoms and by.node.op not in ("constant", "where"):
+                rest = Symbol(quotient.args[0])
+                divided = self.times(by, apply("reciprocal", Symbol(quotient.args[1])))
+                return (rest if quotient is of.node else -rest), divided
+        return left, right
 
     def _guard(self, node: Node) -> Node | None:
         if _is_zero(node):

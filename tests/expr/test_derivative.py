@@ -6,8 +6,10 @@ import pytest
 
 from opsdk.expr.derivative import RULES, partials, reverse
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.like_terms import combined
 from opsdk.expr.node import Node, constant
 from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, apply
 
 mpmath.mp.dps = 40
@@ -310,3 +312,41 @@ def test_other_products_of_sums_keep_the_product_rule():
     roots = [((1.0 - a) * (2.0 + a)).node, ((1.0 - a) * (1.0 - a)).node, ((a - 1.0) * (1.0 - a)).node]
     found = [at(reverse([root], [constant(1.0)], [a.node]), a=0.25) for root in roots]
     assert found == [[-1.5], [-1.5], [1.5]]
+
+
+def _chain(function, names, wrt, order):
+    """Returns a derivative of a derivative as gradient ops have it, each of them with the cotangent before it."""
+    node = function(*[Symbol(Node("input", (), name)) for name in names]).node
+    for level in range(order):
+        (node,) = simplify(combined(reverse([node], [Node("input", (), f"d{level}")], [Node("input", (), wrt)])))
+    return node
+
+
+# c · y · xᵖ: by order the c and the p, at numbers of which neither the inputs nor the result leave float32
+@pytest.mark.parametrize(
+    ("function", "derivatives"),
+    [
+        (lambda x, y: y * apply("rsqrt", x), {1: (-0.5, -1.5), 2: (0.75, -2.5), 3: (-1.875, -3.5)}),
+        (lambda x, y: y / apply("sqrt", x), {1: (-0.5, -1.5), 2: (0.75, -2.5), 3: (-1.875, -3.5)}),
+        (lambda x, y: y * apply("reciprocal", x), {1: (-1.0, -2.0), 2: (2.0, -3.0), 3: (-6.0, -4.0)}),
+        (lambda x, y: y / x, {1: (-1.0, -2.0), 2: (2.0, -3.0), 3: (-6.0, -4.0)}),
+        (lambda x, y: y * apply("arcsinh", x), {1: (1.0, -1.0), 2: (-1.0, -2.0)}),
+    ],
+    ids=["y rsqrt x", "y / sqrt x", "y reciprocal x", "y / x", "y arcsinh x"],
+)
+@pytest.mark.parametrize(("x", "y"), [(1e9, 1.0), (1e9, 1e20), (1e10, 1e30), (1e15, 1e25), (1e17, 1e35), (1e19, 1e30)])
+def test_a_large_factor_and_a_small_derivative_have_their_product(function, derivatives, x, y):
+    numbers = {"x": x, "y": y, "d0": 1.0, "d1": 1.0, "d2": 1.0}
+    values = {name: np.array([value], np.float32) for name, value in numbers.items()}
+    for order, (factor, power) in derivatives.items():
+        exact = factor * mpmath.mpf(float(values["y"][0])) * mpmath.mpf(float(values["x"][0])) ** power
+        if abs(exact) > 1e-37:
+            found = evaluate([_chain(function, "xy", "x", order)], values, np, np.dtype("float32"))[0]
+            np.testing.assert_allclose(found, [float(exact)], rtol=2e-6, err_msg=f"order {order}")
+
+
+@pytest.mark.parametrize("x", [1e6, 1e9, 1e10, -1e12])
+def test_the_second_derivative_of_arctan_far_out_has_its_digits(x):
+    values = {name: np.array([value], np.float32) for name, value in {"x": x, "d0": 1, "d1": 1}.items()}
+    found = evaluate([_chain(lambda x: apply("arctan", x), "x", "x", 2)], values, np, np.dtype("float32"))[0]
+    np.testing.assert_allclose(found, [-2.0 / float(values["x"][0]) ** 3], rtol=1e-6)  # but for x⁻², as nothing here
