@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS, as_dtype, as_native, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
-from opsdk.core.fit import as_numbers, check_unmasked, fitted
+from opsdk.core.fit import as_numbers, check_unmasked, fitted, shown
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
@@ -18,6 +18,7 @@ from opsdk.define.schema import InputDecl
 DEFAULT = np.dtype("float32")
 _INT64 = np.iinfo(np.int64)
 _MOST = 2**1000  # an int up to which float64 surely holds it
+_PLAIN = 256  # whole numbers up to here are numbers of every floating dtype
 ARRAYS = "arrays"
 
 
@@ -42,7 +43,7 @@ def as_constant(
 
     Raises:
         DTypeError: the value is no array and cannot be made one, has a mask, or is a whole number that `beside` cannot
-            hold.
+            hold, or would round.
         MixedRuntimeError: the value belongs to another runtime.
         ProgramError: it is a size that is known only when a Program runs.
     """
@@ -53,6 +54,13 @@ def as_constant(
                 return np.asarray(value, np.int64)
             remedy = "cast the tensor beside it" if beside is not None else "choose another dtype"
             return fitted(np.asarray(value), dtype, subject, remedy=remedy)
+        if beside is not None and value.__class__ is int:
+            if not _is_held(value, dtype):
+                raise DTypeError(
+                    f"{subject}: expected a whole number that {dtype} holds, got {shown(value)}; write it as a float "
+                    "where it may be rounded, or cast the tensor beside it"
+                )
+            value = float(value)
         return np.asarray(value, dtype) if _is_small(value) else _rounded(np.asarray(value), dtype, beside, subject)
     numbers = numbers_in(value, subject, runtime)
     if isinstance(value, (np.ndarray, np.generic)):
@@ -61,6 +69,15 @@ def as_constant(
         return fitted(numbers, number_dtype(0, beside), subject)
     decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
     return numbers if decided is None else _rounded(numbers, number_dtype(decided, beside), beside, subject)
+
+
+def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
+    """Whether a floating dtype has a whole number, which float64 may round."""
+    if -_PLAIN <= value <= _PLAIN:
+        return True
+    with np.errstate(all="ignore"):
+        made = complex(np.asarray(float(value)).astype(dtype).item()).real
+    return made == value
 
 
 def _is_small(value: complex) -> bool:

@@ -133,9 +133,10 @@ def _scalar(kind: str, value: Any) -> Any:
     if kind in _NUMBERS:
         made, kinds = _NUMBERS[kind]
         try:
-            return made(value) if isinstance(value, kinds) and not is_bool else _BAD
+            found = made(value) if isinstance(value, kinds) and not is_bool else _BAD
         except OverflowError:  # a whole number beyond all floats
             return _BAD
+        return _BAD if isinstance(value, (int, np.integer)) and found != int(value) else found  # it was rounded
     if kind == "str":
         return str(value) if isinstance(value, str) else _BAD
     try:

@@ -15,6 +15,7 @@ from opsdk.expr.row import INDEX, SIZE
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _STEPS = ("fmod", "floor", "ceil", "trunc", "round")  # what one more or less may change by a whole
 _MIXING = (*COMPARISONS, "add", "sub", "minimum", "maximum")
+_NUMBERS = set("biufc")  # of kinds that NumPy has a common dtype of
 _MOST_WHOLE = 2.0**53  # constants are float64
 
 
@@ -28,10 +29,10 @@ def check_whole(names: Sequence[str], values: Sequence[Any], dtype: np.dtype[Any
     """Checks that attributes that are whole numbers stay what they are in the dtype that is computed in.
 
     Raises:
-        AttributeValueError: one would be rounded.
+        AttributeValueError: one would be rounded, or is beyond the range of whole numbers.
     """
     for name, value in zip(names, values, strict=True):
-        if isinstance(value, int) and dtype.kind not in "biu" and not holds(dtype, value):
+        if isinstance(value, int) and dtype.kind != "b" and not holds(dtype, value):
             raise AttributeValueError(
                 f"attribute {name!r}: expected a whole number that {dtype.name} holds, in which the "
                 f"expression is computed, got {value}; pass it as an input of its own dtype, or cast the inputs"
@@ -70,6 +71,23 @@ def check_inputs(names: Sequence[str], arrays: Sequence[Any], dtype: np.dtype[An
                 f"{subject}: input {name!r} expected whole numbers that {dtype.name} holds, in which the expression "
                 f"is computed, got {array[rounded].ravel()[0].item()}; cast it to the dtype that it may be rounded to"
             )
+
+
+# Any: arrays of any module.
+def check_mixed(names: Sequence[str], arrays: Sequence[Any], subject: str) -> None:
+    """Checks that whole numbers beside floats stay what they are in the dtype that both are taken to.
+
+    Args:
+        names: of the inputs.
+        arrays: one for each.
+        subject: the op, for the message.
+
+    Raises:
+        InputValueError: one would be rounded.
+    """
+    kinds = {array.dtype.kind for array in arrays}
+    if not kinds.isdisjoint("iu") and not kinds.isdisjoint("fc") and kinds <= _NUMBERS:
+        check_inputs(names, arrays, np.result_type(*[array.dtype for array in arrays]), subject)
 
 
 def _is_small(array: Any, most: int) -> bool:

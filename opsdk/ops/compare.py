@@ -6,6 +6,7 @@ import numpy as np
 
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast
+from opsdk.expr.exact import check_mixed
 
 _BOOL = broadcast.with_dtype("bool")
 
@@ -13,36 +14,42 @@ _BOOL = broadcast.with_dtype("bool")
 @op("opsdk::equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
 def equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x == y."""
+    check_mixed("xy", (x, y), "op 'opsdk::equal'")
     return np.equal(x, y)
 
 
 @op("opsdk::not_equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
 def not_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x != y."""
+    check_mixed("xy", (x, y), "op 'opsdk::not_equal'")
     return np.not_equal(x, y)
 
 
 @op("opsdk::less_than(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
 def less_than(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x < y."""
+    check_mixed("xy", (x, y), "op 'opsdk::less_than'")
     return np.less(x, y)
 
 
 @op("opsdk::less_equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
 def less_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x <= y."""
+    check_mixed("xy", (x, y), "op 'opsdk::less_equal'")
     return np.less_equal(x, y)
 
 
 @op("opsdk::greater_than(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
 def greater_than(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x > y."""
+    check_mixed("xy", (x, y), "op 'opsdk::greater_than'")
     return np.greater(x, y)
 
 
 @op("opsdk::greater_equal(Tensor x, Tensor y) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "y", "out"))
 def greater_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x >= y."""
+    check_mixed("xy", (x, y), "op 'opsdk::greater_equal'")
     return np.greater_equal(x, y)
 
 

@@ -115,7 +115,7 @@ def unsqueeze(x: Any, axis: int | Sequence[int]) -> Any:
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
-    """Returns x without axes of size 1. Differentiable."""
+    """Returns x without axes of size 1: all, or those of `axis`; () is all, as in Paddle. Differentiable."""
     return shape.squeeze(x, axis=as_axes(axis))
 
 

@@ -14,6 +14,7 @@ from opsdk.core.sums import sum_at
 from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast, normalize_axes
 from opsdk.define.sample import Sample
+from opsdk.expr.exact import check_mixed
 from opsdk.ops.complex import real_part
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.shape import cast
@@ -24,6 +25,7 @@ from opsdk.ops.shape import cast
 @op("opsdk::concat(Tensor[] x, *, int axis=0) -> Tensor out")
 def concat(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
     """The arrays one after another along an axis."""
+    check_mixed("x" * len(x), x, "op 'opsdk::concat'")
     return np.concatenate(list(x), axis=axis)
 
 
@@ -227,6 +229,7 @@ def _gather_samples(rng: np.random.Generator) -> Iterator[Sample]:
 @op("opsdk::stack(Tensor[] x, *, int axis=0) -> Tensor out")
 def stack(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
     """The arrays side by side along a new axis."""
+    check_mixed("x" * len(x), x, "op 'opsdk::stack'")
     return np.stack(list(x), axis=axis)
 
 
@@ -274,6 +277,7 @@ def where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     is not taken finite, `log(where(x > 0, x, 1.0))`, or write the choice and the logarithm as one expression with
     `vmath.where`, where the branch not taken reaches no derivative.
     """
+    check_mixed("xy", (x, y), "op 'opsdk::where'")
     return np.where(condition, x, y)
 
 

@@ -14,6 +14,7 @@ from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims, common_dtype
 from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
+from opsdk.expr.exact import check_mixed
 from opsdk.ops.complex import conjugated
 from opsdk.ops.shape import flatten, reshape_like, squeeze, transpose, unsqueeze
 
@@ -52,6 +53,7 @@ def _oriented(shape: Sequence[int | None], flip: bool) -> tuple[int | None, ...]
 )
 def matmul(x: np.ndarray, y: np.ndarray, *, transpose_x: bool = False, transpose_y: bool = False) -> np.ndarray:
     """Matrix product of the last two axes; either operand may be taken transposed."""
+    check_mixed("xy", (x, y), "op 'opsdk::matmul'")
     left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
     right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
     return _product(left, right, _dtype(x, y, matmul.opdef.schema))

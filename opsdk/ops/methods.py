@@ -13,7 +13,7 @@ from opsdk.ops import activation, compare, elementwise, exponential, joining, ma
 from opsdk.ops import complex as complex_numbers
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
-_MOST = 2**1000  # whole numbers up to it are floats too
+_MOST = 2**24  # whole numbers up to it are numbers of every dtype that is computed in
 
 
 # Any: what is no list of axes reaches the attribute, which says so.
@@ -154,7 +154,7 @@ class ValueMethods(NumpyProtocol):
         return shape.unsqueeze(self, axis=as_axes(axis))
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
-        """Returns the value without axes of size 1. Differentiable."""
+        """Returns the value without axes of size 1: all, or those of `axis`; () is all. Differentiable."""
         return shape.squeeze(self, axis=as_axes(axis))
 
     # -- functions ----------------------------------------------------------------------------------------------------

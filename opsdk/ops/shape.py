@@ -230,7 +230,10 @@ def _unsqueezes(rng: np.random.Generator) -> Iterator[Sample]:
 
 @op("opsdk::squeeze(Tensor(a) x, *, int[]? axis=None) -> Tensor(a) out")
 def squeeze(x: np.ndarray, *, axis: Sequence[int] | None = None) -> np.ndarray:
-    """x without its axes of size 1, or without those named; a named axis of another size stays."""
+    """x without its axes of size 1, or without those named; a named axis of another size stays.
+
+    An empty list names none and so leaves out all of them, as in Paddle; `np.squeeze(x, ())` keeps them, as in NumPy.
+    """
     at = normalize_axes(axis, x.ndim, "squeeze")
     return x.reshape([size for i, size in enumerate(x.shape) if not (i in at and size == 1)])
 

@@ -180,3 +180,24 @@ def test_whole_numbers_are_held_exactly_or_refused(make):
     for number, dtype in ((300, "int8"), (-1, "uint8"), (2**31, "int32")):
         with pytest.raises(DTypeError, match=rf"whole numbers? that {dtype} holds, from .*, got {number}; choose"):
             make(number, dtype)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "held", "rounded"),
+    [
+        ("bfloat16", (256, -1024, 3 * 2**100), (257, 1001, -(2**53) - 1)),
+        ("float16", (2048, 65504), (2049, -65503, 70000)),
+        ("float32", (2**24, 2**60, -(2**24) - 2), (2**24 + 1, 10**11, 2**200)),
+        ("float64", (2**53, 2**200, 3 * 2**80), (2**53 + 1, -(2**63) + 1, 2**200 + 1)),
+        ("complex64", (2**24,), (2**24 + 1,)),
+        ("complex128", (2**53,), (2**53 + 1,)),
+    ],
+)
+def test_a_whole_number_beside_floats_is_exact_or_refused(dtype, held, rounded):
+    beside = opsdk.TensorSpec([], dtype).dtype
+    for number in held:
+        assert complex(constant(number, beside).item()) == number
+    for number in rounded:
+        with pytest.raises(DTypeError, match=f"op 'f', input 'x': expected a whole number that {beside} holds, got "):
+            constant(number, beside)
+        constant(float(number), beside)  # what may be rounded is written so

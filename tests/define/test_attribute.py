@@ -116,3 +116,12 @@ def test_a_whole_number_beyond_all_floats_is_refused(kind):
     given = [1, 10**400] if "[]" in kind else 10**400
     with pytest.raises(AttributeValueError, match=r"'k' expected .*, a number that (float64|complex128) holds"):
         coerce(AttrDecl("k", kind), given, "op 'f'")
+
+
+@pytest.mark.parametrize("kind", ["float", "complex"])
+@pytest.mark.parametrize("number", [2**53 + 1, np.int64(-(2**53) - 1), 2**80 + 1])
+def test_a_whole_number_that_a_float_attribute_would_round_is_refused(kind, number):
+    wanted = rf"'k' expected {kind}, a number that \w+ holds, got -?\d+; pass it as"
+    with pytest.raises(AttributeValueError, match=wanted):
+        coerce(AttrDecl("k", kind), number, "op 'f'")
+    assert coerce(AttrDecl("k", kind), 2**80, "op 'f'") == 2.0**80

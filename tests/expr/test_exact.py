@@ -324,3 +324,17 @@ def test_a_program_refuses_an_input_that_float64_rounds_at_every_run():
         assert run(program, feed=feed, fetch_list=[y])[0].tolist() == [1.0, 0.0]
         with pytest.raises(InputValueError, match="input 'j' expected whole numbers that float64 holds"):
             run(program, feed={**feed, "j": np.array([2**53 + 1, 3])}, fetch_list=[y])
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("int8", 200), ("uint8", -1), ("int32", 2**31), ("uint64", -1)])
+@pytest.mark.parametrize("runtime", [np.asarray, opsdk.to_tensor])
+def test_an_int_attribute_beyond_the_integers_beside_it_is_refused(runtime, dtype, number):
+    @opsdk.elementwise
+    def times(x, *, k: int = 1):
+        return x * k
+
+    x = runtime(np.array([0, 1], dtype))
+    wanted = f"attribute 'k': expected a whole number that {dtype} holds, .* got {number}; pass"
+    with pytest.raises(AttributeValueError, match=wanted):
+        times(x, k=number)
+    np.testing.assert_array_equal(np.asarray(times(x, k=100)), [0, 100])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.core.errors import DTypeError, InputValueError
 from opsdk.ops import compare
 
 X, Y = np.array([1.0, 2.0, np.nan, 3.0]), np.array([1.0, 3.0, np.nan, 2.0])
@@ -35,3 +36,32 @@ def test_logical_not_is_true_where_there_is_zero():
 def test_a_comparison_carries_no_gradient():
     x = opsdk.to_tensor([1.0], stop_gradient=False)
     assert compare.equal(x, x).stop_gradient
+
+
+NAMES = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_whole_numbers_that_a_comparison_with_floats_would_round_are_refused(name, dtype):
+    whole, real = np.array([3, 2**53 + 1], dtype), np.array([3.0, 2.0**53])
+    for left, right, side in ((whole, real, "x"), (real, whole, "y"), (whole, real.astype("float32"), "x")):
+        with pytest.raises(InputValueError, match=rf"op 'opsdk::{name}': input '{side}' expected whole .* float64"):
+            getattr(compare, name)(left, right)
+        with pytest.raises(InputValueError, match=f"got {2**53 + 1}; cast it"):
+            getattr(compare, name)(opsdk.to_tensor(left), opsdk.to_tensor(right))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_numbers_that_float64_holds_are_compared_with_floats(name):
+    whole, real = np.array([3, 2**53, -(2**62)]), np.array([2.5, 2.0**53, 0.0])
+    expected = {"equal": [0, 1, 0], "not_equal": [1, 0, 1], "less_than": [0, 0, 1], "less_equal": [0, 1, 1],
+                "greater_than": [1, 0, 0], "greater_equal": [1, 1, 0]}  # fmt: skip
+    assert getattr(compare, name)(whole, real).tolist() == [bool(value) for value in expected[name]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("dtype", "number"), [("float32", 2**24 + 1), ("float64", 2**53 + 1), ("float16", 2049)])
+def test_a_python_int_that_the_floats_beside_it_would_round_is_refused(name, dtype, number):
+    with pytest.raises(DTypeError, match=f"expected a whole number that {dtype} holds, got {number}; write it as a"):
+        getattr(compare, name)(opsdk.to_tensor(np.zeros(2, dtype)), number)

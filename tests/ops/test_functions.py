@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 
 X = np.arange(6.0).reshape(1, 2, 3)
 REDUCED = [opsdk.sum, opsdk.mean, opsdk.max, opsdk.min]
@@ -40,3 +40,48 @@ def test_the_rows_of_an_array_and_any_iterable_are_joined():
     rows = np.arange(6.0).reshape(3, 2)
     for values in (rows, tuple(rows), iter(rows), opsdk.to_tensor(rows)):
         np.testing.assert_array_equal(np.asarray(opsdk.concat(values)), rows.reshape(-1))
+
+
+BINARY = {
+    "+": lambda t, k: t + k,
+    "reversed +": lambda t, k: k + t,
+    "-": lambda t, k: t - k,
+    "reversed -": lambda t, k: k - t,
+    "*": lambda t, k: t * k,
+    "reversed *": lambda t, k: k * t,
+    "/": lambda t, k: t / k,
+    "reversed /": lambda t, k: k / t,
+    "**": lambda t, k: t**k,
+    "<": lambda t, k: t < k,
+    "==": lambda t, k: t == k,
+    "maximum": opsdk.maximum,
+    "where": lambda t, k: opsdk.where(t == t, t, k),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize(("dtype", "number"), [("float32", 2**24 + 1), ("float64", 2**53 + 1)])
+def test_a_python_int_beside_floats_that_round_it_is_refused_by_every_op(name, dtype, number):
+    tensor = opsdk.to_tensor(np.ones(2, dtype))
+    with pytest.raises(DTypeError, match=f"expected a whole number that {dtype} holds, got {number}; write it as a f"):
+        BINARY[name](tensor, number)
+    BINARY[name](tensor, float(number))
+    BINARY[name](tensor, number - 1)
+
+
+MIXED = {
+    "where": lambda i, f: opsdk.where(f == f, i, f),
+    "concat": lambda i, f: opsdk.concat([f, i]),
+    "stack": lambda i, f: opsdk.stack([i, f]),
+    "matmul": opsdk.matmul,
+    "maximum": opsdk.maximum,
+    "+": lambda i, f: i + f,
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_an_int64_that_an_op_would_round_beside_floats_is_refused(name):
+    reals = opsdk.to_tensor(np.array([1.0, 2.0]))
+    with pytest.raises(InputValueError, match=f"expected whole numbers that float64 holds, .* got {2**53 + 1}; cast"):
+        MIXED[name](opsdk.to_tensor(np.array([1, 2**53 + 1])), reals)
+    MIXED[name](opsdk.to_tensor(np.array([1, 2**53])), reals)

@@ -166,3 +166,10 @@ def test_sizes_may_be_of_numpy(sizes):
 def test_what_is_no_sizes_is_refused(sizes):
     with pytest.raises((ShapeError, AttributeValueError), match=r"reshape.*expected"):
         opsdk.reshape(opsdk.ones([6]), sizes)
+
+
+@pytest.mark.parametrize("axis", [(), [], None])
+def test_a_squeeze_that_names_no_axis_drops_all_of_size_1_as_in_paddle(axis):
+    x = opsdk.to_tensor(np.ones((1, 3, 1)))
+    assert tuple(opsdk.squeeze(x, axis).shape) == tuple(x.squeeze(axis).shape) == (3,)  # of paddle.squeeze(x, [])
+    assert np.squeeze(x, ()).shape == np.squeeze(np.ones((1, 3, 1)), ()).shape
