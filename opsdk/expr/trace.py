@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opsdk.core.errors import DefinitionError, TraceError
+from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.core.origin import shorten
 from opsdk.define.code_reads import unread
 from opsdk.define.digest import changed, is_ours, reads
@@ -64,6 +64,7 @@ def trace(
 
     Raises:
         TraceError: the function tests, converts or indexes a symbol, or returns something that is no expression.
+        AttributeValueError: it reads more of a list among the attributes than there is.
     """
     symbols = [Written(Node("input", (), name)) for name in inputs]
     named = {name: Written(Node("attr", (), name)) for name in attrs}
@@ -71,6 +72,9 @@ def trace(
         returned = function(*symbols, **named)
     except TraceError as error:
         raise _located(error, function, subject) from None
+    except (IndexError, ValueError) as error:
+        _check_lists(error, function, subject)
+        raise
     values = returned if isinstance(returned, tuple) else (returned,)
     if len(values) != outputs:
         raise TraceError(f"{subject}: expected {outputs} expression{'s' if outputs > 1 else ''}, got {len(values)}")
@@ -129,6 +133,24 @@ def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]
         return function(*symbols, **attrs)
 
     return functools.wraps(function)(read)
+
+
+# Any: a user's function of any signature.
+def _check_lists(error: Exception, function: Callable[..., Any], subject: str) -> None:
+    """Checks that what a function raised is not about a list among its attributes of another length than it reads.
+
+    Raises:
+        AttributeValueError: it is, in the user's own line.
+    """
+    given = getattr(function, "keywords", {})  # what fixed attributes are bound as
+    lists = ", ".join(f"{name}={list(value)!r}" for name, value in given.items() if isinstance(value, tuple))
+    if lists and (isinstance(error, IndexError) or "values to unpack" in str(error)):
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise AttributeValueError(
+            f"{subject}: attributes expected lists as long as the function reads them, got {lists} ({error}); pass "
+            "lists of that length, or say what is expected with @op.check",
+            at=f"{shorten(frame.filename)}:{frame.lineno} | {frame.line}",
+        ) from error
 
 
 def _located(error: TraceError, function: Callable[..., Any], subject: str) -> TraceError:

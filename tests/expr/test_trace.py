@@ -1,8 +1,10 @@
 import functools
 
+import numpy as np
 import pytest
 
-from opsdk.core.errors import DefinitionError, TraceError
+import opsdk
+from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.expr.node import Node
 from opsdk.expr.symbol import Symbol, apply
 from opsdk.expr.trace import check_read, trace, values_of
@@ -81,3 +83,29 @@ def test_of_a_function_behind_a_decorator_nothing_is_known():
 
     for function in (wrapped, functools.partial(swish, beta=1.0)):
         check_read(function, {"beta": "say so"}, "op 'f'")
+
+
+def _of_two(x, *, c):
+    first, second = c
+    return first + second * x
+
+
+@pytest.mark.parametrize("function", [lambda x, *, c: c[0] + c[1] * x, _of_two])
+@pytest.mark.parametrize("define", [opsdk.elementwise, opsdk.rowwise])
+def test_a_list_that_is_shorter_than_the_function_reads_is_named(define, function):
+    line = define("test_ops::line(Tensor x, *, float[] c=[1.0, 2.0]) -> Tensor y")(function)
+    wanted = r"attributes expected lists as long as .*, got c=\[3.0\] .*; pass lists"
+    with pytest.raises(AttributeValueError, match=wanted):
+        line(np.ones((2, 3)), c=[3.0])
+    np.testing.assert_array_equal(line(np.ones((2, 3)), c=[3.0, 4.0]), np.full((2, 3), 7.0))
+
+
+def test_what_the_author_raises_reaches_the_user():
+    def checked(x, *, c):
+        if len(c) != 2:
+            raise ValueError("two numbers, please")
+        return c[0] + c[1] * x
+
+    line = opsdk.elementwise("test_ops::checked(Tensor x, *, float[] c=[1.0, 2.0]) -> Tensor y")(checked)
+    with pytest.raises(ValueError, match=r"^two numbers, please"):
+        line(np.ones(2), c=[3.0])
