@@ -129,8 +129,9 @@ TEXTS = {
         """,
     "OP231": "The message lists the nearest names. Names belong to one Program; a Scope holds values of runs.",
     "OP232": """
-        The feed has one array per `static.data` that the fetched values need, under its name, with its dtype and a
-        shape that agrees in every dimension that was given a size.
+        The feed has one array per `static.data` that the run reads, whatever is fetched (with `use_prune=True`, that
+        the fetched values need), under its name, with its dtype and a shape that agrees in every dimension that
+        was given a size.
         """,
     "OP233": "fetch_list holds variables of the Program that is run, or their names.",
     "OP234": """

@@ -189,7 +189,11 @@ def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) 
         fed[name] = array
     missing = [name for name in compiled.feeds if name not in fed]
     if missing:
-        raise FeedError(f"feed: expected a value for {', '.join(map(repr, missing))}, got {', '.join(fed) or 'none'}")
+        got = f"one for {', '.join(map(repr, fed))} only" if fed else "none"
+        raise FeedError(
+            f"feed: expected a value for {', '.join(map(repr, missing))}, got {got}; add it to the feed, or run what "
+            "the fetches need alone, with use_prune=True"
+        )
     return fed
 
 

@@ -46,6 +46,15 @@ def test_a_wrong_feed_is_refused(exe, y, feed, text):
         exe.run(feed=feed, fetch_list=[y])
 
 
+def test_a_feed_that_the_fetches_do_not_need_is_named_with_the_way_to_leave_it_out(exe, x, y):
+    other = static.data("l", [None, 1], "float32") * 2.0
+    wanted = "feed: expected a value for 'l', got one for 'x' only; add it to the feed, or run what the fetches"
+    with pytest.raises(FeedError, match=wanted):
+        exe.run(feed={"x": ROWS}, fetch_list=[y])
+    np.testing.assert_array_equal(exe.run(feed={"x": ROWS}, fetch_list=[y], use_prune=True)[0], ROWS * 2.0)
+    assert other.name in static.default_main_program().global_block().vars
+
+
 def test_a_variable_that_is_fed_is_refused(exe, x, y):
     with pytest.raises(FeedError, match="feed 'x': expected an array of float32, got var x"):
         exe.run(feed={"x": x}, fetch_list=[y])
