@@ -47,13 +47,19 @@ _planned: WeakSet[OpDef] = WeakSet()
 def keep(opdef: OpDef, key: Hashable, plan: object) -> None:
     """Keeps a plan that has served its first call; a change of flags forgets all plans."""
     opdef.plans[key] = plan
+    will_forget(opdef)
+
+
+def will_forget(opdef: OpDef) -> None:
+    """Says that there are plans of an op, among its own or beside them, which `forget_plans` is to forget."""
     _planned.add(opdef)
 
 
 @on_change
-def _forget() -> None:
+def forget_plans() -> None:
+    """Forgets every plan of every op: what it was decided by, such as a flag, is not what it was."""
     for opdef in list(_planned):
-        opdef.plans.clear()
+        opdef.kernels.forget()
 
 
 # Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.

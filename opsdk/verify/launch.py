@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from opsdk.backends.arrays import array_key, with_mutated
-from opsdk.backends.plan import CallPlan, make_plan
+from opsdk.backends.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
@@ -38,6 +38,7 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
     if plans is None:
         plans = _PLANS[opdef] = PlanCache()
         opdef.kernels.plans.add(plans)  # a row that is added later may serve these calls
+        will_forget(opdef)
     key = (kernel, array_key(values, attrs))
     if key not in plans:
         plans[key] = make_plan(opdef, values, attrs, row=kernel).unguarded()

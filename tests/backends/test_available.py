@@ -10,6 +10,7 @@ import opsdk
 from opsdk import vmath
 from opsdk.backends import available
 from opsdk.backends.available import is_installed, is_usable, missing_packages
+from opsdk.backends.plan import forget_plans
 from opsdk.core.errors import MissingDependencyError
 
 X = np.array([-1.0, 2.0], np.float32)
@@ -17,9 +18,12 @@ X = np.array([-1.0, 2.0], np.float32)
 
 @pytest.fixture(autouse=True)
 def asked_anew():
+    """Nothing that was decided before is left, nor what is decided here: plans of the built-in ops outlive a test."""
     is_installed.cache_clear()
+    forget_plans()
     yield
     is_installed.cache_clear()
+    forget_plans()
 
 
 @pytest.fixture(params=["numba", "llvmlite", "cffi"])

@@ -14,6 +14,8 @@ from opsdk.core.errors import (
     ShapeError,
 )
 from opsdk.core.flags import set_flags
+from opsdk.verify.launch import plan_of
+from tests.by_reference import by_reference
 
 X = np.array([1.0, 2.0])
 
@@ -238,6 +240,31 @@ def test_a_change_of_flags_makes_all_plans_forgotten():
     op(opsdk.to_tensor(X))
     set_flags(debug=True)
     assert (len(op.opdef.plans), op.opdef.plans.recorded, op.opdef.plans.plain) == (0, {}, {})
+
+
+def test_a_change_of_flags_makes_plans_forgotten_that_verify_keeps_beside_the_ops_own():
+    op = define(lambda x: x + 1)
+    kernel = op.opdef.kernels.reference()
+    plan = plan_of(op.opdef, kernel, [X], {})
+    assert plan_of(op.opdef, kernel, [X], {}) is plan
+    set_flags(debug=True)
+    assert plan_of(op.opdef, kernel, [X], {}) is not plan
+
+
+def test_what_references_served_for_a_while_is_compiled_before_and_after():
+    op = opsdk.elementwise("tests::sum_of_products(Tensor x, Tensor y) -> Tensor z", replace=True)(
+        lambda x, y: x * y + y * x * 0.5
+    )
+
+    def serving():
+        op(opsdk.to_tensor(X, stop_gradient=False), opsdk.to_tensor(X))
+        op(X, X)
+        return {getattr(plan, "call", plan).kernel.language for plan in op.opdef.plans.values()}
+
+    assert serving() == {"numba"}
+    with by_reference():
+        assert serving() == {"numpy"}
+    assert serving() == {"numba"}
 
 
 def test_eight_threads_may_make_the_first_call_together():

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends import plan
+from tests.by_reference import by_reference
 from tests.expr.random_expressions import N, RandomExpression, of_symbols, shifted
 
 
 @pytest.fixture(autouse=True)
-def _by_the_reference(monkeypatch):
+def _by_the_reference():
     """Compiling every order of every expression would take an hour."""
-    monkeypatch.setattr(plan, "is_usable", lambda kernel: kernel.language != "numba")
-    with opsdk.REGISTRY.scoped():
+    with by_reference(), opsdk.REGISTRY.scoped():
         yield
 
 

@@ -10,11 +10,9 @@ nothing, so that kinks of the inputs themselves are judged exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -23,10 +21,8 @@ from torch.utils._pytree import tree_map
 
 import opsdk
 import opsdk.static
-from opsdk.backends import plan
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError
-from opsdk.define.kernel import REFERENCE
 
 ORDERS = 3
 # Runs of the reference: more only widen what is allowed, so few do where they explain all; many where those were alike:
@@ -352,13 +348,6 @@ def _differences(
             case.repro,
         )
     ]  # fmt: skip
-
-
-@contextmanager
-def reference_only() -> Iterator[None]:
-    """Lets NumPy serve every op: formulas are the same in every row, and compiling a thousand of them takes hours."""
-    with patch.object(plan, "is_usable", lambda kernel: kernel.language in (REFERENCE, "composite")):
-        yield
 
 
 def check(case: Case, *, programs: bool = False) -> list[Difference]:

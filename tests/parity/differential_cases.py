@@ -15,7 +15,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from opsdk.define.op import REGISTRY
-from tests.parity.differential import Case, check, reference_only
+from tests.by_reference import by_reference
+from tests.parity.differential import Case, check
 from tests.parity.differential_expressions import elementwise, redrawn, rowwise
 from tests.parity.differential_table import built_in
 
@@ -62,7 +63,7 @@ def main(arguments: list[str]) -> int:
     first, last = (int(a) for a in arguments if not a.startswith("-"))
     warnings.simplefilter("ignore")
     count = 0
-    with nullcontext() if is_compiled else reference_only():
+    with nullcontext() if is_compiled else by_reference():
         for seed in range(first, last):
             print(f"\rseed {seed}", end="", file=sys.stderr, flush=True)
             for difference in (run_compiled if is_compiled else run)(seed, check):
