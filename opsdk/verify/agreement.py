@@ -55,7 +55,12 @@ def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def wiggle(
-    run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int, constant: Sequence[int] = ()
+    run: Callable[[Call], list[Any]],
+    call: Call,
+    eps: float,
+    seed: int,
+    constant: Sequence[int] = (),
+    center: Sequence[Any] | None = None,
 ) -> list[np.ndarray | None]:
     """Returns per output how much its elements move when the inputs move by one unit in their last place.
 
@@ -65,20 +70,21 @@ def wiggle(
         eps: the relative size of the unit.
         seed: of the signs.
         constant: positions of inputs that stay.
+        center: the outputs there, where they are known: of another run nobody knows whether it gives the same.
     """
     rng = np.random.default_rng([seed, 11])
     stays = [i in constant for i, value in enumerate(call.inputs) for _ in flat([value])]
-    center = flat(run(call))
-    moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_float(c) else None for c in center]
+    middle = flat(run(call) if center is None else center)
+    moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_float(c) else None for c in middle]
     for _ in range(2):
         inputs = [
             a * (1 + eps * rng.choice((-1.0, 1.0), a.shape)) if is_float(a) and not stay else a
             for a, stay in zip(flat(call.inputs), stays, strict=True)
         ]
         for there in _runs(run, call, inputs):
-            for k, (c, t) in enumerate(zip(center, there, strict=True)):
+            for k, (c, t) in enumerate(zip(middle, there, strict=False)):  # a list may be of another length there
                 held = moved[k]
-                if held is not None and c.shape == t.shape:
+                if held is not None and is_float(t) and c.shape == t.shape:
                     with np.errstate(all="ignore"):
                         moved[k] = np.maximum(held, np.nan_to_num(np.abs(t - c), nan=0.0, posinf=0.0))
     return moved
@@ -100,7 +106,12 @@ def _runs(run: Callable[[Call], list[Any]], call: Call, moved: list[Any]) -> Ite
 
 
 def wiggle_apart(
-    run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int, constant: Sequence[int] = ()
+    run: Callable[[Call], list[Any]],
+    call: Call,
+    eps: float,
+    seed: int,
+    constant: Sequence[int] = (),
+    center: Sequence[Any] | None = None,
 ) -> list[np.ndarray | None]:
     """Returns the sum of what `wiggle` finds for one input after the other, whose changes cannot cancel.
 
@@ -109,7 +120,7 @@ def wiggle_apart(
     positions = range(len(call.inputs))
     moving = [i for i in positions if i not in constant]
     stays = [[other for other in positions if other != i] for i in moving] or [list(positions)]
-    found = [wiggle(run, call, eps, seed, still) for still in stays]
+    found = [wiggle(run, call, eps, seed, still, center) for still in stays]
     return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
 
 
@@ -143,11 +154,15 @@ def lost(
         except Exception:  # written for one dtype only, or out of the domain
             continue
         with np.errstate(all="ignore"):
-            gaps = [np.nan_to_num(np.abs(a - b), nan=0.0, posinf=0.0) if is_float(b) else None for a, b in pairs]
+            gaps = [np.nan_to_num(np.abs(a - b), nan=0.0, posinf=0.0) if _is_alike(a, b) else None for a, b in pairs]
         scaled = [None if gap is None else gap.astype(np.float64) * (eps / _SHORT_EPS) for gap in gaps]
         held = found or scaled
-        found = [None if a is None or b is None else np.maximum(a, b) for a, b in zip(held, scaled, strict=True)]
+        found = [np.maximum(a, b) if _is_alike(a, b) else None for a, b in zip(held, scaled, strict=False)]
     return found
+
+
+def _is_alike(left: Any, right: Any) -> bool:  # Any: an array, or None
+    return is_float(left) and is_float(right) and left.shape == right.shape
 
 
 def near(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
