@@ -20,6 +20,7 @@ from gradcheck.run.progress import Progress
 from gradcheck.run.summary import Judged, render, report_of_end
 from gradcheck.run.supervised import doing, must_work_apart
 from gradcheck.run.targets import find_cases
+from gradcheck.run.whole import write_whole
 from gradcheck.run.workers import Outcome, Piece, run
 from gradcheck.show.junit import render_junit
 from gradcheck.show.pages import render_pages
@@ -209,7 +210,7 @@ def _put(path: str, text: str) -> None:
         sys.stdout.write(text)
         return
     with _writable(path):
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(Path(path), text)
     _narrate(f"wrote {path}")
 
 

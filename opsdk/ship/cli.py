@@ -8,9 +8,12 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn, TextIO
 
 import click
 
@@ -107,7 +110,10 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; a user's mistake ends in a message, never in a traceback of opsdk."""
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()  # where it fails, that is the outcome
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except OpsdkError as error:
@@ -126,13 +132,34 @@ class Commands(click.Group):
         except BrokenPipeError:
             sys.stderr.close()  # nobody reads on, as in `opsdk list | head`
             ctx.exit(Exit.INTERNAL if ctx.invoked_subcommand == "check" else Exit.PASS)  # a verdict has to be read
+        except OSError as error:
+            if error.filename is not None or not _refuses(sys.stdout):
+                self._end_internally(ctx, error)
+            narrate(f"standard output: expected to take what is written, got: {error.strerror}; write it elsewhere")
+            ctx.exit(Exit.USAGE)
         except Exception as error:
-            if ctx.params.get("traceback"):
-                raise
-            again = f"opsdk --traceback {ctx.invoked_subcommand}"
-            narrate(f"internal error: {type(error).__name__}: {error}; {again} … shows where")
-            ctx.exit(Exit.INTERNAL)
-        return None
+            self._end_internally(ctx, error)
+
+    def _end_internally(self, ctx: click.Context, error: Exception) -> NoReturn:
+        if ctx.params.get("traceback"):
+            raise error
+        again = f"opsdk --traceback {ctx.invoked_subcommand}"
+        narrate(f"internal error: {type(error).__name__}: {error}; {again} … shows where")
+        ctx.exit(Exit.INTERNAL)
+
+
+def _refuses(stream: TextIO) -> bool:
+    """Whether a stream does not take a line more; it then drops what it holds, so that nobody is told of it twice."""
+    try:
+        stream.write("\n")  # a stream without a buffer has forgotten what it did not take
+        stream.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+        return True
+    return False
 
 
 @click.group(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from gradcheck.run.whole import write_whole
 from opsdk.core.errors import TargetError
 from opsdk.ship.terminal import narrate
 
@@ -44,7 +45,7 @@ def put(path: str, text: str) -> None:
         print(text, end="")
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(Path(path), text)
     except OSError as error:
         raise TargetError(_UNWRITABLE.format(path=path, reason=error.strerror)) from error
     narrate(f"wrote {path}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradcheck.run.whole import write_whole
 from opsdk.backends.buffers import infer
 from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.origin import Origin, shorten
@@ -60,7 +61,7 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
         for page in pages:
             path = out / page.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(page.text, encoding="utf-8")
+            write_whole(path, page.text)
             print(shorten(str(path)))
     except OSError as error:
         raise TargetError(f"--out: expected a folder that can be written, got {error.strerror} at {out}") from error

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -162,3 +163,20 @@ def test_an_infer_rule_that_fails_where_the_forward_does_leaves_the_other_findin
     assert result.exit_code == 1, result.output
     assert "internal error" not in result.stderr
     assert "FAIL op 'bad::clamp', gradient of 'x'" in result.stdout
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("extra", [[], ["--json", "-"]])
+def test_what_standard_output_does_not_take_is_said_and_is_no_internal_error(here, extra, buffered):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    (here / "fine.py").write_text("import opsdk\n\n\n@opsdk.op\ndef halves(x):\n    return x / 2\n")
+    command = [sys.executable, "-m", "opsdk", "check", "fine.py", *extra]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": buffered}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    said = "standard output: expected to take what is written, got: No space left on device; write it elsewhere\n"
+    assert done.stderr.count("standard output") == 1
+    assert said in done.stderr
+    assert "internal error" not in done.stderr
