@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from opsdk.backends.c_arguments import C_ALIGNED
 from opsdk.backends.c_frame import Frame, function_for
 from opsdk.backends.c_library import library_of
-from opsdk.backends.c_signature import Signature, suffix_of
+from opsdk.backends.c_signature import SUFFIXES, Signature, suffix_of
 from opsdk.backends.checked import Sampling
 from opsdk.backends.language import Launch
 from opsdk.core.dtype import DTypeLike, as_dtype
@@ -57,6 +59,16 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
     return CFunction(
         symbol, library.address(symbol), signature.prototype(symbol, library.returns(function)), library.file
     )
+
+
+def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
+    """Returns the dtypes that a row has a function for.
+
+    Raises:
+        CompileError, BindingError: the source does not compile, or not to what the schema says.
+    """
+    functions = library_of(opdef, kernel).functions
+    return tuple(as_dtype(name) for name, suffix in SUFFIXES.items() if suffix in functions)
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.verify.calls import Call, each, flat, is_float, refill
+from opsdk.verify.calls import Call, each, flat, is_float, is_inexact, refill
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
 _UNITS = 32.0
@@ -36,8 +36,8 @@ class Difference:
 
     count: int
     index: tuple[int, ...]
-    got: float
-    expected: float
+    got: Any  # a float, or a complex number
+    expected: Any
     error: float
     is_last: bool = False
 
@@ -75,19 +75,25 @@ def wiggle(
     rng = np.random.default_rng([seed, 11])
     stays = [i in constant for i, value in enumerate(call.inputs) for _ in flat([value])]
     middle = flat(run(call) if center is None else center)
-    moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_float(c) else None for c in middle]
+    moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_inexact(c) else None for c in middle]
     for _ in range(2):
         inputs = [
-            a * (1 + eps * rng.choice((-1.0, 1.0), a.shape)) if is_float(a) and not stay else a
+            a if stay or not is_inexact(a) else _stepped(a, eps, rng)
             for a, stay in zip(flat(call.inputs), stays, strict=True)
         ]
         for there in _runs(run, call, inputs):
             for k, (c, t) in enumerate(zip(middle, there, strict=False)):  # a list may be of another length there
                 held = moved[k]
-                if held is not None and is_float(t) and c.shape == t.shape:
+                if held is not None and is_inexact(t) and c.shape == t.shape:
                     with np.errstate(all="ignore"):
                         moved[k] = np.maximum(held, np.nan_to_num(np.abs(t - c), nan=0.0, posinf=0.0))
     return moved
+
+
+def _stepped(array: np.ndarray, eps: float, rng: np.random.Generator) -> np.ndarray:
+    step = eps * rng.choice((-1.0, 1.0), array.shape)
+    turn = 1j * eps * rng.choice((-1.0, 1.0), array.shape) if array.dtype.kind == "c" else 0.0
+    return np.asarray(array * (1 + step + turn))
 
 
 def _runs(run: Callable[[Call], list[Any]], call: Call, moved: list[Any]) -> Iterator[list[Any]]:
@@ -162,12 +168,12 @@ def lost(
 
 
 def _is_alike(left: Any, right: Any) -> bool:  # Any: an array, or None
-    return is_float(left) and is_float(right) and left.shape == right.shape
+    return is_inexact(left) and is_inexact(right) and left.shape == right.shape
 
 
 def near(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Returns numbers nearby; what is no floating array as it is."""
-    return np.asarray(array * (1 + rng.uniform(-_NEAR, _NEAR, array.shape))) if is_float(array) else array
+    return np.asarray(array * (1 + rng.uniform(-_NEAR, _NEAR, array.shape))) if is_inexact(array) else array
 
 
 def _refilled(call: Call, arrays: list[Any]) -> Call:
@@ -192,23 +198,34 @@ def measure(
         units: multiple of the usual allowance.
         floor: what an element smaller than this is held to as if it were this great.
     """
-    if not is_float(truth) or moved is None:
+    if not is_inexact(truth) or not is_inexact(got) or moved is None:
         wrong = np.asarray(got != truth)
         return _worst(wrong, np.where(wrong, np.inf, 0.0), got, truth)
+    if is_float(got) != is_float(truth):
+        return measure(got.astype(complex), truth.astype(complex), moved, eps, units, floor)
     with np.errstate(all="ignore"):
-        narrow = truth.astype(got.dtype).astype(np.float64)  # beyond the range of the row's dtype, inf is right
-        value = got.astype(np.float64)
+        long = np.float64 if is_float(got) else np.complex128
+        narrow = truth.astype(got.dtype).astype(long)  # beyond the range of the row's dtype, inf is right
+        value = got.astype(long)
         distance = np.abs(value - narrow)
         tiny, limit = range_of(got.dtype)
         allowed = units * (_UNITS * eps * np.maximum(np.abs(narrow), floor) + _WIGGLES * moved) + tiny
         same = (value == narrow) | (np.isnan(value) & np.isnan(narrow))
-        edge = np.isinf(value) | np.isinf(narrow)  # just below and just above the greatest number are neighbours
-        near = edge & (np.abs(np.clip(value, -limit, limit) - np.clip(narrow, -limit, limit)) <= allowed + limit * eps)
+        if long is np.complex128:  # which part of a product is infinite or nan depends on how it is taken
+            near = ~np.isfinite(value) & ~np.isfinite(narrow)
+        else:
+            near = _is_at_the_edge(value, narrow, allowed + limit * eps, limit)
         wrong = ~(same | near | (distance <= allowed))
         # Relative to what enters an element before terms cancel, where that is more than the element itself.
         scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), max(tiny, floor))
         relative = np.where(same | near, 0.0, distance / scale)
     return _worst(wrong, np.nan_to_num(relative, nan=np.inf), got, truth)
+
+
+def _is_at_the_edge(value: np.ndarray, narrow: np.ndarray, allowed: np.ndarray, limit: float) -> np.ndarray:
+    """Whether numbers just below and just above the greatest one are neighbours."""
+    edge = np.isinf(value) | np.isinf(narrow)
+    return np.asarray(edge & (np.abs(np.clip(value, -limit, limit) - np.clip(narrow, -limit, limit)) <= allowed))
 
 
 def resolution(dtype: np.dtype[Any]) -> float:
@@ -234,5 +251,5 @@ def _worst(wrong: np.ndarray, error: np.ndarray, got: np.ndarray, truth: np.ndar
     return Difference(count, index, got_there, wanted, float(error.max()), is_last)
 
 
-def _plain(value: Any) -> float:
-    return float(value.real if hasattr(value, "real") else value)
+def _plain(value: Any) -> Any:  # Any: a number of any dtype, as a Python float, or complex where it is
+    return complex(value) if np.asarray(value).dtype.kind == "c" else float(value)

@@ -13,6 +13,12 @@ from opsdk.define.opdef import OpDef
 
 # One entry per tensor input or output: an array, a list of arrays for a variadic one, None for an absent one.
 Values = Sequence[Any]
+# The complex dtype of the precision of another.
+_COMPLEX = {
+    name: np.dtype(of)
+    for of, names in {"complex64": ("float16", "bfloat16", "float32"), "complex128": ("float64",)}.items()
+    for name in (of, *names)
+}
 
 
 # Any: a value of one of the numeric types of the schema language, or a bool.
@@ -77,10 +83,14 @@ class Call:
         return self.invented is not None and self.invented.is_far
 
     def cast(self, dtype: np.dtype[Any]) -> Call:
-        """Returns the call with every floating input in another floating dtype."""
+        """Returns the call with every floating input in another dtype, and complex ones in the same precision.
+
+        Real numbers that become complex get imaginary parts, and those that become whole numbers small ones beside 0:
+        what is wrong in either is to show.
+        """
         attrs = {name: _cast_spec(value, dtype) for name, value in self.attrs.items()}
-        inputs = each(self.inputs, lambda a: a.astype(dtype) if is_float(a) else a.copy())
-        return replace(self, inputs=inputs, attrs=attrs)
+        rng = np.random.default_rng(23)
+        return replace(self, inputs=each(self.inputs, lambda a: _cast(a, dtype, rng)), attrs=attrs)
 
     @property
     def float_dtype(self) -> np.dtype[Any] | None:
@@ -88,12 +98,34 @@ class Call:
         return next((array.dtype for array in flat(self.inputs) if is_float(array)), None)
 
 
+def _cast(array: np.ndarray, dtype: np.dtype[Any], rng: np.random.Generator) -> np.ndarray:
+    if array.dtype.kind == "c":
+        return array.astype(_COMPLEX.get(dtype.name, array.dtype))
+    if not is_float(array):
+        return array.copy()
+    if dtype.kind == "c":
+        return with_imaginary(array, rng).astype(dtype)
+    if dtype.kind in "iu":
+        signs = 1 if dtype.kind == "u" else np.where(np.signbit(array), -1, 1)
+        return np.asarray(signs * (1 + rng.integers(0, 4, array.shape))).astype(dtype)
+    return array > 0 if dtype.kind == "b" else array.astype(dtype)
+
+
+def with_imaginary(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns real numbers beside imaginary parts of either sign, none of which is 0."""
+    parts = rng.choice((-1.0, 1.0), array.shape) * rng.uniform(0.3, 0.9, array.shape)
+    return np.asarray(array + 1j * parts)
+
+
 # Any: an attribute's value; those of gradient ops may be specs of the forward's inputs.
 def _cast_spec(value: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(value, list):
         return [_cast_spec(item, dtype) for item in value]
-    is_floating = isinstance(value, TensorSpec) and (value.dtype.kind == "f" or value.dtype.name == "bfloat16")
-    return TensorSpec(value.shape, dtype) if is_floating else value
+    if not isinstance(value, TensorSpec):
+        return value
+    is_floating = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
+    held = _COMPLEX.get(dtype.name, value.dtype) if value.dtype.kind == "c" else value.dtype
+    return TensorSpec(value.shape, dtype if is_floating else held)
 
 
 def _spec(value: Any) -> str:
@@ -107,6 +139,11 @@ def _spec(value: Any) -> str:
 def is_float(array: Any) -> bool:
     """Whether a value is an array of a real floating dtype, which is what gradients are judged in."""
     return isinstance(array, np.ndarray) and (array.dtype.kind == "f" or array.dtype.name == "bfloat16")
+
+
+def is_inexact(array: Any) -> bool:
+    """Whether a value is an array of real or complex floating numbers, which kernels may round otherwise."""
+    return is_float(array) or (isinstance(array, np.ndarray) and array.dtype.kind == "c")
 
 
 def each(values: Values, function: Callable[[np.ndarray], Any]) -> list[Any]:
@@ -191,6 +228,6 @@ def paired(names: Sequence[str], left: Values, right: Values) -> Iterator[tuple[
 def element(names: Sequence[str], values: Values, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
     """Returns what an input holds where an output of its shape is looked at, as `x[2] = 800`, or nothing."""
     for name, array in zip(flat_names(names, values), flat(values), strict=True):
-        if array.shape == shape and is_float(array):
+        if array.shape == shape and is_inexact(array):
             return f"{name}{list(index) if index else ''} = {array[index]:.9g}"
     return ""

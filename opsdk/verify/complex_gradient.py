@@ -15,7 +15,7 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Call, each, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.calls import Call, each, flat, flat_names, is_float, outputs_of, refill, with_imaginary
 from opsdk.verify.derivative import record
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers
@@ -66,9 +66,6 @@ def _calls(session: Session) -> Iterator[Call]:
     rng = np.random.default_rng([session.seed, 21])
     made = 0
 
-    def beside(array: np.ndarray) -> np.ndarray:
-        return array + 1j * rng.choice((-1.0, 1.0), array.shape) * rng.uniform(0.3, 0.9, array.shape)
-
     for call in session.calls:
         arrays = [a for i in wanted for a in flat([call.inputs[i]])]
         if is_complex(call.inputs):
@@ -78,7 +75,8 @@ def _calls(session: Session) -> Iterator[Call]:
             size = sum(a.size for a in arrays)
             if made < _MADE_UP and 0 < size <= _MOST and all(np.all(np.abs(a) < _GREATEST) for a in arrays):
                 made += 1
-                turned = [each([v], beside)[0] if i in wanted else v for i, v in enumerate(call.inputs)]
+                beside = each(call.inputs, lambda a: with_imaginary(a, rng) if is_float(a) else a)
+                turned = [beside[i] if i in wanted else v for i, v in enumerate(call.inputs)]
                 yield Call(turned, call.attrs, f"{call.reason}, made complex", call.declared)
                 if len(arrays) > 1 and made == 1:
                     some = [turned[i] if i == wanted[0] else v for i, v in enumerate(call.inputs)]

@@ -98,7 +98,9 @@ def _judge(session: Session, call: Call) -> None:
             _judge_second_of_body(session, row, call, cotangents)
         return
     for kernel in rule.op.opdef.kernels:
-        if kernel.key.place == "cpu" and session.wants(kernel):
+        # Of a complex dtype it is judged by check_complex, and beside the reference; of others no gradient is asked.
+        is_real = kernel.key.dtype is None or is_float(np.empty(0, kernel.key.dtype))
+        if kernel.key.place == "cpu" and session.wants(kernel) and is_real:
             kernel = rule.op.opdef.kernels.loaded(kernel)
             here = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
             row = _row_name(session, rule, kernel, here)

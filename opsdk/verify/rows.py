@@ -20,6 +20,7 @@ from opsdk.core.errors import (
     OpsdkError,
     noted,
 )
+from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
@@ -28,8 +29,18 @@ from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.agreement import same_bits
 from opsdk.verify.bounds import out_of_bounds
-from opsdk.verify.calls import Call, called, copies, flat, flat_names, is_float, paired, result_names
-from opsdk.verify.launch import label, plan_of, results, results_of
+from opsdk.verify.calls import (
+    Call,
+    called,
+    copies,
+    flat,
+    flat_names,
+    is_float,
+    is_inexact,
+    paired,
+    result_names,
+)
+from opsdk.verify.launch import label, launch, plan_of, results, results_of
 from opsdk.verify.outside import tell_nan
 from opsdk.verify.session import Session, cannot_run_here
 from opsdk.verify.unwritten import unwritten
@@ -48,9 +59,35 @@ def check_rows(session: Session) -> None:
     for kernel in session.opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = session.opdef.kernels.loaded(kernel)
-            for call in session.calls:
-                for variant in variants(session.opdef, kernel, call):
+            tried = [(call, variant) for call in session.calls for variant in variants(session.opdef, kernel, call)]
+            for call, variant in tried:
+                if variant is call or _can_be_compared(session, kernel, variant):
                     _check_row(session, kernel, variant, twin=variant is not call)
+            if session.calls and not tried:
+                row = label(kernel, kernel.key.dtype)
+                session.skipped[f"{session.opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
+
+
+def _can_be_compared(session: Session, kernel: Kernel, call: Call) -> bool:
+    """Whether the reference takes the elements that a kernel is written for; if not, it is said."""
+    opdef = session.opdef
+    dtype = _decides(opdef, call)
+    if dtype in (_LONG, _SHORT):
+        return True
+    try:
+        launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
+    except Exception as error:
+        session.skipped[
+            f"{opdef.name}[{label(kernel, dtype)}]: not compared, as the reference refuses {dtype}: "
+            f"{type(error).__name__}: {error}"
+        ] = None
+        return False
+    return True
+
+
+def _decides(opdef: OpDef, call: Call) -> np.dtype[Any] | None:
+    first = opdef.schema.deciding(call.inputs)
+    return None if first is None else first.dtype
 
 
 def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
@@ -128,12 +165,26 @@ def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
     only = kernel.key.dtype
     if serves(opdef, kernel, call) if only is None else first is not None and first.dtype == only:
         yield call
-    floats = {array.dtype for array in flat(call.inputs) if is_float(array)}
-    for dtype in (_LONG, _SHORT) if only is None else (only,):
-        if floats and floats != {dtype} and (only is None or is_float(first)):
+    if only is not None and (not is_inexact(first) or (only.kind in "biu" and opdef.gradient_of is not None)):
+        return  # whole numbers have no gradients
+    given = [array.dtype for array in flat(call.inputs)]
+    if any(map(is_inexact, flat(call.inputs))):
+        for dtype in (_LONG, _SHORT, *_written_for(opdef, kernel, call)) if only is None else (only,):
             variant = call.cast(dtype)
-            if serves(opdef, kernel, variant):
+            if given != [array.dtype for array in flat(variant.inputs)] and serves(opdef, kernel, variant):
                 yield variant
+
+
+def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any], ...]:
+    """Returns the other dtypes that a kernel has functions of their own for, which the two floats say nothing of."""
+    if kernel.language != "c" or call.extra or not is_float(opdef.schema.deciding(call.inputs)):
+        return ()
+    try:
+        served = slow("opsdk.backends.c_row").dtypes_of(opdef, kernel)
+    except OpsdkError:  # it does not compile, or cannot here: told where it is run
+        return ()
+    kinds = "fcV" if opdef.gradient_of is not None else "fcVbiu"
+    return tuple(dtype for dtype in served if dtype.kind in kinds and dtype not in (_LONG, _SHORT))
 
 
 def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
@@ -145,7 +196,7 @@ def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
 
 def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> None:
     opdef = session.opdef
-    row = label(kernel, call.float_dtype)
+    row = label(kernel, call.float_dtype or _named(opdef, kernel, call))
     is_reference = kernel is opdef.kernels.reference()
     with session.timed(row):
         try:
@@ -165,6 +216,12 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
         if made is not None:
             check_values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)
             _repeat(session, kernel, row, call, made)
+
+
+def _named(opdef: OpDef, kernel: Kernel, call: Call) -> np.dtype[Any] | None:
+    """Returns the dtype that a line of the table is for: that of a kernel, or of a function, of its own."""
+    is_own = kernel.language == "c" and kernel.key.dtype is None
+    return _decides(opdef, call) if is_own else kernel.key.dtype
 
 
 def _unlike(session: Session, kernel: Kernel, call: Call, error: Exception) -> str:

@@ -25,6 +25,9 @@ def draw_cotangents(opdef: OpDef, outputs: Values, rng: np.random.Generator) -> 
     """Returns a random cotangent per output; zeros for an output that is not floating."""
 
     def draw(array: np.ndarray) -> np.ndarray:
+        if array.dtype.kind == "c":
+            parts = rng.standard_normal((2, *array.shape))
+            return np.asarray(parts[0] + 1j * parts[1]).astype(array.dtype)
         if not is_float(array):
             return np.zeros(array.shape, array.dtype)
         return np.asarray(rng.standard_normal(array.shape)).astype(array.dtype)

@@ -18,7 +18,7 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema import InputDecl
 from opsdk.expr.row import COLUMN, ROW
 from opsdk.expr.row_infer import RowInfer
-from opsdk.verify.calls import Call, Invented, each, flat, is_float, refill
+from opsdk.verify.calls import Call, Invented, each, flat, is_inexact, refill
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
 from opsdk.verify.samples import UnusableSamplesError, calls_of_samples, from_sample
@@ -83,13 +83,15 @@ def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
         return
     for call in calls:
         wanted = [a for i in forward.differentiable_inputs() for a in flat([call.inputs[i]])]
-        if not any(is_float(array) for array in wanted):
+        if any(array.dtype.kind == "c" for array in flat(call.inputs)) and forward.for_complex.grad is not forward.grad:
+            continue  # complex gradients are refused, or are another op's
+        if not any(map(is_inexact, wanted)):
             continue
         try:
             outputs = launch(forward, forward.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # the forward's own report says so
             continue
-        if any(is_float(array) for i in carriers(forward) for array in flat([outputs[i]])):
+        if any(is_inexact(array) for i in carriers(forward) for array in flat([outputs[i]])):
             yield gradient_call(forward, forward.grad, call, outputs, draw_cotangents(forward, outputs, rng))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -73,7 +74,8 @@ class Session:
     def wants(self, kernel: Kernel) -> bool:
         """Whether a row was asked for."""
         parts = {kernel.key.place, kernel.language, *([kernel.key.dtype.name] if kernel.key.dtype else [])}
-        words = [set(row.split(",")) - {"float32", "float64", "*"} for row in self.rows]
+        any_dtype = {"*", *NAMES} if kernel.key.dtype is None else {"*", "float32", "float64"}
+        words = [set(row.split(",")) - any_dtype for row in self.rows]
         return not words or any(word <= parts for word in words)
 
     def line(self, row: str) -> _Line:

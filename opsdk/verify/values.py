@@ -11,12 +11,12 @@ import numpy as np
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel import Kernel
 from opsdk.verify.agreement import Difference, lost, measure, resolution, wiggle, wiggle_apart
-from opsdk.verify.calls import Call, called, element, flat, is_float, paired, result_names
+from opsdk.verify.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
 from opsdk.verify.launch import results
 from opsdk.verify.sampling import GREAT
 from opsdk.verify.session import Session
 
-_SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
+_SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
 
 
 def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any], units: float) -> None:
@@ -25,7 +25,7 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
     reference = opdef.kernels.reference()
     is_reference = kernel is reference
     long = call.cast(_LONG)
-    if is_reference and all(array.dtype not in (_SHORT,) for array in flat(call.inputs)):
+    if is_reference and all(array.dtype not in _SHORT for array in flat(call.inputs)):
         return  # the reference in float64 is the truth
 
     def run(there: Call) -> list[Any]:
@@ -37,7 +37,7 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
         long, truth = call, run(call)
     if not opdef.traits.deterministic:
         return
-    floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_float(array)]
+    floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_inexact(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
     moved = wiggle(run, long, eps, session.seed, opdef.constant_inputs(), truth)
     names = result_names(opdef)
@@ -50,7 +50,7 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
             what = f"{opdef.subject}, {called(opdef, name)}"
             message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
             session.find(row, f"value.{name}", message, call, at=str(kernel.origin), code=ShapeError.default_code)
-        elif is_float(want) or not is_reference:
+        elif is_inexact(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             floor = 1.0 if call.reason == GREAT else 0.0
             found = measure(got, want, moved[k], eps, units, floor)
@@ -93,7 +93,7 @@ def _record(session: Session, kernel: Kernel, row: str, call: Call, name: str, f
         call,
         at=str(kernel.origin),
         index=found.index,
-        analytic=found.got,
-        numeric=found.expected,
+        analytic=None if isinstance(found.got, complex) else found.got,
+        numeric=None if isinstance(found.expected, complex) else found.expected,
         cause="only the last element: a loop that ends one too early does this" if found.is_last else None,
     )

@@ -87,3 +87,44 @@ def test_register_op_takes_the_declaration():
     z = opsdk.to_tensor(Z, stop_gradient=False)
     opsdk.imag(op(z)).sum().backward()
     np.testing.assert_array_equal(z.grad.numpy(), [1, 1])
+
+
+def doubled(x, dy):
+    return 2 * np.conj(x) * dy
+
+
+def squares(**options):
+    op = opsdk.op("planted::squares(Tensor x) -> Tensor y")(lambda x: x * x)
+    op.backward(**options)(doubled)
+    return op
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("is_right", [True, False])
+@pytest.mark.parametrize("samples", [None, [opsdk.Sample(Z)], [opsdk.Sample(Z.astype("complex64"))]])
+def test_a_kernel_of_a_complex_gradient_is_held_to_the_reference_on_complex_numbers(dtype, is_right, samples):
+    op = squares(complex=True)
+
+    @op.grad.kernel("cpu", language="numba", dtype=dtype)
+    def own(x, dy, dx):
+        for i in range(x.size):
+            dx.flat[i] = 2 * (np.conj(x.flat[i]) if is_right else x.flat[i]) * dy.flat[i]
+
+    if samples is not None:
+        op.samples(lambda: iter(samples))
+    assert verify(op).verdict == ("pass" if is_right else "fail")
+
+
+def test_a_kernel_for_whole_numbers_of_a_gradient_is_not_judged_as_one_of_real_numbers():
+    op = opsdk.op("planted::squares(Tensor x) -> Tensor y")(lambda x: x * x)
+    op.backward(lambda x, dy: 2 * x * dy)
+
+    @op.grad.kernel("cpu", language="numba", dtype="int64")
+    def own(x, dy, dx):
+        for i in range(x.size):
+            dx.flat[i] = 2 * x.flat[i] * dy.flat[i]
+
+    report = verify(op)
+    assert report.verdict == "pass"
+    said = "planted::squares_grad[cpu,int64,numba]: not run, no call is of its dtype; give samples"
+    assert said in report.coverage.skipped

@@ -1,6 +1,7 @@
 """Values of a row against those of the reference in float64."""
 
 import numpy as np
+import pytest
 
 import opsdk
 
@@ -125,3 +126,101 @@ def test_an_array_for_a_gradient_that_nobody_wants_is_not_looked_at():
     shift.grad.kernel("cpu", row, language="numba")
     report = opsdk.verify(shift)
     assert report.findings == (), str(report)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("samples", [None, [opsdk.Sample(np.array([1 + 2j, -0.5 + 1j]))]])
+def test_a_complex_kernel_with_a_wrong_conjugate_is_found(dtype, samples):
+    op = opsdk.op("t::squares(Tensor x) -> Tensor y")(lambda x: x * x)
+
+    @op.kernel("cpu", language="numba", dtype=dtype)
+    def own(x, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] * np.conj(x.flat[i])
+
+    report = opsdk.verify(op, samples=samples)
+    (finding,) = report.findings
+    assert finding.check == "value.y"
+    assert finding.row == f"cpu,{dtype},numba"
+    assert "j, the reference gives " in finding.message
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_complex_kernel_that_rounds_otherwise_is_right(dtype):
+    op = opsdk.op("t::cubes(Tensor x, Tensor w) -> Tensor y")(lambda x, w: x * x * x - w * np.exp(1j * x))
+
+    @op.kernel("cpu", language="numba", dtype=dtype)
+    def own(x, w, y):
+        for i in range(x.size):
+            z = x.flat[i]
+            a, b, r = z.real, z.imag, np.exp(-z.imag)
+            power = (a * a * a - 3 * a * b * b) + 1j * (3 * a * a * b - b * b * b)
+            y.flat[i] = power - w.flat[i] * (r * np.cos(a) + 1j * r * np.sin(a))
+
+    @op.infer
+    def infer(x, w):
+        return opsdk.TensorSpec(x.shape, np.result_type(x.dtype, np.complex64))
+
+    assert opsdk.verify(op).findings == ()
+
+
+def test_where_the_reference_refuses_complex_numbers_it_is_said_that_a_complex_kernel_was_not_compared():
+    def reference(x):
+        if x.dtype.kind == "c":
+            raise TypeError("real numbers only")
+        return x * x
+
+    op = opsdk.op("t::squares(Tensor x) -> Tensor y")(reference)
+
+    @op.kernel("cpu", language="numba", dtype="complex128")
+    def own(x, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] * x.flat[i]
+
+    report = opsdk.verify(op)
+    assert report.findings == ()
+    said = "[cpu,complex128,numba]: not compared, as the reference refuses complex128: TypeError: real numbers only"
+    assert report.coverage.skipped == (f"t::squares{said}",)
+
+
+LOOP = """int32_t sq_{0}(const DLTensor *x, DLTensor *y) {{
+    for (int64_t i = 0; i < opsdk_size(x); ++i) {{ {1} v = OPSDK_DATA(const {1}, x)[i]; OPSDK_DATA({1}, y)[i] = {2}; }}
+    return 0;
+}}
+"""
+WHOLE = {"i8": "int8", "i64": "int64", "u8": "uint8", "u64": "uint64"}
+ELEMENTS = {
+    "f16": ("opsdk_f16", "opsdk_to_f16(opsdk_from_f16(v) * opsdk_from_f16(v){})"),
+    "bf16": ("opsdk_bf16", "opsdk_to_bf16(opsdk_from_bf16(v) * opsdk_from_bf16(v){})"),
+    "c64": ("float _Complex", "v * v{}"),
+    "c128": ("double _Complex", "v * v{}"),
+    **{name: (f"{word}_t", "v * v{}") for name, word in WHOLE.items()},
+}
+
+
+def with_functions(wrong):
+    op = opsdk.op("t::sq(Tensor x) -> Tensor y")(lambda x: x * x)
+    op.backward(lambda x, dy: 2 * x * dy)
+    functions = [LOOP.format("f32", "float", "v * v"), LOOP.format("f64", "double", "v * v")]
+    functions += [LOOP.format(s, t, made.format(" + 1" if s == wrong else "")) for s, (t, made) in ELEMENTS.items()]
+    functions.append(LOOP.format("bool", "uint8_t", "!v" if wrong == "bool" else "v"))
+    op.kernel("cpu", language="c", source="".join(functions))
+    return op
+
+
+@pytest.mark.parametrize("wrong", ["", "bool", *ELEMENTS])
+def test_each_function_of_a_c_kernel_is_compared(wrong):
+    pytest.importorskip("cffi")
+    report = opsdk.verify(with_functions(wrong))
+    lines = {row.row: row.verdict for row in report.rows if row.op == "t::sq" and row.row.endswith(",c")}
+    names = {"f16": "float16", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128", "bool": "bool", **WHOLE}
+    assert {row.split(",")[1] for row in lines} == {"float32", "float64", *names.values()}
+    assert [row for row, verdict in lines.items() if verdict == "fail"] == ([f"cpu,{names[wrong]},c"] if wrong else [])
+
+
+def test_a_function_of_a_dtype_that_the_reference_refuses_is_said_not_to_be_compared():
+    pytest.importorskip("cffi")
+    op = opsdk.op("t::sq(Tensor x) -> Tensor y")(lambda x: np.square(x.astype(np.float64)).astype(x.dtype) / 1)
+    op.kernel("cpu", language="c", source=LOOP.format("f64", "double", "v * v") + LOOP.format("i64", "int64_t", "v"))
+    report = opsdk.verify(op)
+    assert [e for e in report.coverage.skipped if "t::sq[cpu,int64,c]: not compared, as the reference refuses" in e]
