@@ -163,7 +163,10 @@ def lost(
             gaps = [np.nan_to_num(np.abs(a - b), nan=0.0, posinf=0.0) if _is_alike(a, b) else None for a, b in pairs]
         scaled = [None if gap is None else gap.astype(np.float64) * (eps / _SHORT_EPS) for gap in gaps]
         held = found or scaled
-        found = [np.maximum(a, b) if _is_alike(a, b) else None for a, b in zip(held, scaled, strict=False)]
+        found = [
+            None if a is None or b is None or a.shape != b.shape else np.maximum(a, b)
+            for a, b in zip(held, scaled, strict=False)
+        ]
     return found
 
 

@@ -99,16 +99,17 @@ class Call:
 
 
 def _cast(array: np.ndarray, dtype: np.dtype[Any], rng: np.random.Generator) -> np.ndarray:
+    made: np.ndarray = array.copy()
     if array.dtype.kind == "c":
-        return array.astype(_COMPLEX.get(dtype.name, array.dtype))
-    if not is_float(array):
-        return array.copy()
-    if dtype.kind == "c":
-        return with_imaginary(array, rng).astype(dtype)
-    if dtype.kind in "iu":
+        made = array.astype(_COMPLEX.get(dtype.name, array.dtype))
+    elif is_float(array) and dtype.kind == "c":
+        made = with_imaginary(array, rng).astype(dtype)
+    elif is_float(array) and dtype.kind in "iu":
         signs = 1 if dtype.kind == "u" else np.where(np.signbit(array), -1, 1)
-        return np.asarray(signs * (1 + rng.integers(0, 4, array.shape))).astype(dtype)
-    return array > 0 if dtype.kind == "b" else array.astype(dtype)
+        made = np.asarray(signs * (1 + rng.integers(0, 4, array.shape))).astype(dtype)
+    elif is_float(array):
+        made = np.asarray(array > 0) if dtype.kind == "b" else array.astype(dtype)
+    return made
 
 
 def with_imaginary(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:

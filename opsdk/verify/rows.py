@@ -169,7 +169,8 @@ def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
         return  # whole numbers have no gradients
     given = [array.dtype for array in flat(call.inputs)]
     if any(map(is_inexact, flat(call.inputs))):
-        for dtype in (_LONG, _SHORT, *_written_for(opdef, kernel, call)) if only is None else (only,):
+        own: tuple[np.dtype[Any], ...] = () if only is None else (only,)
+        for dtype in own or (_LONG, _SHORT, *_written_for(opdef, kernel, call)):
             variant = call.cast(dtype)
             if given != [array.dtype for array in flat(variant.inputs)] and serves(opdef, kernel, variant):
                 yield variant
