@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import KINDS, as_dtype, as_native, is_differentiable, word_of
+from opsdk.core.dtype import KINDS, as_dtype, as_native, computed_in, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
 from opsdk.core.fit import as_numbers, check_unmasked, fitted, shown
 from opsdk.core.spec import OpenSize
@@ -43,7 +43,7 @@ def as_constant(
 
     Raises:
         DTypeError: the value is no array and cannot be made one, has a mask, or is a whole number that `beside` cannot
-            hold, or would round.
+            hold, or would round; beside floats of 16 bits, that float32 would.
         MixedRuntimeError: the value belongs to another runtime.
         ProgramError: it is a size that is known only when a Program runs.
     """
@@ -55,12 +55,13 @@ def as_constant(
             remedy = "cast the tensor beside it" if beside is not None else "choose another dtype"
             return fitted(np.asarray(value), dtype, subject, remedy=remedy)
         if beside is not None and value.__class__ is int:
-            if not _is_held(value, dtype):
+            wide = computed_in(dtype)  # what is stored in 16 bits rounds all that it meets to three digits or four
+            if not _is_held(value, wide):
                 raise DTypeError(
-                    f"{subject}: expected a whole number that {dtype} holds, got {shown(value)}; write it as a float "
+                    f"{subject}: expected a whole number that {wide} holds, got {shown(value)}; write it as a float "
                     "where it may be rounded, or cast the tensor beside it"
                 )
-            value = float(value)
+            value, dtype = float(value), wide if compared else dtype
         return np.asarray(value, dtype) if _is_small(value) else _rounded(np.asarray(value), dtype, beside, subject)
     numbers = numbers_in(value, subject, runtime)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -8,8 +8,8 @@ from opsdk.core.errors import DTypeError, FeedError, MixedRuntimeError
 F32, F64, I64, BOOL = (np.dtype(name) for name in ("float32", "float64", "int64", "bool"))
 
 
-def constant(value, beside=None):
-    return as_constant(value, beside, "op 'f', input 'x'")
+def constant(value, beside=None, **options):
+    return as_constant(value, beside, "op 'f', input 'x'", **options)
 
 
 def test_an_array_is_passed_on_as_it_is():
@@ -185,8 +185,6 @@ def test_whole_numbers_are_held_exactly_or_refused(make):
 @pytest.mark.parametrize(
     ("dtype", "held", "rounded"),
     [
-        ("bfloat16", (256, -1024, 3 * 2**100), (257, 1001, -(2**53) - 1)),
-        ("float16", (2048, 65504), (2049, -65503, 70000)),
         ("float32", (2**24, 2**60, -(2**24) - 2), (2**24 + 1, 10**11, 2**200)),
         ("float64", (2**53, 2**200, 3 * 2**80), (2**53 + 1, -(2**63) + 1, 2**200 + 1)),
         ("complex64", (2**24,), (2**24 + 1,)),
@@ -201,3 +199,15 @@ def test_a_whole_number_beside_floats_is_exact_or_refused(dtype, held, rounded):
         with pytest.raises(DTypeError, match=f"op 'f', input 'x': expected a whole number that {beside} holds, got "):
             constant(number, beside)
         constant(float(number), beside)  # what may be rounded is written so
+
+
+@pytest.mark.parametrize(("dtype", "number", "rounded"), [("bfloat16", 1001, 1000), ("float16", 4097, 4096)])
+def test_beside_floats_of_16_bits_a_whole_number_that_float32_holds_is_rounded_but_where_it_is_compared(
+    dtype, number, rounded
+):
+    beside = opsdk.TensorSpec([], dtype).dtype
+    assert float(constant(number, beside)) == rounded
+    assert (constant(number, beside).dtype, constant(number, beside, compared=True).dtype) == (beside, np.float32)
+    assert constant(number, beside, compared=True) == number
+    with pytest.raises(DTypeError, match="expected a whole number that float32 holds, got 16777217"):
+        constant(2**24 + 1, beside)
