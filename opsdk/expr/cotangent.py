@@ -120,11 +120,12 @@ class Algebra:
     def _balanced(self, left: Symbol, right: Symbol) -> tuple[Symbol, Symbol]:
         """Returns two factors with their product; the last division of a quotient of quotients goes to the other one.
 
-        y · (r / x / x) would be 0 where r / x / x is, however large y is; (y / x) · (r / x) has both halfway.
+        y · (r / x / x) would be 0 where r / x / x is, however large y is; (y / x) · (r / x) has both halfway. A length
+        takes nothing out of range: dividing by it stays where it is, once per row.
         """
         for of, by in ((right, left), (left, right)):
             quotient = of.node.args[0] if of.node.op == "neg" else of.node
-            is_double = quotient.op == "div" and quotient.args[0].op == "div"
+            is_double = quotient.op == "div" and quotient.args[0].op == "div" and quotient.args[1].op != "row_size"
             if is_double and quotient not in self._atoms and by.node.op not in ("constant", "where"):
                 rest = Symbol(quotient.args[0])
                 divided = self.times(by, apply("reciprocal", Symbol(quotient.args[1])))

@@ -29,10 +29,10 @@ def check_whole(names: Sequence[str], values: Sequence[Any], dtype: np.dtype[Any
     """Checks that attributes that are whole numbers stay what they are in the dtype that is computed in.
 
     Raises:
-        AttributeValueError: one would be rounded, or is beyond the range of whole numbers.
+        AttributeValueError: one would be rounded.
     """
     for name, value in zip(names, values, strict=True):
-        if isinstance(value, int) and dtype.kind != "b" and not holds(dtype, value):
+        if isinstance(value, int) and dtype.kind not in "biu" and not holds(dtype, value):
             raise AttributeValueError(
                 f"attribute {name!r}: expected a whole number that {dtype.name} holds, in which the "
                 f"expression is computed, got {value}; pass it as an input of its own dtype, or cast the inputs"

@@ -208,7 +208,7 @@ def test_positions_are_compared_as_whole_numbers():
     def marked(x, at):
         return vmath.where(vmath.row_index() == at, x, 0.0)
 
-    assert "j == int64(p1[r])" in source_of(marked, ["float32", "int64"])[0]
+    assert "int64(p1[r]) == j" in source_of(marked, ["float32", "int64"])[0]
     assert "float" not in source_of(marked, ["float32", "int64"])[0]
 
 

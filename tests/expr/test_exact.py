@@ -334,7 +334,7 @@ def test_an_int_attribute_beyond_the_integers_beside_it_is_refused(runtime, dtyp
         return x * k
 
     x = runtime(np.array([0, 1], dtype))
-    wanted = f"attribute 'k': expected a whole number that {dtype} holds, .* got {number}; pass"
+    wanted = f"op 'times': whole numbers expected to be held by {dtype}, .* got {number} in mul"
     with pytest.raises(AttributeValueError, match=wanted):
         times(x, k=number)
     np.testing.assert_array_equal(np.asarray(times(x, k=100)), [0, 100])
