@@ -3,7 +3,7 @@
 On symbols, which an elementwise op is read with, a function builds a node of the expression. On NumPy arrays and
 numbers it computes at once, as NumPy does and without its warnings: float32 stays float32, integers give float64 but
 for `abs`, `sign`, `square`, `floor`, `ceil`, `round`, `trunc`, `maximum`, `minimum`, `where` and `pow`, as
-NumPy has them.
+NumPy has them; `abs` and `pow` of Python numbers alone are Python's.
 Inside a function that Numba compiles it is inlined as a polynomial that calls no library, so that a loop over it is
 vectorised; there it takes float32 and float64 scalars, integers as float64, and arrays element by element.
 """
@@ -28,6 +28,7 @@ from opsdk.expr.row import (
 )
 from opsdk.expr.symbol import Symbol
 from opsdk.expr.symbol import apply as _node_of
+from opsdk.expr.whole import PYTHON, is_number, of_numbers
 
 # Any, in every signature: a symbol, an array or a number, and the same back.
 
@@ -290,6 +291,8 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 def _apply(name: str, *operands: Any) -> Any:
     if any(isinstance(operand, (Symbol, Node)) for operand in operands):
         return _node_of(name, *operands)
+    if name in PYTHON and all(map(is_number, operands)):  # as the op computes them, which cannot tell abs from ours
+        return of_numbers(name, operands)
     if all(isinstance(operand, (int, float)) for operand in operands):  # Python's own would raise where NumPy gives inf
         operands = tuple(np.asarray(operand)[()] for operand in operands)
     with np.errstate(all="ignore"):

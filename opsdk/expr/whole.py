@@ -20,7 +20,7 @@ from opsdk.expr.primitive import PRIMITIVES
 
 # Any, in this file: arrays of any module, NumPy scalars, and Python's numbers.
 
-_PYTHON: dict[str, Callable[..., Any]] = {
+PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "neg": operator.neg, "abs": operator.abs, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
@@ -80,9 +80,9 @@ def _ordered(roots: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[tuple[int
 
 def _applied(node: Node, operands: list[Any], subject: str) -> Any:
     """Returns what an operation gives, NumPy's errors told as the op's own."""
-    python = _PYTHON.get(node.op)
-    if python is not None and all(map(_is_number, operands)):
-        return _of_numbers(node.op, operands)
+    python = PYTHON.get(node.op)
+    if python is not None and all(map(is_number, operands)):
+        return of_numbers(node.op, operands)
     _check_exponents(node, operands, subject)
     _check_beside(node, operands, subject)
     try:
@@ -96,29 +96,31 @@ def _applied(node: Node, operands: list[Any], subject: str) -> Any:
         ) from None
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a Python number, which has no dtype of its own beside an array."""
     return value.__class__ is int or value.__class__ is float
 
 
 def _joint(operands: Sequence[Any]) -> np.dtype[Any]:
     """Returns NumPy's result dtype, also of numbers that the other operands do not hold."""
-    return np.result_type(*[o.__class__(0) if _is_number(o) else o for o in operands])
+    return np.result_type(*[o.__class__(0) if is_number(o) else o for o in operands])
 
 
-def _of_numbers(op: str, numbers: Sequence[Any]) -> Any:
+def of_numbers(op: str, numbers: Sequence[Any]) -> Any:
     """Returns what Python gives, but inf or nan where it raises, and nan where it gives a complex number."""
     try:
-        made = _PYTHON[op](*numbers)
+        made = PYTHON[op](*numbers)
         return made if made.__class__ is not complex else float("nan")
     except ArithmeticError:
-        return float(PRIMITIVES[op].meaning(np, *map(np.float64, numbers)))
+        with np.errstate(all="ignore"):
+            return float(PRIMITIVES[op].meaning(np, *map(np.float64, numbers)))
 
 
 def _check_beside(node: Node, operands: Sequence[Any], subject: str) -> None:
     """Checks the numbers between which `where` chooses: NumPy wraps what the dtype does not hold."""
     if node.op == "where":
         dtype = _joint(operands[1:])
-        if dtype.kind in "iu" and not all(holds(dtype, o) for o in operands[1:] if _is_number(o)):
+        if dtype.kind in "iu" and not all(holds(dtype, o) for o in operands[1:] if is_number(o)):
             raise _not_held(node, operands[1:], subject)
 
 
@@ -126,9 +128,9 @@ def _check_exponents(node: Node, operands: Sequence[Any], subject: str) -> None:
     if node.op != "pow" or _joint(operands).kind not in "biu":
         return
     exponent = operands[1]
-    least = exponent if _is_number(exponent) else exponent.min() if exponent.size else 0
+    least = exponent if is_number(exponent) else exponent.min() if exponent.size else 0
     if least < 0:
-        raise (AttributeValueError if _is_number(exponent) else InputValueError)(
+        raise (AttributeValueError if is_number(exponent) else InputValueError)(
             f"{subject}: exponents expected ≥ 0 beside whole numbers, got {least} in {node!r}; write a float exponent, "
             "or cast the base to a float"
         )
@@ -146,7 +148,7 @@ def _not_held(node: Node, operands: Sequence[Any], subject: str) -> AttributeVal
 
 def _as_array(value: Any, dtypes: Sequence[np.dtype[Any]], root: Node, subject: str) -> Any:
     """Returns a result as it is; of a number alone, in the dtype that it takes beside the inputs."""
-    if not _is_number(value):
+    if not is_number(value):
         return value
     beside = [np.empty(0, dtype) for dtype in dtypes]
     dtype = _joint([*beside, value])

@@ -214,6 +214,17 @@ def test_a_number_of_the_attributes_alone_is_weak():
     assert_like(weak(x, n=0)[2], x * 0.0)
 
 
+def test_abs_and_pow_of_attributes_are_those_of_python_in_the_op_and_in_the_function():
+    def plain(x, *, k: int = -3):
+        return x * vmath.abs(k) + vmath.pow(k, 2)
+
+    x = np.array([200, 100], np.uint8)
+    for made in (plain(x), opsdk.elementwise(namespace="test_whole")(plain)(x)):
+        assert_like(made, x * 3 + 9)
+    assert (vmath.abs(-3), vmath.pow(2, 3), vmath.pow(2, -1), vmath.pow(0.0, -1)) == (3, 8, 0.5, np.inf)
+    assert [type(number) for number in (vmath.abs(-3), vmath.abs(-3.0), vmath.pow(2, 3))] == [int, float, int]
+
+
 def test_a_quotient_of_attributes_by_zero_is_infinite():
     @opsdk.elementwise(namespace="test_whole")
     def over(x, *, n: int = 0):
