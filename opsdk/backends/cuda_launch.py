@@ -31,12 +31,15 @@ class BoundKernel:
 
     Args:
         function: a Python function, or what `cuda.jit` made of one.
+        check: called before each compilation of a Python function; raises where it has become another.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, check: Callable[[], None] | None = None) -> None:
         self._cuda = numba_cuda("CUDA row")
         is_compiled = type(function).__module__.startswith("numba.cuda")
         self._function = function if is_compiled else self._cuda.jit(getattr(function, "py_func", function))
+        if check is not None and not is_compiled and not is_simulated():
+            self._function.compile = _checked(self._function.compile, check)
         self._ready: dict[Any, Any] = {}
 
     def __call__(self, geometry: Geometry, arguments: Sequence[Any]) -> None:
@@ -69,6 +72,14 @@ class BoundKernel:
         if pointer is None:
             return asked, asked  # as part of the key it stays alive
         return self._cuda.external_stream(pointer) if pointer else 0, pointer
+
+
+def _checked(compile: Callable[..., Any], check: Callable[[], None]) -> Callable[..., Any]:
+    def checked(signature: Any) -> Any:
+        check()
+        return compile(signature)
+
+    return checked
 
 
 def at_one_place(values: Sequence[Any], subject: str) -> tuple[Memory, Sequence[Any]]:

@@ -94,13 +94,23 @@ def check_unchanged(opdef: OpDef, kernel: Kernel) -> None:
     Raises:
         DefinitionError: something is another value by now.
     """
-    others = changed(kernel.source, kernel.reads) if callable(kernel.source) else []
-    if others:
-        raise DefinitionError(
-            f"{opdef.subject}, numba row: expected {others[0]!r} to be what it was when the row was registered, it was "
-            "changed since; register the row again",
-            at=str(kernel.origin),
-        )
+    reads_as_registered(opdef, kernel)()
+
+
+def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[[], None]:
+    """Returns that check for what compiles a kernel later; it does not keep the op or the kernel alive."""
+    source, reads, subject, at = kernel.source, kernel.reads, opdef.subject, str(kernel.origin)
+
+    def check() -> None:
+        others = changed(source, reads) if callable(source) else []
+        if others:
+            raise DefinitionError(
+                f"{subject}, numba row: expected {others[0]!r} to be what it was when the row was registered, it was "
+                "changed since; register the row again",
+                at=at,
+            )
+
+    return check
 
 
 # A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
@@ -161,7 +171,8 @@ def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
     function: Any = kernel.source
     if hasattr(function, "py_func"):
         return function
-    return slow("opsdk.backends.numba_store").compiled(function, parallel=kernel.options.get("parallel", False))
+    parallel, check = kernel.options.get("parallel", False), reads_as_registered(opdef, kernel)
+    return slow("opsdk.backends.numba_store").compiled(function, parallel=parallel, check=check)
 
 
 def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:

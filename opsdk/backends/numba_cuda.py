@@ -16,7 +16,7 @@ from opsdk.backends.cuda_launch import BoundKernel, at_one_place, failures
 from opsdk.backends.cuda_rowwise import CudaRowwise
 from opsdk.backends.device import Memory
 from opsdk.backends.language import Launch, register_language
-from opsdk.backends.numba_cpu import check_unchanged
+from opsdk.backends.numba_cpu import check_unchanged, reads_as_registered
 from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import LaunchError
 from opsdk.define.kernel import Kernel
@@ -77,7 +77,7 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
     schema = opdef.schema
     inputs, fresh, names = schema.input_names, schema.fresh_outputs, kernel.parameters
     mutated = [schema.input_names[i] for i in schema.mutated_inputs]
-    run = BoundKernel(kernel.source)
+    run = BoundKernel(kernel.source, reads_as_registered(opdef, kernel))
     scratch = kernel.options.get("scratch", {})
     shaped = one_shape(opdef)
 

@@ -1,7 +1,7 @@
 import pytest
 
 import opsdk
-from opsdk.backends.cuda_launch import failures
+from opsdk.backends.cuda_launch import BoundKernel, failures
 from opsdk.core.errors import CompileError, MissingDependencyError, PlaceError
 
 numba = pytest.importorskip("numba")
@@ -52,3 +52,12 @@ def test_what_a_kernel_raises_itself_stays(opdef):
 def test_nothing_raised_is_nothing_changed(opdef):
     with failures(opdef, opdef.origin, "t"):
         pass
+
+
+def test_a_kernel_is_looked_at_before_every_compilation():
+    def changed():
+        raise ValueError("k was changed")
+
+    pytest.importorskip("numba.cuda.dispatcher")
+    with pytest.raises(ValueError, match="k was changed"):
+        BoundKernel(lambda x: None, changed)._function.compile(())

@@ -208,6 +208,26 @@ def test_a_row_has_one_dispatcher_and_its_options_change_the_code(op):
     assert made[2].__wrapped__.targetoptions["parallel"]
 
 
+@pytest.mark.parametrize("options", [{}, {"contiguous": True}])
+def test_a_layout_that_is_compiled_after_a_global_changed_is_refused_and_the_others_stay(options):
+    scope = {"k": 5.0, "__name__": "__main__"}
+    text = "def scaled(x, y):\n    for i in range(x.size):\n        y.flat[i] = k * x.flat[i]\n"
+    exec(compile(text, "<stdin-1>", "exec"), scope)
+    op = opsdk.op(lambda x: 5.0 * x, name="scaled", namespace="t")
+    op.kernel("cpu", scope["scaled"], language="numba", **options)
+    assert op(np.ones(2)).tolist() == [5.0, 5.0]
+    scope["k"] = 6.0
+    assert op(np.ones(2)).tolist() == [5.0, 5.0]
+    for x in (np.ones((2, 2)), np.ones((1, 1, 1)), np.ones(2, "float32")):
+        with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered, it was"):
+            op(x)
+    if "contiguous" not in options:
+        with pytest.raises(DefinitionError, match="expected 'k' to be what it was"):
+            op(np.ones(4)[::2])
+    scope["k"] = 5.0
+    assert op(np.ones((2, 2))).tolist() == [[5.0, 5.0], [5.0, 5.0]]
+
+
 def test_a_row_that_is_registered_again_is_compiled_again_with_what_it_reads_by_then():
     scope = {"k": 5.0, "__name__": "__main__"}
     text = "def scaled(x, y):\n    for i in range(x.size):\n        y[i] = k * x[i]\n"
