@@ -101,7 +101,9 @@ def allocate(
         spec = specs[position]
         if not isinstance(spec, TensorSpec) or None in spec.shape:
             name = opdef.schema.output_names[position]
-            remedy = given_by_hand(opdef, position) or "let the kernel return the array"
+            is_list = opdef.schema.outputs[position].kind == "list"
+            of_gradient = "" if is_list else given_by_hand(opdef, position)
+            remedy = of_gradient or f"let the kernel return the {'list of arrays' if is_list else 'array'}"
             raise ShapeError(
                 f"{opdef.subject}, output {name!r}: expected a shape known before the "
                 f"kernel runs, since the kernel fills a buffer, got {spec}; {remedy}"

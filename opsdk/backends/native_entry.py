@@ -12,7 +12,7 @@ from opsdk.backends import c_row
 from opsdk.backends.available import is_usable, missing_packages
 from opsdk.backends.native.elementwise import Elementwise, ElementwiseCode
 from opsdk.backends.native.rowwise import RowCode, Rowwise
-from opsdk.backends.numba_cpu import buffers_of, dispatcher_of
+from opsdk.backends.numba_cpu import buffers_of, check_unchanged, dispatcher_of
 from opsdk.backends.numba_failure import failure, is_compile_failure, unsupported
 from opsdk.backends.one_shape import one_shape
 from opsdk.backends.plan import attrs_key, keep
@@ -169,6 +169,7 @@ def _of_code(opdef: OpDef, kernel: Kernel, code: ElementwiseCode | RowCode | Non
 def _of_user(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]) -> NativeEntry:
     schema, names = opdef.schema, kernel.parameters
     buffers_of(opdef, kernel)
+    check_unchanged(opdef, kernel)
     dispatcher = dispatcher_of(opdef, kernel)
     if slow("opsdk.backends.numba_reading").Reading(dispatcher).is_parallel:
         raise KernelNotFoundError(

@@ -11,6 +11,7 @@ from opsdk.core.errors import (
     ArityError,
     BindingError,
     CompileError,
+    DefinitionError,
     DTypeError,
     KernelNotFoundError,
     ShapeError,
@@ -378,3 +379,14 @@ def test_without_a_compiled_row_the_rows_that_there_are_are_named():
         KernelNotFoundError, match=r"no compiled row for \(cpu, int64\); rows: .*numba \(cpu, floating\)"
     ):
         native(opsdk.exp, TensorSpec((None,), "int64"))
+
+
+def test_a_user_s_kernel_whose_global_changed_has_no_entry():
+    scope = {"k": 5.0, "__name__": "__main__"}
+    exec("def scaled(x, y):\n    for i in range(x.size):\n        y[i] = k * x[i]\n", scope)
+    op = opsdk.op(lambda x: 5.0 * x, name="scaled", namespace="t")
+    op.kernel("cpu", scope["scaled"], language="numba")
+    op(np.ones(2))
+    scope["k"] = 6.0
+    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered"):
+        opsdk.native(op, np.ones(2))

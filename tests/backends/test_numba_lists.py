@@ -193,3 +193,16 @@ def test_cotangents_of_a_list_are_of_the_shape_of_its_outputs():
         gradient(X, [X])
     with pytest.raises(DTypeError, match=r"expected dys\[1\] of a floating dtype, got int64; cast it"):
         gradient(X, [X, np.ones((2, 3), int)])
+
+
+def test_a_gradient_that_is_a_list_is_returned_and_not_filled():
+    op = opsdk.op("t::total(Tensor[] xs) -> Tensor y", infer=lambda xs: xs[0])(lambda xs: sum(xs))
+    op.backward(lambda xs, dy: [dy.copy() for _ in xs])
+
+    @op.grad.kernel("cpu", language="numba")
+    def filling(xs, dy, dxs):
+        dxs[0][0] = dy[0]
+
+    x = opsdk.to_tensor(np.ones(2), stop_gradient=False)
+    with pytest.raises(ShapeError, match=r"output 'dxs': expected a shape .* let the kernel return the list of arrays"):
+        op([x, x]).sum().backward()
