@@ -25,7 +25,6 @@ from opsdk.autograd.creation import (
 )
 from opsdk.autograd.device_tape import DEVICE_TAPE as _DEVICE_TAPE  # noqa: F401 - registers the runtime of CUDA tensors
 from opsdk.autograd.functional import grad
-from opsdk.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtime of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import arrays as _arrays  # noqa: F401 - registers itself
@@ -48,6 +47,7 @@ from opsdk.core.dtype import (
     uint8,
 )
 from opsdk.core.flags import get_flags, set_flags
+from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.core.place import CPUPlace, CUDAPlace
 from opsdk.core.random import seed
 from opsdk.core.spec import TensorSpec

@@ -1,6 +1,6 @@
 """Floor 3, dynamic: tensors, the tape and the backward engine."""
 
 from opsdk.autograd.functional import backward, grad
-from opsdk.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.arena import empty
 from opsdk.backends.constant import as_constant, numbers_in
@@ -17,6 +16,7 @@ from opsdk.backends.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, misfit, one_number
+from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
-from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.tape import arrays_of, is_wanted, kind_of, launch
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
@@ -16,6 +15,7 @@ from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dty
 from opsdk.backends.device import check_places, is_device_array, memory_of
 from opsdk.backends.device_plan import make_device_plan
 from opsdk.backends.plan import attrs_key, keep
+from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_frontend

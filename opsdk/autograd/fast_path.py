@@ -8,7 +8,6 @@ from typing import Any
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import seed_of
 from opsdk.autograd.gradients import routed, unchanged
-from opsdk.autograd.modes import OFF, is_grad_enabled
 from opsdk.autograd.nesting import ACTIVE, MANY
 from opsdk.autograd.node import GradNode, sequence
 from opsdk.autograd.tape_plan import TapePlan
@@ -17,6 +16,7 @@ from opsdk.backends.arena import Lease
 from opsdk.backends.checked import handed_over, is_refused_write, run_on_copies
 from opsdk.backends.plan import CallPlan, blame
 from opsdk.core.fast import FAST
+from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.define.kernel import PlanCache
 
 Apply = Callable[..., Any]  # any: see `define.frontend`

@@ -19,7 +19,6 @@ from opsdk.autograd.gradients import (
     with_passed,
 )
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.modes import GradMode, is_grad_enabled
 from opsdk.autograd.narrowed import Narrowed
 from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
@@ -28,6 +27,7 @@ from opsdk.backends.arena import is_leased
 from opsdk.backends.device import memory_of, zeros_at
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
+from opsdk.core.modes import GradMode, is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.traceback import trimming
 from opsdk.define.op import Op

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.autograd.modes import is_grad_enabled
 from opsdk.backends.overlap import check_changeable
 from opsdk.core.errors import InPlaceError
+from opsdk.core.modes import is_grad_enabled
 
 
 class PartVersion(list[int]):

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from opsdk.autograd.modes import GradMode, is_grad_enabled
 from opsdk.core.errors import GraphError
 
 T = TypeVar("T")
@@ -32,19 +31,18 @@ def is_deep() -> bool:
 def elsewhere(function: Callable[..., T], *args: Any) -> T:
     """Returns what a function gives on a fresh stack: that of another thread, for which this one waits.
 
-    Grad mode and context variables are those of this thread; what the function raises is raised here.
+    Context variables, and so grad mode, are those of this thread; what the function raises is raised here.
 
     Raises:
         GraphError: no further thread starts.
     """
-    context, mode = copy_context(), is_grad_enabled()
+    context = copy_context()
     made: list[T] = []
     raised: list[BaseException] = []
 
     def work() -> None:
         try:
-            with GradMode(mode):
-                made.append(context.run(function, *args))
+            made.append(context.run(function, *args))
         except BaseException as error:  # also SystemExit: it ends this thread's caller, as it would without the thread
             raised.append(error)
 

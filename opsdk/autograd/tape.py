@@ -10,7 +10,6 @@ import numpy as np
 
 from opsdk.autograd.fast_path import connected
 from opsdk.autograd.in_place import check_in_place
-from opsdk.autograd.modes import OFF, is_grad_enabled
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
@@ -22,6 +21,7 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
+from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec

@@ -11,13 +11,13 @@ from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
-from opsdk.autograd.modes import is_grad_enabled
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor_state import TensorState
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST
 from opsdk.core.fit import as_numbers, fitted, one_number
+from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed

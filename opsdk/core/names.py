@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+
+from opsdk.core.current import Current
 
 _lock = threading.Lock()
-_shared: Counter[str] = Counter()
-
-
-class _Guards(threading.local):
-    """The counters of the guards that this thread is inside of, innermost last."""
-
-    def __init__(self) -> None:
-        self.counters: list[Counter[str]] = []
-
-
-_guards = _Guards()
+_counter: Current[Counter[str]] = Current("opsdk names", Counter())
 
 
 def unique_name(prefix: str) -> str:
     """Returns `prefix_N` with the lowest N not yet given out under this prefix."""
-    counter = _guards.counters[-1] if _guards.counters else _shared
+    counter = _counter.get()
     with _lock:
         number = counter[prefix]
         counter[prefix] += 1
     return f"{prefix}_{number}"
 
 
-@contextmanager
-def name_guard() -> Iterator[None]:
-    """Counts from zero inside the `with` block, in this thread, and goes on where it was after it."""
-    _guards.counters.append(Counter())
-    try:
-        yield
-    finally:
-        _guards.counters.pop()
+def name_guard() -> AbstractContextManager[None]:
+    """Counts from zero inside the `with` block, in this thread or task, and goes on where it was after it."""
+    return _counter.held(Counter())

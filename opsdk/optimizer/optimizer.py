@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.creation import full
-from opsdk.autograd.modes import GradMode
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
 from opsdk.core.fit import as_numbers, fitted
+from opsdk.core.modes import GradMode
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimming
 from opsdk.ops.elementwise import elementwise_add, scale

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
+from opsdk.core.current import Current
 from opsdk.core.errors import ProgramError
 from opsdk.static.program import Program
 
-
-class _Defaults(threading.local):
-    def __init__(self) -> None:
-        self.stack = [(_MAIN, _STARTUP)]
-
-
-_MAIN, _STARTUP = Program(), Program()
-_defaults = _Defaults()
+_DEFAULTS = Current("opsdk default programs", (Program(), Program()))
 
 
 def default_main_program() -> Program:
     """Returns the Program that building functions append to."""
-    return _defaults.stack[-1][0]
+    return _DEFAULTS.get()[0]
 
 
 def default_startup_program() -> Program:
     """Returns the Program that initialises parameters."""
-    return _defaults.stack[-1][1]
+    return _DEFAULTS.get()[1]
 
 
-@contextmanager
-def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+def program_guard(main_program: Program, startup_program: Program | None = None) -> AbstractContextManager[None]:
     """Makes Programs the default ones inside a `with` block.
 
     Args:
@@ -43,8 +34,4 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     for role, program in (("main_program", main_program), ("startup_program", startup_program)):
         if not isinstance(program, Program) and not (program is None and role == "startup_program"):
             raise ProgramError(f"program_guard: {role} expected a Program, got {type(program).__name__}")
-    _defaults.stack.append((main_program, startup_program or default_startup_program()))
-    try:
-        yield
-    finally:
-        _defaults.stack.pop()
+    return _DEFAULTS.held((main_program, startup_program or default_startup_program()))

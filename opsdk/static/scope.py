@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 
+from opsdk.core.current import Current
 from opsdk.core.errors import ProgramError, ShapeError
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.place import Place
@@ -176,18 +177,15 @@ def _renew() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)  # a thread that had a lock is not there any more
 
-_GLOBAL = Scope()
-_local = threading.local()
+_CURRENT = Current("opsdk scope", Scope())
 
 
 def global_scope() -> Scope:
     """Returns the Scope that Executors use unless told otherwise."""
-    stack = getattr(_local, "stack", None)
-    return stack[-1] if stack else _GLOBAL
+    return _CURRENT.get()
 
 
-@contextmanager
-def scope_guard(scope: Scope) -> Iterator[None]:
+def scope_guard(scope: Scope) -> AbstractContextManager[None]:
     """Makes a Scope the global one inside a `with` block.
 
     Raises:
@@ -195,10 +193,4 @@ def scope_guard(scope: Scope) -> Iterator[None]:
     """
     if not isinstance(scope, Scope):
         raise ProgramError(f"scope_guard: expected a Scope, got {type(scope).__name__}")
-    if not hasattr(_local, "stack"):
-        _local.stack = []
-    _local.stack.append(scope)
-    try:
-        yield
-    finally:
-        _local.stack.pop()
+    return _CURRENT.held(scope)

@@ -9,10 +9,10 @@ import numpy as np
 
 import gradcheck
 from opsdk.autograd.functional import grad
-from opsdk.autograd.modes import enable_grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError
+from opsdk.core.modes import enable_grad
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.verify.calls import Call, each, flat, flat_names, is_float, outputs_of, refill, with_imaginary

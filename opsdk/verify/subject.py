@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.functional import grad
-from opsdk.autograd.modes import enable_grad
 from opsdk.autograd.tensor import Tensor
+from opsdk.core.modes import enable_grad
 from opsdk.core.origin import origin_of
 from opsdk.define.binding import reorder
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey

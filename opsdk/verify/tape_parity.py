@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.functional import grad
-from opsdk.autograd.modes import enable_grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import DerivativeOrderError, KernelNotFoundError
+from opsdk.core.modes import enable_grad
 from opsdk.define.op import Op
 from opsdk.verify.agreement import same_bits
 from opsdk.verify.blame import Blame, forward_blame, gradient_blame

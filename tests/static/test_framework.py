@@ -1,3 +1,4 @@
+import asyncio
 import threading
 
 import pytest
@@ -50,3 +51,25 @@ def test_every_thread_has_its_own_guard(main):
 def test_data_goes_to_the_default_main_program(main):
     static.data("x", [2], "float32")
     assert main.global_block().has_var("x")
+
+
+def test_a_task_that_waits_inside_the_guard_leaves_other_tasks_their_programs(main):
+    async def build(program, begun, may_end):
+        with static.program_guard(program):
+            begun.set()
+            await may_end.wait()
+            static.data("x", [2], "float32")
+
+    async def both():
+        programs = static.Program(), static.Program()
+        begun, end = [asyncio.Event(), asyncio.Event()], asyncio.Event()
+        tasks = [asyncio.create_task(build(p, event, end)) for p, event in zip(programs, begun, strict=True)]
+        for event in begun:
+            await event.wait()
+        assert static.default_main_program() is main
+        end.set()
+        await asyncio.gather(*tasks)
+        return [list(program.global_block().vars) for program in programs]
+
+    assert asyncio.run(both()) == [["x"], ["x"]]
+    assert static.default_main_program() is main

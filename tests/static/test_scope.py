@@ -1,3 +1,4 @@
+import asyncio
 import threading
 
 import numpy as np
@@ -169,3 +170,25 @@ def test_what_is_set_is_a_copy(scope):
     scope.var("w").get_tensor().set(given)
     given[0] = 5
     assert scope.values["w"].tolist() == [1.0, 2.0]
+
+
+def test_a_task_that_waits_inside_the_guard_leaves_other_tasks_their_scope():
+    outside = static.global_scope()
+
+    async def hold(begun, may_end):
+        scope = static.Scope()
+        with static.scope_guard(scope):
+            begun.set()
+            await may_end.wait()
+            assert static.global_scope() is scope
+
+    async def wait():
+        begun, end = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(hold(begun, end))
+        await begun.wait()
+        assert static.global_scope() is outside
+        end.set()
+        await task
+
+    asyncio.run(wait())
+    assert static.global_scope() is outside

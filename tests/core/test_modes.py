@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import opsdk
-from opsdk.autograd import modes
+from opsdk.core import modes
 from opsdk.core.errors import AttributeValueError
 
 
@@ -267,3 +267,41 @@ def test_a_thread_that_ends_with_recording_off_leaves_no_trace():
     thread.join()
     gc.collect()
     assert before == modes.OFF
+
+
+def test_a_task_that_waits_inside_no_grad_leaves_other_tasks_recording():
+    w = leaf()
+
+    async def evaluate(begun, may_end):
+        with opsdk.no_grad():
+            begun.set()
+            await may_end.wait()
+            assert (w * 2.0).stop_gradient
+
+    async def train():
+        begun, end = [asyncio.Event(), asyncio.Event()], [asyncio.Event(), asyncio.Event()]
+        tasks = [asyncio.create_task(evaluate(*events)) for events in zip(begun, end, strict=True)]
+        for event in begun:
+            await event.wait()
+        assert not (w * 2.0).stop_gradient
+        for event, task in zip(end, tasks, strict=True):  # in the order in which they began
+            event.set()
+            await task
+            assert opsdk.is_grad_enabled()
+
+    asyncio.run(train())
+    assert opsdk.is_grad_enabled()
+
+
+def test_blocks_of_generators_may_end_in_the_order_in_which_they_began():
+    def held():
+        with opsdk.no_grad():
+            yield
+
+    first, second = held(), held()
+    next(first)
+    next(second)
+    first.close()
+    assert not opsdk.is_grad_enabled()
+    second.close()
+    assert opsdk.is_grad_enabled()

@@ -1,56 +1,46 @@
-"""Grad mode: whether calls are recorded, per thread; context managers, decorators and a statement."""
+"""Grad mode: whether calls are recorded, per thread and task; context managers, decorators and a statement."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Generator
 from itertools import count
-from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
+from opsdk.core.current import Current
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.truth import as_bool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-OFF: set[int] = set()  # numbers of the threads in which recording is off; empty, and so quick to ask, mostly
+OFF: set[int] = set()  # numbers of the blocks inside of which recording is off; empty, and so quick to ask, mostly
 _numbers = count()
 
 
-class _Number:
-    """The number of a thread in OFF, unlike the system's never given again; it leaves with the thread."""
+class _Off:
+    """Recording switched off; its number leaves OFF with the last context that holds it."""
 
     def __init__(self) -> None:
-        self.value = next(_numbers)
+        self.number = next(_numbers)
+        OFF.add(self.number)
 
     def __del__(self, leave: Callable[[int], None] = OFF.discard) -> None:
-        leave(self.value)
+        leave(self.number)
 
 
-class _Mode(threading.local):
-    """The mode of a thread; one that starts records."""
-
-    enabled = True
-
-    def __init__(self) -> None:
-        self.number = _Number()
-
-
-_MODE = _Mode()
+_OFF: Current[_Off | None] = Current("opsdk grad mode", None)
 
 
 def is_grad_enabled() -> bool:
-    """Whether calls on tensors are recorded in this thread."""
-    return not OFF or _MODE.enabled
+    """Whether calls on tensors are recorded in this thread, and in this task of asyncio."""
+    return not OFF or _OFF.get() is None
 
 
-def _switch(mode: bool) -> None:
-    _MODE.enabled = mode
-    (OFF.discard if mode else OFF.add)(_MODE.number.value)
+def _state(mode: bool) -> _Off | None:
+    return None if mode else _Off()
 
 
 class GradMode:
@@ -62,19 +52,14 @@ class GradMode:
 
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
-        self._before: dict[int, list[bool]] = {}  # by thread: one object may be entered in several at once
 
     def __enter__(self) -> None:
-        self._before.setdefault(get_ident(), []).append(is_grad_enabled())
-        _switch(self._mode)
+        _OFF.enter(self, _state(self._mode))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        before = self._before[get_ident()]
-        _switch(before.pop())
-        if not before:
-            del self._before[get_ident()]
+        _OFF.leave(self)
 
     def __call__(self, function: F) -> F:
         """Returns the function, run in this mode; of a generator or coroutine function every step is.
@@ -158,19 +143,22 @@ class set_grad_enabled(GradMode):
     def __init__(self, mode: bool) -> None:
         super().__init__(as_bool(mode, "set_grad_enabled: mode"))
         self._at_first: bool | None = is_grad_enabled()
-        _switch(self._mode)
+        _OFF.change(_state(self._mode))
 
     def __enter__(self) -> None:
+        self._undo()
         super().__enter__()
-        if self._at_first is not None:  # what it was before the statement
-            self._before[get_ident()][-1], self._at_first = self._at_first, None
 
     def __call__(self, function: F) -> F:
         """Returns the function, run in this mode; the code around it keeps the mode that it had."""
-        if self._at_first is not None:
-            _switch(self._at_first)
-            self._at_first = None
+        self._undo()
         return super().__call__(function)
+
+    def _undo(self) -> None:
+        """Takes the statement back: it is the head of a block, or decorates."""
+        if self._at_first is not None:
+            _OFF.change(_state(self._at_first))
+            self._at_first = None
 
 
 def no_grad(function: F | None = None) -> Any:
