@@ -7,6 +7,7 @@ from typing import Any
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
+from opsdk.core.modes import GradMode
 from opsdk.core.traceback import trimming
 from opsdk.define.opdef import GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
@@ -170,7 +171,8 @@ class _Reverse:
         with block.program.lock:
             before = dict(block.vars), list(block.ops)
             try:
-                return self._run(seeds)
+                with GradMode(True):  # of what is appended now somebody may ask for gradients later
+                    return self._run(seeds)
             except BaseException:
                 block.vars, block.ops = before
                 block.program.touch()
@@ -220,7 +222,7 @@ class _Reverse:
         self.reached = {source.name for source in self.sources if source.name not in self.blocked}
         forward: list[Operator] = []
         for operator in block.ops:
-            if any(name in self.reached for name in self._differentiable_inputs(operator)):
+            if operator.records and any(name in self.reached for name in self._differentiable_inputs(operator)):
                 forward.append(operator)
                 for slot, decl in zip(operator.outputs.values(), operator.opdef.schema.outputs, strict=True):
                     for name in filter(None, slot):

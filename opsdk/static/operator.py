@@ -29,6 +29,7 @@ class Operator:
         origin: the user's line.
         of: for a gradient op, by output the variables that it gives gradients of, whose shapes these must have.
         forward: for a gradient op, the definition that it is the gradient of.
+        records: whether gradients flow through it, as they do but for what `no_grad` was around.
         repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
         part_of: the call of a composite that was told to train, of which this is a part.
     """
@@ -41,6 +42,7 @@ class Operator:
     origin: Origin
     of: dict[str, list[str]] = field(default_factory=dict)
     forward: OpDef | None = None
+    records: bool = True
     repeats: bool = False
     part_of: Operator | None = None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
+from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.origin import caller
 from opsdk.core.spec import TensorSpec
@@ -124,6 +125,7 @@ def connect(
         attrs,
         role,
         caller(),
+        records=is_grad_enabled(),
     )
     opdef.usage.in_graph = True
     block.insert(len(block.ops) if at is None else at, operator)
@@ -190,7 +192,7 @@ def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
 def stops(opdef: OpDef, inputs: Sequence[Any]) -> list[bool]:
     """Returns per output whether no gradient flows through it, as it follows from the inputs."""
     wanted = [inputs[i] for i in opdef.differentiable_inputs()]
-    flows = any(
+    flows = is_grad_enabled() and any(
         not variable.stop_gradient and is_differentiable(variable.dtype)
         for value in wanted
         for variable in (value if isinstance(value, list) else [value])

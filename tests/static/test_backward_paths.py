@@ -125,3 +125,52 @@ def test_a_change_of_what_the_gradient_does_not_need_is_allowed(block, fetch, x,
         block.append_op("relu", {"x": x}, {"out": other})
     ((_, grad),) = static.append_backward((x * b).sum())
     close(fetch(grad, x=X), X.sum(axis=0))
+
+
+@opsdk.op("bp::square_times(Tensor x) -> Tensor y", composite=True)
+def square_times(x):
+    with opsdk.no_grad():
+        square = x * x
+    return square * x
+
+
+@pytest.mark.parametrize("is_op", [False, True], ids=["calls", "a composite op"])
+def test_what_no_grad_is_around_passes_no_gradient(is_op):
+    x = static.data("x", [3], "float64")
+    x.stop_gradient = False
+    if is_op:
+        out = square_times(x)
+    else:
+        with opsdk.no_grad():
+            square = x * x
+        assert square.stop_gradient
+        out = square * x
+    assert not out.stop_gradient
+    (dx,) = static.gradients([out], [x])
+    (got,) = static.Executor(opsdk.CPUPlace()).run(feed={"x": np.array([1.0, 2.0, 3.0])}, fetch_list=[dx])
+    assert got.tolist() == [1.0, 4.0, 9.0]
+
+
+def test_a_backward_that_is_appended_inside_no_grad_can_be_differentiated():
+    x = static.data("x", [2], "float64")
+    x.stop_gradient = False
+    out = x * x * x
+    with opsdk.no_grad():
+        (dx,) = static.gradients([out], [x])
+    (ddx,) = static.gradients([dx], [x])
+    (got,) = static.Executor(opsdk.CPUPlace()).run(feed={"x": np.array([1.0, 2.0])}, fetch_list=[ddx])
+    assert got.tolist() == [6.0, 12.0]
+
+
+def test_a_clone_keeps_what_no_grad_was_around():
+    x = static.data("x", [2], "float64")
+    x.stop_gradient = False
+    with opsdk.no_grad():
+        square = x * x
+    out = square * x
+    twin = static.default_main_program().clone()
+    with static.program_guard(twin):
+        block = twin.global_block()
+        (dx,) = static.gradients([block.var(out.name)], [block.var("x")])
+        (got,) = static.Executor(opsdk.CPUPlace()).run(twin, feed={"x": np.array([1.0, 2.0])}, fetch_list=[dx])
+    assert got.tolist() == [1.0, 4.0]
