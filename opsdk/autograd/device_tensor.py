@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
-from opsdk.autograd.in_place import check_unviewed
+from opsdk.autograd.in_place import check_unviewed, share
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import CAST, Tensor
 from opsdk.backends.device import is_device_array, memory_of, place_of
@@ -77,7 +77,7 @@ class DeviceTensor(Tensor):
     def detach(self) -> Tensor:
         """Returns a tensor of the same memory that the tape does not follow."""
         view = DeviceTensor(self._array, True)
-        view._version = self._version
+        share(self, view, is_detached=True)
         return view
 
     def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:

@@ -102,7 +102,7 @@ def saved_tensors(node: GradNode) -> list[Any]:
     return values
 
 
-def _in_graph(array: np.ndarray, edge: Any, counter: list[int]) -> Tensor:
+def _in_graph(array: np.ndarray, edge: Any, counter: list[Any]) -> Tensor:
     """Returns an array as a tensor at its place in the graph; it counts changes together with the tensor saved."""
     target, index = (None, 0) if edge is None else edge
     if index < 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.fast_path import connected
-from opsdk.autograd.in_place import check_in_place
+from opsdk.autograd.in_place import check_in_place, share
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
@@ -177,7 +177,7 @@ def launch(
     schema = opdef.schema
     changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in _tensors(inputs[i])]
     for tensor, name in changed:
-        _check_mutable(opdef, tensor, name)
+        _check_mutable(opdef, tensor, name, plan.record)
     before = {id(tensor._version): tensor._version[0] for tensor, _ in changed}
     try:
         made = run(arrays, attrs)
@@ -197,10 +197,8 @@ def launch(
             outs = [wrap(array) for array in (value if decl.kind == "list" else (value,))]
             sources = [tensor for i in schema.aliased_sources(position) for tensor in _tensors(inputs[i])]
             for source in sources:
-                if plan.record and len(source._version) == 1:
-                    source._version.append(1)  # a second entry says that a view in the graph shares it
                 for out in outs:
-                    out._version = source._version  # one memory, one counter
+                    share(source, out)
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
         _record(plan, inputs, attrs, outputs, before)
@@ -212,8 +210,8 @@ def _tensors(value: Any) -> Sequence[Any]:
     return value if value.__class__ is list else () if value is None else (value,)
 
 
-def _check_mutable(opdef: OpDef, tensor: Tensor, name: str) -> None:
-    check_in_place(tensor, f"{opdef.subject}, input {name!r}")
+def _check_mutable(opdef: OpDef, tensor: Tensor, name: str, is_recorded: bool) -> None:
+    check_in_place(tensor, f"{opdef.subject}, input {name!r}", is_recorded=is_recorded)
     if is_grad_enabled() and not tensor._stop and opdef.grad is None:
         raise InPlaceError(
             f"{opdef.subject}, input {name!r}: expected a tensor outside of the graph, since the op has no backward, "

@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
-from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
+from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed, share
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor_state import TensorState
 from opsdk.core.dtype import is_differentiable
@@ -240,7 +240,7 @@ class Tensor(TensorState, ValueMethods):
     def detach(self) -> Tensor:
         """Returns a tensor of the same memory that the tape does not follow."""
         view = Tensor(self._array, True)
-        view._version = self._version
+        share(self, view, is_detached=True)
         return view
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from opsdk.autograd.accumulate import ZERO
 from opsdk.autograd.hooks import Hooks
+from opsdk.autograd.in_place import share
 from opsdk.autograd.node import GradNode
 from opsdk.core.errors import GraphError
 
@@ -23,7 +24,7 @@ class TensorState:
     _edge: tuple[GradNode, int] | None
     _hooks: Hooks | None
     _stop: bool
-    _version: list[int]
+    _version: list[Any]  # the count of changes in place, then who shares the memory: `in_place.share`
 
     def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
         """Returns a leaf with values and gradient of its own; hooks stay behind.
@@ -33,7 +34,7 @@ class TensorState:
         """
         if self._edge is not None:
             raise GraphError("deepcopy: expected a leaf, got a tensor that an op made; use detach().clone() or clone()")
-        copied = self.__copy__()
+        copied = self._same()
         memo[id(self)] = copied
         copied._array = self._array.copy()
         copied._version = [0]
@@ -43,6 +44,11 @@ class TensorState:
         return copied
 
     def __copy__(self: Self) -> Self:
+        copied = self._same()
+        share(self, copied)
+        return copied
+
+    def _same(self: Self) -> Self:
         copied = object.__new__(type(self))
         copied.__setstate__(self._state())
         return copied

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,75 @@ def test_a_change_through_a_view_without_recording_is_seen_by_a_backward(leaf):
         base.reshape([2, 2]).fill_(0.0)
     with pytest.raises(VersionError, match="it was changed in place since"):
         square.sum().backward()
+
+
+@opsdk.op("ip::add_square_(Tensor(a!) x, Tensor w) -> Tensor(a!) y")
+def add_square_(x, w):
+    x += w * w
+
+
+@add_square_.backward
+def add_square_grad(w, dy):
+    return dy, 2 * w * dy
+
+
+SHARED = {
+    **VIEWS,
+    "detach": lambda t: t.detach(),
+    "a view of what was detached": lambda t: t.detach().reshape([4]),
+    "copy": copy.copy,
+}
+
+
+@pytest.mark.parametrize("taken", SHARED.values(), ids=SHARED)
+def test_a_change_that_needs_a_gradient_is_refused_where_another_tensor_would_change_without(leaf, taken):
+    base = opsdk.to_tensor(np.zeros(4, np.float32))
+    view = taken(base)
+    w = opsdk.reshape(leaf, view.shape)
+    with pytest.raises(InPlaceError, match="since the change needs a gradient, got one that shares it with another"):
+        add_square_(view, w)
+    assert view.stop_gradient
+    assert base.numpy().tolist() == [0.0] * 4
+    with opsdk.no_grad():
+        add_square_(view, w)
+    assert base.numpy().tolist() == [1.0, 4.0, 9.0, 16.0]
+    del base
+    add_square_(view, w)
+    view.sum().backward()
+    assert leaf.grad.numpy().tolist() == [2.0, 4.0, 6.0, 8.0]
+
+
+@pytest.mark.parametrize("taken", [*VIEWS.values(), copy.copy], ids=[*VIEWS, "copy"])
+def test_a_base_with_a_view_that_is_alive_takes_no_change_that_needs_a_gradient(leaf, taken):
+    base = opsdk.to_tensor(np.zeros(4, np.float32))
+    view = taken(base)
+    with pytest.raises(InPlaceError, match="which would change without; change a copy"):
+        add_square_(base, leaf)
+    del view
+    add_square_(base, leaf)
+    (base * base).sum().backward()  # 4 w³
+    assert leaf.grad.numpy().tolist() == [4.0, 32.0, 108.0, 256.0]
+
+
+def test_what_was_detached_from_a_tensor_holds_up_no_change_of_it(leaf):
+    hidden = leaf * 1.0
+    log = [hidden.detach(), hidden.detach().reshape([2, 2])]
+    add_square_(hidden, leaf)
+    hidden.sum().backward()
+    assert leaf.grad.numpy().tolist() == [3.0, 5.0, 7.0, 9.0]
+    assert [one.numpy().ravel().tolist() for one in log] == [[2.0, 6.0, 12.0, 20.0]] * 2
+
+
+def test_a_deep_copy_shares_nothing_that_a_change_would_reach(leaf):
+    base = opsdk.to_tensor(np.zeros(4, np.float32))
+    twin = copy.deepcopy(base)
+    add_square_(base, leaf)
+    assert twin.numpy().tolist() == [0.0] * 4
+
+
+def test_who_shares_memory_is_forgotten_with_the_last_view():
+    base = opsdk.to_tensor(np.zeros(4, np.float32))
+    views = [base.reshape([2, 2]) for _ in range(100)]
+    assert len(base._version) == 102
+    del views
+    assert len(base._version) == 2
