@@ -90,7 +90,8 @@ def exact_value(*, shape: Sequence[int], values: Sequence[str], dtype: np.dtype[
 def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers drawn uniformly from [min, max); the same seed gives the same numbers."""
     drawn = np.random.default_rng(seed).uniform(min, max, tuple(shape))
-    return fitted(drawn, dtype, "op 'opsdk::uniform_random'")
+    lower, upper, made = (fitted(np.array(v), dtype, "op 'opsdk::uniform_random'") for v in (min, max, drawn))
+    return np.where(made < upper, made, np.nextafter(upper, lower)) if lower < upper else made  # rounded up to the end
 
 
 @op(

@@ -89,3 +89,14 @@ def test_constant_takes_the_op_that_holds_its_values():
         op, attrs = creation.constant(value, dtype, "f", shape)
         assert op is wanted
         np.testing.assert_array_equal(op(**attrs), np.full(shape, value, dtype) if shape else np.array(value, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_uniform_numbers_that_round_up_stay_below_the_end_of_their_interval(dtype):
+    made = creation.uniform_random(shape=[100_000], min=0.0, max=1.0, seed=1, dtype=dtype)
+    assert made.dtype.name == dtype
+    assert 0 <= made.min() < made.max() < 1
+    near = creation.uniform_random(shape=[1000], min=1.0, max=1.0 + 2.0**-7, seed=1, dtype="bfloat16")
+    assert set(near.astype(float)) == {1.0}
+    same = creation.uniform_random(shape=[3], min=2.0, max=2.0, seed=1, dtype=dtype)
+    assert same.tolist() == [2.0] * 3
