@@ -46,7 +46,7 @@ class Adam(Optimizer):
     def _check_attrs(self, attrs: Mapping[str, Any]) -> None:
         for name in ("beta1", "beta2"):
             if not 0 <= attrs[name] < 1:
-                raise AttributeValueError(f"{self._subject}: {name} expected in [0, 1), got {attrs[name]}")
+                raise AttributeValueError(f"{self.subject}: {name} expected in [0, 1), got {attrs[name]}")
 
     # Any: tensors or Program variables.
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from opsdk.optimizer.slot import RATE, WEIGHT_DECAY, Slot, learning_rate_factor,
 from opsdk.optimizer.static_update import StaticUpdate
 from opsdk.optimizer.weight_decay import decay_coefficient
 from opsdk.static.program import Program
+from opsdk.static.scope import global_scope
 from opsdk.static.variable import Variable
 
 
@@ -46,10 +47,10 @@ class Optimizer:
     slots: Sequence[Slot] = ()
 
     def __init__(self, learning_rate: float = 0.001, parameters: Any = None, weight_decay: Any = None) -> None:
-        self._subject = f"optimizer {type(self).__name__}"
-        self._learning_rate = _as_rate(learning_rate, self._subject)
-        self._parameters = None if parameters is None else as_named(parameters, self._subject)
-        self._decay = decay_coefficient(weight_decay, self._subject)
+        self.subject = f"optimizer {type(self).__name__}"
+        self._learning_rate = _as_rate(learning_rate, self.subject)
+        self._parameters = None if parameters is None else as_named(parameters, self.subject)
+        self._decay = decay_coefficient(weight_decay, self.subject)
         self._attrs: dict[str, Any] = {}  # of the update op; a subclass sets its own, which `state_dict` carries
         self._state: dict[str, dict[str, Tensor]] = {}
         self._rates: dict[Any, Tensor] = {}
@@ -64,7 +65,7 @@ class Optimizer:
             rate: learning rate, of one element.
             state: by name the slots of this parameter.
         """
-        raise NotImplementedError(f"{self._subject}: expected it to define update(param, grad, rate, state)")
+        raise NotImplementedError(f"{self.subject}: expected it to define update(param, grad, rate, state)")
 
     # -- tensors ------------------------------------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ class Optimizer:
         named = self._named()
         if named and all(param.stop_gradient for param in named.values()):
             raise GraphError(
-                f"{self._subject}, step: expected a parameter that is trained, got {len(named)} with "
+                f"{self.subject}, step: expected a parameter that is trained, got {len(named)} with "
                 "stop_gradient=True; set stop_gradient=False before the forward"
             )
         self._step(self._entries(None, None))
@@ -120,12 +121,12 @@ class Optimizer:
             return self._static.minimize(loss, startup_program, chosen, no_grad_set)
         if not isinstance(loss, Tensor):
             raise AttributeValueError(
-                f"{self._subject}, minimize: loss expected a tensor or a Program variable, got {type(loss).__name__}"
+                f"{self.subject}, minimize: loss expected a tensor or a Program variable, got {type(loss).__name__}"
             )
         entries = self._entries(parameters, no_grad_set)
         if not entries:
             raise GraphError(
-                f"{self._subject}, minimize: expected a parameter with a gradient, none has one; "
+                f"{self.subject}, minimize: expected a parameter with a gradient, none has one; "
                 "call loss.backward() first"
             )
         self._step(entries)
@@ -133,9 +134,9 @@ class Optimizer:
 
     def _entries(self, parameters: Any, no_grad_set: Any) -> list[tuple[str, Any, Any]]:
         """Returns name, parameter and gradient of those that a step changes."""
-        chosen = self._named() if parameters is None else as_named(parameters, self._subject)
+        chosen = self._named() if parameters is None else as_named(parameters, self.subject)
         blocked = self._blocked(chosen, no_grad_set)
-        own = {id(param): name for name, param in (self._parameters or {}).items()}
+        own = self._own()
         return [
             (own.get(id(param), param.name), param, param.grad)
             for param in chosen.values()
@@ -151,7 +152,7 @@ class Optimizer:
         """
         if isinstance(no_grad_set, (str, Tensor)) or not isinstance(no_grad_set, (Iterable, type(None))):
             raise AttributeValueError(
-                f"{self._subject}: no_grad_set expected a set of parameters or names, got one "
+                f"{self.subject}: no_grad_set expected a set of parameters or names, got one "
                 f"{type(no_grad_set).__name__}; put it into a set"
             )
         known = {key: id(param) for name, param in chosen.items() for key in (name, param.name, id(param))}
@@ -161,7 +162,7 @@ class Optimizer:
             if key not in known:
                 shown = repr(entry) if isinstance(entry, str) else f"a {type(entry).__name__}"
                 raise AttributeValueError(
-                    f"{self._subject}: no_grad_set expected parameters to leave out "
+                    f"{self.subject}: no_grad_set expected parameters to leave out "
                     f"({alternatives('', [param.name for param in chosen.values()])}), got {shown}"
                 )
             blocked.add(known[key])
@@ -185,11 +186,11 @@ class Optimizer:
         pairs = list(params_grads)
         if not pairs:
             raise AttributeValueError(
-                f"{self._subject}, apply_gradients: expected pairs of parameter and gradient, got none"
+                f"{self.subject}, apply_gradients: expected pairs of parameter and gradient, got none"
             )
         if isinstance(pairs[0][0], Variable):
             return self._static.apply(pairs, startup_program)
-        own = {id(param): name for name, param in (self._parameters or {}).items()}
+        own = self._own()
         self._step([(own.get(id(param), param.name), param, grad) for param, grad in pairs])
         return []
 
@@ -217,15 +218,19 @@ class Optimizer:
     def decay_of(self, param: Any) -> float:
         """Returns the coefficient of the decay that a parameter's gradient gets: its own, else the optimizer's."""
         own = getattr(param, "regularizer", None)
-        return self._decay if own is None else decay_coefficient(own, self._subject)
+        return self._decay if own is None else decay_coefficient(own, self.subject)
 
     def _named(self) -> dict[str, Any]:
         if self._parameters is None:
             raise AttributeValueError(
-                f"{self._subject}: parameters expected a list of tensors to work on, got None; "
+                f"{self.subject}: parameters expected a list of tensors to work on, got None; "
                 "pass parameters=layer.parameters()"
             )
         return self._parameters
+
+    def _own(self) -> dict[int, str]:
+        """Returns by id the names of the parameters that it was given."""
+        return {id(param): name for name, param in (self._parameters or {}).items()}
 
     def _rate(self, param: Any) -> Tensor:
         factor = learning_rate_factor(param)
@@ -252,7 +257,7 @@ class Optimizer:
         Raises:
             AttributeValueError: no number ≥ 0.
         """
-        self._learning_rate = _as_rate(value, f"{self._subject}, set_lr")
+        self._learning_rate = _as_rate(value, f"{self.subject}, set_lr")
         self._rates.clear()
         self._static.set_rate(self._learning_rate)
 
@@ -262,10 +267,15 @@ class Optimizer:
         """Returns the state by `<parameter>.<slot>`, and the numbers that the optimizer was made with.
 
         These are `weight_decay`, the attributes of its update op, such as `beta1` or `mu`, and `learning_rate`. A
-        parameter that was never changed has no state yet. The tensors are the optimizer's own.
+        parameter that was never changed has no state yet. The tensors are the optimizer's own; those of parameters that
+        Programs change are copies of what the global Scope holds.
+
+        Raises:
+            StateDictError: a Program was built, and the global Scope holds no state of it.
         """
+        held = {**self._state, **self._static.state(self._own())}
         state: dict[str, Any] = {
-            f"{name}.{slot}": value for name, slots in self._state.items() for slot, value in slots.items()
+            f"{name}.{slot}": value for name, slots in held.items() for slot, value in slots.items()
         }
         return {**state, WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
 
@@ -276,30 +286,34 @@ class Optimizer:
 
         Raises:
             StateDictError: no mapping; an entry belongs to no parameter, or one of a parameter's is
-                missing; or Programs were built with other numbers than those given.
+                missing; or Programs were built with other numbers than those given, or the global Scope, whose state of
+                Programs is put back, holds none.
             ShapeError: an entry has another shape than its parameter.
             AttributeValueError: a number is none, or out of its range.
         """
         if not isinstance(state_dict, Mapping):
             raise StateDictError(
-                f"{self._subject}, set_state_dict: expected a mapping as state_dict() gives it, got "
+                f"{self.subject}, set_state_dict: expected a mapping as state_dict() gives it, got "
                 f"{type(state_dict).__name__}"
             )
         numbers = {WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
-        given = {name: _number(state_dict.get(name, now), now, name, self._subject) for name, now in numbers.items()}
-        rate = _as_rate(given.pop(RATE), self._subject)
-        decay = decay_coefficient(given.pop(WEIGHT_DECAY), self._subject)
+        given = {name: _number(state_dict.get(name, now), now, name, self.subject) for name, now in numbers.items()}
+        rate = _as_rate(given.pop(RATE), self.subject)
+        decay = decay_coefficient(given.pop(WEIGHT_DECAY), self.subject)
         self._check_attrs(given)
         if self._static.is_used and (decay, given) != (self._decay, self._attrs):
             raise StateDictError(
-                f"{self._subject}, set_state_dict: expected the numbers that its Programs were built with, "
+                f"{self.subject}, set_state_dict: expected the numbers that its Programs were built with, "
                 f"{ {WEIGHT_DECAY: self._decay, **self._attrs} }, got { {WEIGHT_DECAY: decay, **given} }; make another "
                 "optimizer"
             )
         fresh = self._restored_slots({key: value for key, value in state_dict.items() if key not in numbers})
+        changes = self._static.changes(self._own(), fresh)
         if RATE in state_dict:
             self.set_lr(rate)
-        self._state, self._decay, self._attrs = fresh, decay, given
+        global_scope().commit(changes)
+        self._state = {name: slots for name, slots in fresh.items() if name not in self._static.parameters(self._own())}
+        self._decay, self._attrs = decay, given
 
     load_state_dict = set_state_dict
 
@@ -313,32 +327,34 @@ class Optimizer:
             StateDictError, ShapeError: as `set_state_dict` raises them.
         """
         fresh: dict[str, dict[str, Tensor]] = {}
-        for name, param in self._named().items():
+        updated = self._static.parameters(self._own())
+        known = {**(self._parameters or {}), **updated} if updated else self._named()
+        for name, param in known.items():
             keys = {slot.name: f"{name}.{slot.name}" for slot in self.slots}
             given = [key for key in keys.values() if key in entries]
             if not given:
                 continue
             if len(given) < len(keys):
                 missing = [key for key in keys.values() if key not in entries]
-                raise StateDictError(f"{self._subject}, set_state_dict: expected {', '.join(missing)} too, not there")
+                raise StateDictError(f"{self.subject}, set_state_dict: expected {', '.join(missing)} too, not there")
             fresh[name] = {
                 slot.name: self._restored(slot, param, keys[slot.name], entries.pop(keys[slot.name]))
                 for slot in self.slots
             }
         if entries:
             raise StateDictError(
-                f"{self._subject}, set_state_dict: expected entries of its parameters "
-                f"({alternatives('', self._named())}), got {alternatives('', entries)}; parameters given with names, "
+                f"{self.subject}, set_state_dict: expected entries of its parameters "
+                f"({alternatives('', known)}), got {alternatives('', entries)}; parameters given with names, "
                 "as layer.named_parameters() has them, keep them"
             )
         return fresh
 
     def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
-        numbers = as_numbers(values_of(value), f"{self._subject}, set_state_dict, {key!r}")
-        array = np.array(fitted(numbers, slot.dtype(param), f"{self._subject}, set_state_dict, {key!r}"))
+        numbers = as_numbers(values_of(value), f"{self.subject}, set_state_dict, {key!r}")
+        array = np.array(fitted(numbers, slot.dtype(param), f"{self.subject}, set_state_dict, {key!r}"))
         shape = (1,) if slot.is_scalar else tuple(param.shape)
         if array.shape != shape:
-            raise ShapeError(f"{self._subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
+            raise ShapeError(f"{self.subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
         return Tensor(array)
 
 

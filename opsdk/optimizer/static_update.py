@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from opsdk.autograd.tensor import Tensor
+from opsdk.core.errors import StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
 from opsdk.optimizer.slot import Slot, learning_rate_factor, rate_dtype
@@ -29,6 +31,7 @@ class StaticUpdate:
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
         self._rates: list[tuple[Variable, Program]] = []  # learning rates, each with its startup Program
+        self._states: list[tuple[Variable, dict[str, Variable]]] = []  # parameters, each with its state
 
     @property
     def is_used(self) -> bool:
@@ -72,6 +75,68 @@ class StaticUpdate:
             if held is not None:
                 held.get_tensor().set(np.full(variable.shape, value, variable.dtype))
 
+    def parameters(self, own: Mapping[int, str]) -> dict[str, Variable]:
+        """Returns what Programs update by the name that its state goes by: of `own`, by id, else the variable's.
+
+        Raises:
+            StateDictError: two updates go by one name.
+        """
+        return {name: param for name, (param, _) in self._named(own).items()}
+
+    def state(self, own: Mapping[int, str]) -> dict[str, dict[str, Tensor]]:
+        """Returns copies of the state that the global Scope holds, by parameter and slot.
+
+        Raises:
+            StateDictError: it holds none, or two updates go by one name.
+        """
+        held = {name: state for name, (_, state) in self._named(own).items()}
+        values = global_scope().snapshot([variable.name for state in held.values() for variable in state.values()])
+        self._check_there(values, "state_dict")
+        return {
+            name: {slot: Tensor(np.array(values[variable.name])) for slot, variable in state.items()}
+            for name, state in held.items()
+        }
+
+    def changes(self, own: Mapping[int, str], fresh: Mapping[str, Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+        """Returns, by name of a variable, what the global Scope has to hold for a state; what starts afresh, at first.
+
+        Raises:
+            StateDictError: it has to, and holds nothing of that name yet.
+        """
+        given: dict[str, np.ndarray] = {}
+        first: dict[str, np.ndarray] = {}
+        for name, (_, state) in self._named(own).items():
+            for slot in self._optimizer.slots:
+                variable = state[slot.name]
+                if name in fresh:
+                    given[variable.name] = fresh[name][slot.name].numpy().copy()
+                else:
+                    first[variable.name] = np.full(variable.shape, slot.value, variable.dtype)
+        values = global_scope().snapshot([*given, *first])
+        self._check_there({name: values[name] for name in given}, "set_state_dict")
+        return {**given, **{name: array for name, array in first.items() if values[name] is not None}}
+
+    def _named(self, own: Mapping[int, str]) -> dict[str, tuple[Variable, dict[str, Variable]]]:
+        named: dict[str, tuple[Variable, dict[str, Variable]]] = {}
+        for param, state in self._states:
+            name = own.get(id(param), param.name)
+            if name in named:
+                raise StateDictError(
+                    f"{self._optimizer.subject}: expected one update of parameter {name!r}, got two, each with a state "
+                    "of its own; make an optimizer for each Program"
+                )
+            named[name] = param, state
+        return named
+
+    def _check_there(self, values: Mapping[str, np.ndarray | None], call: str) -> None:
+        missing = next((name for name, value in values.items() if value is None), None)
+        if missing is not None:
+            raise StateDictError(
+                f"{self._optimizer.subject}, {call}: expected {missing!r} in the global Scope, where the startup "
+                "Program puts it, got nothing of that name; run that first, and call this inside "
+                "static.scope_guard(scope) where the Program runs in a Scope of its own"
+            )
+
     def _new_rate(self, dtype: np.dtype[Any], startup: Program) -> Variable:
         name = unique_name("learning_rate")
         rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
@@ -83,6 +148,8 @@ class StaticUpdate:
         factor = learning_rate_factor(param)
         own_rate = rate if factor == 1.0 else scale(rate, scale=factor)
         state = {slot.name: _new_state(param, slot) for slot in self._optimizer.slots}
+        if state:
+            self._states.append((param, state))
         self._optimizer.update(param, self._optimizer.decayed(param, grad), own_rate, state)
         return block.ops[-1]
 

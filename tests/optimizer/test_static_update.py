@@ -175,3 +175,77 @@ def test_numbers_that_a_program_was_built_with_are_not_loaded_over():
     with pytest.raises(StateDictError, match=r"expected the numbers that its Programs were built with, .*'mu': 0.75"):
         optimizer.load_state_dict({"mu": 0.9, "learning_rate": 0.25})
     assert optimizer.get_lr() == 0.5
+
+
+def one_parameter(optimizer, start=3.0):
+    """A Program that makes steps for w², w being called a, and its startup Program."""
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        attr = static.ParamAttr(name="a", initializer=nn.initializer.Constant(start))
+        a = static.create_parameter([1], "float64", attr=attr)
+        optimizer.minimize((a * a).sum())
+    return main, startup
+
+
+def steps(main, count):
+    """The parameter after each of some runs in the global Scope."""
+    return [float(static.Executor().run(main, fetch_list=["a"])[0][0]) for _ in range(count)]
+
+
+def momentum_steps(count, w=3.0, velocity=0.0):
+    """What Momentum(0.1, 0.5) makes of w for the loss w², by hand."""
+    made = []
+    for _ in range(count):
+        velocity = 0.5 * velocity + 2 * w
+        w -= 0.1 * velocity
+        made.append(w)
+    return made
+
+
+@pytest.mark.parametrize("saved_by", ["a Program", "the tape"])
+def test_the_state_of_an_optimizer_goes_on_in_a_program(saved_by):
+    first = Momentum(0.1, momentum=0.5) if saved_by == "a Program" else None
+    if saved_by == "a Program":
+        main, startup = one_parameter(first)
+        with static.scope_guard(static.Scope()):
+            static.Executor().run(startup)
+            halfway = steps(main, 3)[-1]
+            saved = first.state_dict()
+            static.Executor().run(main)
+        assert saved["a.velocity"].tolist() == pytest.approx([(momentum_steps(2)[-1] - halfway) / 0.1])
+    else:
+        w = nn.Parameter(np.array([3.0]))
+        first = Momentum(0.1, momentum=0.5, parameters={"a": w})
+        for _ in range(3):
+            (w * w).sum().backward()
+            first.step()
+            first.clear_grad()
+        halfway, saved = w.item(), first.state_dict()
+    again = Momentum(0.1, momentum=0.5)
+    main, startup = one_parameter(again, halfway)
+    with static.scope_guard(static.Scope()):
+        static.Executor().run(startup)
+        again.set_state_dict(saved)
+        assert steps(main, 3) == pytest.approx(momentum_steps(6)[3:], rel=1e-12)
+        again.set_state_dict({})  # starts afresh
+        assert again.state_dict()["a.velocity"].tolist() == [0.0]
+
+
+def test_the_state_of_a_program_that_no_scope_holds_is_an_error():
+    optimizer = Momentum(0.1)
+    one_parameter(optimizer)
+    optimizer.set_state_dict({"learning_rate": 0.5})  # the startup Program starts it afresh
+    with static.scope_guard(static.Scope()):
+        with pytest.raises(StateDictError, match=r"Momentum, state_dict: expected 'a_velocity_0' in the global Scope"):
+            optimizer.state_dict()
+        with pytest.raises(StateDictError, match=r"set_state_dict: expected 'a_velocity_0' in .* static\.scope_guard"):
+            optimizer.set_state_dict({"a.velocity": np.ones(1), "learning_rate": 0.25})
+    assert optimizer.get_lr() == 0.5
+
+
+def test_two_updates_under_one_name_have_no_state_dict():
+    optimizer = Momentum(0.1)
+    one_parameter(optimizer)
+    one_parameter(optimizer)
+    with pytest.raises(StateDictError, match="optimizer Momentum: expected one update of parameter 'a', got two, each"):
+        optimizer.state_dict()
