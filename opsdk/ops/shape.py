@@ -68,6 +68,12 @@ def assign_grad(dout: Any) -> Any:
     return assign(dout)
 
 
+@op("opsdk::detach(Tensor(a) x) -> Tensor(a) out", nondifferentiable=("x", "out"))
+def detach(x: np.ndarray) -> np.ndarray:
+    """x itself, outside of the graph."""
+    return x
+
+
 @op("opsdk::reshape(Tensor(a) x, *, int[] shape) -> Tensor(a) out")
 def reshape(x: np.ndarray, *, shape: Sequence[int]) -> np.ndarray:
     """x with other sizes, in the same order; -1 once for a size that follows, 0 for the input's own size there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opsdk.core.dtype import is_differentiable
@@ -16,7 +16,7 @@ from opsdk.static.operator import BACKWARD, Operator
 from opsdk.static.recording import connect
 from opsdk.static.rewrite import definition_of, differentiable
 from opsdk.static.sums import Contributions
-from opsdk.static.variable import Variable
+from opsdk.static.variable import Parameter, Variable
 
 
 @trimming
@@ -29,7 +29,7 @@ def append_backward(
 
     Args:
         loss: a float Variable; a non-scalar one is summed, as its cotangent is ones.
-        parameter_list: the parameters wanted, or their names; all trainable ones unless given.
+        parameter_list: the parameters wanted, or their names, of which frozen ones are left out; all unless given.
         no_grad_set: variables that no gradient flows through.
 
     Returns:
@@ -50,7 +50,8 @@ def append_backward(
     else:
         entries = [parameter_list] if isinstance(parameter_list, (Variable, str)) else parameter_list
         named = [block.var(entry) if isinstance(entry, str) else entry for entry in entries]
-        wanted = _members(block, named, "append_backward: parameter_list")
+        members = _members(block, named, "append_backward: parameter_list")
+        wanted = [one for one in members if not isinstance(one, Parameter) or one.trainable]
     found = _Reverse(block, [loss], wanted, _blocked(block, no_grad_set, "append_backward")).run([None])
     pairs = [(variable, grad) for variable, grad in zip(wanted, found, strict=True) if grad is not None]
     if not pairs:
@@ -221,13 +222,18 @@ class _Reverse:
         block = self.block
         self.reached = {source.name for source in self.sources if source.name not in self.blocked}
         forward: list[Operator] = []
+        lost: dict[int, set[str]] = {}  # by id of an operator, what it writes a reached value into that passes none on
         for operator in block.ops:
             if operator.records and any(name in self.reached for name in self._differentiable_inputs(operator)):
                 forward.append(operator)
                 for slot, decl in zip(operator.outputs.values(), operator.opdef.schema.outputs, strict=True):
                     for name in filter(None, slot):
-                        if self._passes(name) and decl.name not in operator.opdef.traits.nondifferentiable:
+                        if decl.name in operator.opdef.traits.nondifferentiable:
+                            continue
+                        if self._passes(name):
                             self.reached.add(name)
+                        elif decl.mutated and name not in self.blocked:
+                            lost.setdefault(id(operator), set()).add(name)
         needed = {target.name for target in self.targets}
         path: list[Operator] = []
         for operator in reversed(forward):
@@ -235,7 +241,28 @@ class _Reverse:
             if any(name in needed and name in self.reached and self._passes(name) for name in outputs):
                 path.append(operator)
                 needed.update(self._differentiable_inputs(operator))
+        if lost:
+            self._check_kept(lost)
         return path[::-1]
+
+    def _check_kept(self, lost: Mapping[int, set[str]]) -> None:
+        """Checks that the targets see nothing of what was written in place into a variable with stop_gradient=True.
+
+        Raises:
+            ProgramError: they do; on the tape the gradient would flow through it.
+        """
+        needed = {target.name for target in self.targets}
+        for operator in reversed(self.block.ops):
+            written = needed.intersection(operator.output_arg_names)
+            for name in sorted(written & lost.get(id(operator), set())):
+                raise ProgramError(
+                    f"backward: {operator.type!r} expected to write no value that needs a gradient into {name!r}, a "
+                    "variable with stop_gradient=True that the targets depend on, got one; write its detach(), or "
+                    "compute a variable of its own",
+                    at=str(operator.origin),
+                )
+            if operator.records and any(self._passes(name) for name in written):
+                needed.update(self._differentiable_inputs(operator))
 
     def _passes(self, name: str) -> bool:
         variable = self.block.vars[name]

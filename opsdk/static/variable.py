@@ -13,6 +13,7 @@ from opsdk.core.spec import TensorSpec, shown_shape
 from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
+from opsdk.ops.shape import detach
 
 if TYPE_CHECKING:
     from opsdk.static.block import Block
@@ -98,10 +99,10 @@ class Variable(ValueMethods):
         self._stop_gradient = value
 
     def detach(self) -> Any:
-        """Returns a copy that no gradient flows through."""
-        copy = self.clone()
-        copy.stop_gradient = True
-        return copy
+        """Returns the same value, of the same memory, that no gradient flows through."""
+        view = detach(self)
+        view.stop_gradient = True
+        return view
 
     def __bool__(self) -> bool:
         raise self._no_value("a truth value", "choose with opsdk.where(condition, x, y)")

@@ -174,3 +174,58 @@ def test_a_clone_keeps_what_no_grad_was_around():
         (dx,) = static.gradients([block.var(out.name)], [block.var("x")])
         (got,) = static.Executor(opsdk.CPUPlace()).run(twin, feed={"x": np.array([1.0, 2.0])}, fetch_list=[dx])
     assert got.tolist() == [1.0, 4.0]
+
+
+@opsdk.op("bp::accumulate_(Tensor(a!) s, Tensor x) -> Tensor(a!) y")
+def accumulate_(s, x):
+    s += x
+
+
+@accumulate_.backward
+def accumulate_grad(dy):
+    return dy, dy
+
+
+@pytest.mark.parametrize("kind", ["data", "global variable"])
+@pytest.mark.parametrize("reads", ["the variable", "what the op gave", "what was made of it"])
+def test_what_needs_a_gradient_is_not_written_in_place_where_none_flows(kind, reads):
+    w = static.data("w", [2], "float64")
+    w.stop_gradient = False
+    s = static.data("s", [2], "float64") if kind == "data" else static.create_global_var([2], 0.0, "float64", name="s")
+    out = accumulate_(s, w * w)
+    read = {"the variable": s, "what the op gave": out, "what was made of it": s * 2.0 + 1.0}[reads]
+    loss = (read * read).sum() + w.sum()
+    with pytest.raises(ProgramError, match=r"'accumulate_' expected to write no value that needs a gradient into 's'"):
+        static.gradients([loss], [w])
+
+
+@pytest.mark.parametrize("how", ["detach", "no_grad", "a set of variables", "nobody reads it"])
+def test_what_is_written_in_place_on_purpose_without_a_gradient_is_a_constant(how, startup):
+    w = static.data("w", [2], "float64")
+    w.stop_gradient = False
+    s = static.create_global_var([2], 0.0, "float64", name="s")
+    square = w * w
+    if how == "no_grad":
+        with opsdk.no_grad():
+            accumulate_(s, square)
+    else:
+        accumulate_(s, square.detach() if how == "detach" else square)
+    loss = w.sum() if how == "nobody reads it" else (s * s).sum() + w.sum()
+    (dw,) = static.gradients([loss], [w], no_grad_set={s} if how == "a set of variables" else None)
+    exe = static.Executor(opsdk.CPUPlace())
+    with static.scope_guard(static.Scope()):
+        exe.run(startup)
+        (got,) = exe.run(feed={"w": np.array([1.0, 2.0])}, fetch_list=[dw])
+    assert got.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("how", ["trainable", "stop_gradient"])
+@pytest.mark.parametrize("as_names", [False, True])
+def test_frozen_parameters_of_a_list_are_left_out(how, as_names):
+    a, b = (static.create_parameter([1], "float64", name=name) for name in "ab")
+    setattr(b, how, how != "trainable")
+    loss = (a * b).sum()
+    pairs = static.append_backward(loss, parameter_list=["a", "b"] if as_names else [a, b])
+    assert [param.name for param, _ in pairs] == ["a"]
+    with pytest.raises(ProgramError, match=r"append_backward: loss .* expected to depend on a trainable parameter"):
+        static.append_backward((a * b).sum(), parameter_list=[b])

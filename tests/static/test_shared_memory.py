@@ -46,6 +46,7 @@ VIEWS = {
     "unsqueeze": lambda w: opsdk.unsqueeze(w, 0),
     "squeeze": lambda w: opsdk.squeeze(w),
     "flatten": lambda w: opsdk.flatten(w),
+    "detach": lambda w: w.detach(),
     "a view of a view": lambda w: opsdk.flatten(w).reshape([1, 4]),
     "a view of a part": lambda w: w[0].reshape([1, 2]),
 }

@@ -114,7 +114,7 @@ def test_indexing_appends_an_operator(fetch, x):
     np.testing.assert_array_equal(fetch(x[:, 1:], x=ROWS), ROWS[:, 1:])
 
 
-def test_detach_gives_a_copy_that_no_gradient_flows_through(x):
+def test_detach_gives_the_value_and_no_gradient_flows_through(x):
     weight = static.create_parameter([3], "float32")
     assert (x * weight).detach().stop_gradient is True
 
