@@ -10,7 +10,7 @@ from typing import Any
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of, registrar
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.digest import is_one
+from opsdk.define.digest import holds_same, is_one
 from opsdk.define.domain import checked_domain
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.infer import Assumed, InferRule
@@ -173,10 +173,15 @@ def check_namespace(schema: OpSchema, origin: Origin) -> None:
 def _is_again(old: OpDef, new: OpDef) -> bool:
     """Whether an equal definition is the one there is, so that its handle will do.
 
-    Each run of a function that defines ops makes handles of its own, which may be given backwards of their own; so
+    One that holds an object of its own, as a bound method does, is not: what the object holds may change. Each run of a
+    function that defines ops makes handles of its own, which may be given backwards of their own; so
     does a cell that is run again after its op was used in a graph, since what a graph holds is given nothing any more.
     """
-    if old.function is new.function or old.owner != new.owner:
+    if old.function is new.function:
+        return True
+    if not holds_same(old.function, new.function):
+        return False
+    if old.owner != new.owner:
         return True
     if old.usage.in_graph:
         return False

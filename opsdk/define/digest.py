@@ -339,15 +339,33 @@ def _named(module: str, name: str) -> Any:
 def is_one(old: Any, new: Any) -> bool:
     """Whether of two functions of one digest the first will do for the second.
 
-    Not where a function defines them, each time it runs; nor where they read globals of two modules, or of two runs of
-    one, which may be given other values later.
+    Not where a function defines them, each time it runs; nor where they hold two objects, or read globals of two
+    modules, or of two runs of one, which may be given other values later.
     """
     inner = _python_of(new)
-    if old is new or inner is None:
+    if old is new:
         return True
-    if "<locals>" in inner.__qualname__:
+    if not holds_same(old, new) or (inner is not None and "<locals>" in inner.__qualname__):
         return False
-    return getattr(_python_of(old), "__globals__", None) is inner.__globals__ or not _sees_module(inner)
+    known = getattr(_python_of(old), "__globals__", None)
+    return inner is None or known is inner.__globals__ or not _sees_module(inner)
+
+
+def holds_same(old: Any, new: Any) -> bool:
+    """Whether two callables of one digest hold the same objects, but for those that cannot change."""
+    return all(a is b or _is_plain(a) or _stock_name(a) for a, b in zip(_held(old), _held(new), strict=False))
+
+
+def _held(value: Any) -> list[Any]:
+    """Returns what a callable brings along: the object of a method, the arguments of a partial, an object itself."""
+    if isinstance(value, functools.partial):
+        return [*_held(value.func), *value.args, *value.keywords.values()]
+    if isinstance(value, (MethodType, BuiltinFunctionType)):
+        return [value.__self__]
+    if isinstance(value, FunctionType):
+        return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    inner = _python_of(value)
+    return [value] if inner is None else _held(inner)
 
 
 def _sees_module(function: FunctionType) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
 from opsdk.core.origin import Origin, origin_of, registrar
 from opsdk.core.suggest import alternatives
-from opsdk.define.digest import digest_of, is_one, text_of
+from opsdk.define.digest import digest_of, holds_same, is_one, text_of
 from opsdk.define.infer import Assumed, InferFunction, InferRule, like
 from opsdk.define.kernel import Kernel, KernelTable, PlanCache
 from opsdk.define.opdef import Gift, GradRule, OpDef, Usage, derived
@@ -91,7 +91,8 @@ def held_gradient(forward: OpDef, rule: GradRule) -> GradRule | None:
         return None
     before = held.op.opdef
     is_same = held.conditions == rule.conditions and before.is_same(opdef)
-    if is_same and (before.owner != opdef.owner or is_one(before.function, opdef.function)):
+    same = holds_same if before.owner != opdef.owner else is_one
+    if is_same and same(before.function, opdef.function):
         return held
     if before.owner != opdef.owner:
         raise DefinitionError(
@@ -135,7 +136,7 @@ def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
     held = next((row for row in opdef.kernels if (row.key, row.language) == (kernel.key, kernel.language)), None)
     is_same = held is not None and text_of_kernel(held) == text_of_kernel(kernel)
     if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
-        if is_same:
+        if is_same and holds_same(held.source, kernel.source):
             return
         raise NameClashError(
             f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
