@@ -14,7 +14,7 @@ from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed,
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor_state import TensorState
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, OpsdkError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST
 from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
@@ -219,6 +219,22 @@ class Tensor(TensorState, ValueMethods):
             self._edge, self._stop = None, True
         self._array[...] = value
         self._version[0] += 1
+
+    def _rebound(self, other: Any) -> Any:
+        """Leaves `x += other` to `x = x + other`, as in Paddle; PyTorch changes x in place.
+
+        Raises:
+            InPlaceError: the tensor is a leaf that needs a gradient, inside `no_grad`, where only a change would do.
+        """
+        if self._edge is None and not self._stop and not is_grad_enabled():
+            raise InPlaceError(
+                "augmented assignment: expected recording, or a tensor with stop_gradient=True, got a leaf that needs "
+                "a gradient inside no_grad; x -= y is x = x - y here, another tensor under that name: change this one "
+                "with x.set_value(x - y)"
+            )
+        return NotImplemented
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = __imatmul__ = _rebound
 
     def fill_(self, value: float) -> Tensor:
         """Sets every element to one number, in place; returns the tensor.

@@ -1,3 +1,4 @@
+import operator
 
 import numpy as np
 import pytest
@@ -330,3 +331,31 @@ def test_rows_of_an_iteration_are_not_changed_in_place():
 
 
 add_one_ = opsdk.op("tests_tensor::add_one_(Tensor(a!) x) -> ()")(lambda x: x.__iadd__(1) is None)
+
+
+AUGMENTED = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "**=": operator.ipow,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", AUGMENTED.values(), ids=AUGMENTED)
+def test_augmented_assignment_makes_another_tensor_of_what_is_recorded(change):
+    plain = {operator.iadd: 5.0, operator.isub: 1.0, operator.imul: 6.0, operator.itruediv: 1.5, operator.ipow: 9.0}
+    x = opsdk.to_tensor([3.0], stop_gradient=False)
+    for same in (x, x.detach(), x * 1.0):
+        made = change(same, 2.0)
+        assert made.tolist() == [plain[change]]
+        assert same.tolist() == [3.0]
+        assert made.stop_gradient is same.stop_gradient
+    array = np.array([3.0])
+    assert change(array, opsdk.to_tensor([2.0])).tolist() == [plain[change]]
+
+
+@pytest.mark.parametrize("change", AUGMENTED.values(), ids=AUGMENTED)
+def test_augmented_assignment_of_a_leaf_inside_no_grad_is_refused_as_it_would_train_nothing(change):
+    weight = opsdk.nn.Parameter(np.array([3.0]))
+    with opsdk.no_grad():
+        with pytest.raises(InPlaceError, match=r"augmented assignment: expected recording, .*x\.set_value\(x - y\)"):
+            change(weight, 2.0)
+        assert change(weight * 1.0, 1.0).stop_gradient
+    assert weight.tolist() == [3.0]
