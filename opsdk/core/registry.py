@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -16,6 +16,7 @@ class Registry(Generic[T]):
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._entries: dict[str, T] = {}
+        self._scopes: list[list[Any]] = []  # of each block that is under way, in order, what it puts back at its end
 
     def get(self, name: str) -> T | None:
         """Returns the value of a name, or None."""
@@ -42,11 +43,26 @@ class Registry(Generic[T]):
 
     @contextmanager
     def scoped(self) -> Iterator[None]:
-        """Forgets, at the end of the `with` block, everything that was registered inside it."""
+        """Forgets, at the end of the `with` block, everything that was registered inside it.
+
+        Of blocks that overlap, in several threads, the first to end forgets for those that began after it as well.
+        """
         with self.lock:
-            before = self._entries
+            began = [self._state()]
+            self._scopes.append(began)
         try:
             yield
         finally:
             with self.lock:
-                self._entries = before
+                self._put_back(began[0])
+                at = next(i for i, one in enumerate(self._scopes) if one is began)
+                for later in self._scopes[at + 1 :]:
+                    later[:] = began
+                del self._scopes[at]
+
+    def _state(self) -> Any:
+        """Returns what `_put_back` needs (any: a subclass has more to put back)."""
+        return self._entries
+
+    def _put_back(self, state: Any) -> None:
+        self._entries = state

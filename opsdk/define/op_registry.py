@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.core.origin import Origin, shorten
@@ -161,19 +161,18 @@ class OpRegistry(Registry[H], Generic[H]):
         owner = self._providers.owner(origin.module) if self._providers else None
         return str(origin) if owner is None else f"{owner} ({origin})"
 
-    @contextmanager
-    def scoped(self) -> Iterator[None]:
-        """Forgets, at the end of the `with` block, what was registered, redefined or given a row inside it."""
-        before = [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
-        with super().scoped():
-            try:
-                yield
-            finally:
-                for handle, opdef, rows in before:
-                    if handle.opdef is not opdef:
-                        handle.opdef = opdef
-                    if tuple(opdef.kernels) != rows:
-                        opdef.kernels.restore(rows)
+    def _state(self) -> Any:
+        """Returns all entries, and what may be redefined or given a row."""
+        return super()._state(), [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
+
+    def _put_back(self, state: Any) -> None:
+        entries, before = state
+        super()._put_back(entries)
+        for handle, opdef, rows in before:
+            if handle.opdef is not opdef:
+                handle.opdef = opdef
+            if tuple(opdef.kernels) != rows:
+                opdef.kernels.restore(rows)
 
 
 def difference(old: OpDef, new: OpDef) -> str:

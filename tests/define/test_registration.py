@@ -89,3 +89,19 @@ def test_a_kernel_that_is_not_there_and_the_reference_are_not_taken_back(op):
     )
     with pytest.raises(KernelNotFoundError, match=r"got numpy \(cpu, \*\); registered: none beside the reference"):
         op.unregister_kernel("cpu", language="numpy")
+
+
+def test_the_first_to_end_of_blocks_that_overlap_forgets_for_the_others_too():
+    kept = opsdk.register_op("scoped::kept", forward=lambda x: x * 1.0)
+    first, second = opsdk.scoped_registry(), opsdk.scoped_registry()
+    first.__enter__()
+    kept.kernel("cpu", language="numba")(lambda x, y: None)
+    opsdk.register_op("scoped::kept", forward=lambda x: x * 7.0, replace=True)
+    opsdk.register_op("scoped::tried", forward=lambda x: x * 7.0)
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert opsdk.find_op("scoped::kept") is kept
+    second.__exit__(None, None, None)
+    assert opsdk.find_op("scoped::kept") is kept
+    assert [kernel.language for kernel in kept.opdef.kernels] == ["numpy"]
+    assert "scoped::tried" not in opsdk.REGISTRY
