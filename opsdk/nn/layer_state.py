@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,6 +96,7 @@ class LayerState(LayerTree):
 
         Raises:
             ShapeError: a value has another shape; nothing is copied then.
+            StateDictError: a parameter of two names is given two values; nothing is copied then.
             AttributeValueError: no mapping, or a value that is no array.
         """
         missing, unexpected = _copy_in(self, state_dict, use_structured_name, "set_state_dict")
@@ -115,7 +116,8 @@ class LayerState(LayerTree):
             assign: False; values are always copied.
 
         Raises:
-            StateDictError: `strict`, and names are missing or unknown; nothing is copied then.
+            StateDictError: `strict`, and names are missing or unknown, or a parameter of two names is given two values;
+                nothing is copied then.
             ShapeError: a value has another shape; nothing is copied then.
         """
         if assign:
@@ -147,9 +149,35 @@ def _copy_in(
             raise ShapeError(f"{subject}, {name!r}: expected shape {tuple(tensor.shape)}, got {array.shape}")
         if not isinstance(tensor, UnsetTensor):
             fitted(array, tensor.dtype, f"{subject}, {name!r}")
-    for _, tensor, array in pairs:
+    _check_tied(pairs, subject)
+    own = {id(_memory(tensor._array)) for _, tensor, _ in pairs if not isinstance(tensor, UnsetTensor)}
+    read = [array.copy() if id(_memory(array)) in own else array for _, _, array in pairs]  # before any is written
+    for (_, tensor, _), array in zip(pairs, read, strict=True):
         tensor.set_value(array)
     return missing, unexpected
+
+
+def _check_tied(pairs: Sequence[tuple[str, Tensor, np.ndarray]], subject: str) -> None:
+    """Checks that a tensor of several names is given one value.
+
+    Raises:
+        StateDictError: it is given two, of which one would be lost.
+    """
+    first: dict[int, tuple[str, np.ndarray]] = {}
+    for name, tensor, array in pairs:
+        before, held = first.setdefault(id(tensor), (name, array))
+        if held is not array and not np.array_equal(held, array, equal_nan=array.dtype.kind in "fc"):
+            raise StateDictError(
+                f"{subject}: expected one value for {before!r} and {name!r}, which are one parameter, got two; "
+                "leave one of them out"
+            )
+
+
+def _memory(array: Any) -> Any:
+    """Returns what the memory of an array belongs to (any: an array, or what lent it)."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
 
 
 def _as_array(subject: str, name: str, value: Any) -> np.ndarray:

@@ -152,3 +152,24 @@ def test_values_that_a_buffer_does_not_hold_are_refused_and_nothing_is_copied():
         layer.set_state_dict(state)
     for name, value in arrays(layer).items():
         np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.mark.parametrize("taken", [lambda t: t, lambda t: t.numpy(), lambda t: t.detach()])
+def test_a_state_may_hold_the_layers_own_tensors_under_other_names(taken):
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
+    before = [layer.weight.numpy().copy() for layer in net]
+    state = {f"{(i + 1) % 3}.weight": taken(layer.weight) for i, layer in enumerate(net)}
+    net.set_state_dict(state)
+    assert [layer.weight.tolist() for layer in net] == [before[i - 1].tolist() for i in range(3)]
+
+
+def test_a_parameter_of_two_names_is_given_one_value():
+    shared = nn.Linear(1, 1, bias_attr=False)
+    tied = nn.Sequential(shared, shared)
+    tied.set_state_dict({name: np.full((1, 1), np.nan, "float32") for name in ("0.weight", "1.weight")})
+    one, two = np.ones((1, 1), "float32"), np.full((1, 1), 2.0, "float32")
+    with pytest.raises(StateDictError, match=r"expected one value for '0.weight' and '1.weight', which are one param"):
+        tied.set_state_dict({"0.weight": one, "1.weight": two})
+    assert np.isnan(shared.weight.item())
+    tied.set_state_dict({"1.weight": two})
+    assert shared.weight.item() == 2.0
