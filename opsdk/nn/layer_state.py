@@ -184,7 +184,7 @@ def _as_array(subject: str, name: str, value: Any) -> np.ndarray:
     try:
         return as_numbers(values_of(value), f"{subject}, {name!r}")
     except (DTypeError, ValueError) as error:
-        if isinstance(error, DTypeError) and hasattr(type(value), "mask"):
+        if isinstance(error, DTypeError) and isinstance(value, np.ndarray):
             raise
         raise AttributeValueError(
             f"{subject}, {name!r}: expected a tensor or array, got {type(value).__name__}"

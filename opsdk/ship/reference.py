@@ -62,9 +62,10 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
             path = out / page.path
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, page.text)
-            print(shorten(str(path)))
     except OSError as error:
         raise TargetError(f"--out: expected a folder that can be written, got {error.strerror} at {out}") from error
+    for page in pages:
+        print(shorten(str(out / page.path)))
     narrate(f"{len(ops)} op{'' if len(ops) == 1 else 's'} described in {shorten(str(out))}")
     return Exit.PASS
 

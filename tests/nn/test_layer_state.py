@@ -173,3 +173,8 @@ def test_a_parameter_of_two_names_is_given_one_value():
     assert np.isnan(shared.weight.item())
     tied.set_state_dict({"1.weight": two})
     assert shared.weight.item() == 2.0
+
+
+def test_an_array_of_a_dtype_that_no_tensor_has_is_refused_by_its_dtype():
+    with pytest.raises(DTypeError, match=r"set_state_dict, 'weight': expected one of bool, .*, got dtype\('V2'\)"):
+        nn.Linear(1, 1).set_state_dict({"weight": np.ones((1, 1), "V2")})

@@ -1,10 +1,11 @@
+import errno
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from opsdk.define.op import find_op
 from opsdk.ship.op_facts import facts_of
-from opsdk.ship.reference import MADE, page, place
+from opsdk.ship.reference import MADE, page, place, write_pages
 
 
 def test_every_op_gets_a_page_its_plot_and_a_line_of_the_index(run, right):
@@ -70,3 +71,16 @@ def test_a_place_is_that_in_the_package_wherever_it_is_installed(name, where, he
 def test_the_first_line_says_that_a_page_was_made(run, right):
     run("doc", "good.py", "--out", "ref")
     assert (right.parent / "ref/good/clamp.md").read_text().startswith(MADE)
+
+
+def test_a_full_standard_output_is_not_blamed_on_the_folder(tmp_path, monkeypatch):
+    file = tmp_path / "paged.py"
+    file.write_text("import opsdk\n@opsdk.elementwise\ndef paged(x):\n    return x * 2.0\n")
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("builtins.print", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_pages([str(file)], tmp_path / "out")
+    assert (tmp_path / "out" / "index.md").exists()
