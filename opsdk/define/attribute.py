@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -94,11 +95,29 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
                 "as an input of its own dtype",
                 details={"attribute": decl.name, "got": value},
             )
+    if is_list and isinstance(value, tuple):
+        value = list(value)  # as a list is written, of which a call has made a tuple
     raise AttributeValueError(
         f"{subject}: attribute {decl.name!r} expected {decl.type}, got {value!r} ({type(value).__name__}); "
         f"write {decl.name}={f'[{_EXAMPLES[scalar]}]' if is_list else _EXAMPLES[scalar]} or the like",
         details={"attribute": decl.name, "got": value},
     )
+
+
+# Any: attribute values, not looked at yet.
+def freeze(attrs: dict[str, Any], lists: Sequence[str]) -> None:
+    """Makes tuples of the lists and arrays among the attributes of a call: plans and nodes keep what owners may change.
+
+    Args:
+        attrs: those given, in a dict of the call's own.
+        lists: names of the attributes that are lists.
+    """
+    for name in lists:
+        value = attrs.get(name)
+        if isinstance(value, list):
+            attrs[name] = tuple(value)
+        elif isinstance(value, np.ndarray) and value.ndim == 1:
+            attrs[name] = tuple(value.tolist())
 
 
 @cache

@@ -13,6 +13,7 @@ from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashErr
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
+from opsdk.define.attribute import freeze
 from opsdk.define.call import absences, bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
 from opsdk.define.digest import reads
@@ -55,7 +56,7 @@ class Op(Handle):
         self._opdef = opdef
         opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
         self._left_out = absences(opdef)
-        self._attrs = frozenset(opdef.schema.attr_names)
+        self._attrs, self._lists = frozenset(opdef.schema.attr_names), opdef.schema.list_attrs
         self._is_unary = list(self._left_out) == [1]
         self.__name__ = opdef.schema.name
         self.__doc__ = f"{cleandoc(opdef.doc)}\n\n{opdef.schema}" if opdef.doc else str(opdef.schema)
@@ -74,6 +75,8 @@ class Op(Handle):
                 args, attrs = bind(self._opdef, args, attrs)
             elif absent:
                 args += absent
+            if attrs and self._lists:
+                freeze(attrs, self._lists)
             for argument in args:
                 apply = APPLY.get(argument.__class__)
                 if apply is not None:
@@ -272,8 +275,7 @@ class Op(Handle):
         Where there is none, a sample or a default input is enlarged, which cannot tell how several shapes belong
         together.
         """
-        gifts = given(self.opdef, "bench", function, replace=replace)
-        self.opdef = renewed(self.opdef, bench=function, given=gifts)
+        self.opdef = renewed(self.opdef, bench=function, given=given(self.opdef, "bench", function, replace=replace))
         return function
 
     def expect(self, finding: str, *, reason: str, row: str = "") -> None:

@@ -124,6 +124,11 @@ class OpSchema:
         return tuple(decl.name for decl in self.attrs)
 
     @cached_property
+    def list_attrs(self) -> tuple[str, ...]:
+        """Names of the attributes that are lists, in order."""
+        return tuple(decl.name for decl in self.attrs if "[]" in decl.type)
+
+    @cached_property
     def nondifferentiable(self) -> tuple[str, ...]:
         """Names of the inputs and outputs whose elements are declared as whole numbers or truth values."""
         every: tuple[InputDecl | OutputDecl, ...] = (*self.inputs, *self.outputs)

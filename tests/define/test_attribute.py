@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opsdk.core.errors import AttributeValueError
-from opsdk.define.attribute import REQUIRED, AttrDecl, coerce, literal
+from opsdk.define.attribute import REQUIRED, AttrDecl, coerce, freeze, literal
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,16 @@ def test_a_whole_number_that_a_float_attribute_would_round_is_refused(kind, numb
     with pytest.raises(AttributeValueError, match=wanted):
         coerce(AttrDecl("k", kind), number, "op 'f'")
     assert coerce(AttrDecl("k", kind), 2**80, "op 'f'") == 2.0**80
+
+
+def test_lists_and_arrays_of_a_call_become_tuples_of_plain_values():
+    attrs = {"a": [1, 2], "b": np.array([0.5], "float32"), "c": (3,), "d": None, "e": 1, "f": [4]}
+    freeze(attrs, ("a", "b", "c", "d", "e", "absent"))
+    assert attrs == {"a": (1, 2), "b": (0.5,), "c": (3,), "d": None, "e": 1, "f": [4]}
+    assert type(attrs["b"][0]) is float
+
+
+def test_an_array_of_more_dimensions_stays_what_will_be_refused():
+    attrs = {"a": np.ones((2, 2))}
+    freeze(attrs, ("a",))
+    assert attrs["a"].shape == (2, 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.core.errors import AttributeValueError, BindingError, DefinitionError
 from opsdk.define.op import find_op
 
 
@@ -235,3 +235,81 @@ def test_one_tensor_alone_may_be_passed_where_a_list_stands():
     x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
     (joined(x) * opsdk.to_tensor([3.0, 4.0])).sum().backward()
     assert x.grad.numpy().tolist() == [3.0, 4.0]
+
+
+@pytest.fixture(params=["python", "composite", "elementwise"])
+def scaled(request):
+    """An op that multiplies by the sum of a list, defined in each of the ways that there are."""
+    if request.param == "elementwise":
+        define = opsdk.elementwise("t::scaled(Tensor x, *, float[] k=[1.0, 1.0]) -> Tensor y")
+        return define(lambda x, k: x * (k[0] + k[1]))
+    made = opsdk.op("t::scaled(Tensor x, *, float[] k) -> Tensor y")(lambda x, k: x * sum(k))
+    made.backward(lambda dy, k: dy * sum(k), composite=request.param == "composite")
+    return made
+
+
+LISTS = [[1.0, 2.0], [1, 2], [np.float64(1), 2.0], np.array([1.0, 2.0]), np.array([1, 2]), np.array([1, 2], "float32")]
+
+
+@pytest.mark.parametrize("k", LISTS)
+@pytest.mark.parametrize("place", [np.asarray, opsdk.to_tensor])
+def test_a_list_that_changed_since_the_last_call_is_read_anew(scaled, place, k):
+    k, x = k.copy(), place(np.ones(1))
+    made = []
+    for first in (1, 1, 50, 7):
+        k[0] = first
+        made.append(np.asarray(scaled(x, k=k)).item())
+    assert made == [3.0, 3.0, 52.0, 9.0]
+
+
+@pytest.mark.parametrize("k", LISTS)
+def test_a_list_that_changes_after_the_call_leaves_the_gradient_as_it_was(scaled, k):
+    for _ in range(3):  # a call of a new kind, and those that have a plan
+        given = k.copy()
+        x = opsdk.to_tensor(np.ones(1), stop_gradient=False)
+        y = scaled(x, k=given)
+        given[0] = 50
+        y.sum().backward()
+        assert x.grad.numpy().tolist() == [3.0]
+
+
+def test_a_list_passed_by_position_is_taken_as_it_was_at_the_call():
+    made = opsdk.op("t::placed(Tensor x, float[] k) -> Tensor y")(lambda x, k: x * sum(k))
+    made.backward(lambda dy, k: dy * sum(k))
+    for _ in range(3):
+        k = [1.0, 2.0]
+        x = opsdk.to_tensor(np.ones(1), stop_gradient=False)
+        y = made(x, k)
+        k.append(50.0)
+        y.sum().backward()
+        assert (y.tolist(), x.grad.numpy().tolist()) == ([3.0], [3.0])
+
+
+def test_a_list_of_what_gradients_are_wanted_is_read_anew():
+    made = opsdk.op("t::both(Tensor x, Tensor w) -> Tensor y")(lambda x, w: x * w)
+
+    @made.backward
+    def both_grad(x, w, dy, needs_input_grad):
+        return dy * w if needs_input_grad[0] else None, dy * x if needs_input_grad[1] else None
+
+    wanted = [True, False]
+    x = np.array([2.0])
+    for _ in range(2):
+        assert [value is None for value in both_grad(x, x, x, needs_input_grad=wanted)] == [False, True]
+    wanted[:] = [False, True]
+    assert [value is None for value in both_grad(x, x, x, needs_input_grad=wanted)] == [True, False]
+
+
+def test_built_in_ops_read_their_lists_anew():
+    x, axes = opsdk.to_tensor(np.arange(24.0).reshape(2, 3, 4)), [1, 2]
+    for order in ([1, 2], [1, 2], [2, 1]):
+        axes[:] = order[:1]
+        assert opsdk.sum(x, axis=axes).tolist() == x.numpy().sum(axis=order[0]).tolist()
+
+
+@pytest.mark.parametrize("k", [np.ones((2, 2)), [[1.0, 2.0], [3.0, 4.0]], [np.array(1.0)], np.array(["a"]), ["a"]])
+def test_what_is_no_list_of_numbers_is_refused_at_every_call(scaled, k):
+    for _ in range(2):
+        scaled(np.ones(1), k=[1.0, 2.0])
+        with pytest.raises(AttributeValueError, match=r"attribute 'k' expected float\[\], got"):
+            scaled(np.ones(1), k=k)

@@ -178,3 +178,8 @@ def test_a_gradient_has_a_name_of_the_same_rule(name):
 def test_names_may_have_letters_of_any_script():
     assert opsdk.op(name="größe", namespace="maße", replace=True)(lambda x: x).opdef.name == "maße::größe"
     assert parse_schema("maße::größe(Tensor x) -> Tensor y", "t").qualified_name == "maße::größe"
+
+
+def test_a_schema_knows_which_of_its_attributes_are_lists():
+    schema = parse_schema("t::f(Tensor x, int k, *, int[] a, float[]? c=None) -> Tensor y", namespace="t")
+    assert schema.list_attrs == ("a", "c")
