@@ -75,7 +75,7 @@ def check_inputs(names: Sequence[str], arrays: Sequence[Any], dtype: np.dtype[An
 
 # Any: arrays of any module.
 def check_mixed(names: Sequence[str], arrays: Sequence[Any], subject: str) -> None:
-    """Checks that whole numbers beside floats stay what they are in the dtype that both are taken to.
+    """Checks that whole numbers stay what they are in NumPy's common dtype: that of uint64 and int64 is float64.
 
     Args:
         names: of the inputs.
@@ -86,7 +86,7 @@ def check_mixed(names: Sequence[str], arrays: Sequence[Any], subject: str) -> No
         InputValueError: one would be rounded.
     """
     kinds = {array.dtype.kind for array in arrays}
-    if not kinds.isdisjoint("iu") and not kinds.isdisjoint("fc") and kinds <= _NUMBERS:
+    if not kinds.isdisjoint("iu") and kinds <= _NUMBERS:
         check_inputs(names, arrays, np.result_type(*[array.dtype for array in arrays]), subject)
 
 

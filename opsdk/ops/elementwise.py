@@ -14,6 +14,7 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
+from opsdk.expr.exact import check_mixed
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read.
 
@@ -29,6 +30,7 @@ def _difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         raise DTypeError(
             "op 'opsdk::elementwise_sub': x and y expected numbers, got bool; cast one of them"
         )
+    check_mixed("xy", (x, y), "op 'opsdk::elementwise_sub'")
     return np.subtract(x, y)
 
 
@@ -58,6 +60,7 @@ def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
             "op 'opsdk::elementwise_pow': y expected exponents ≥ 0 beside whole numbers, got "
             f"{y.min()}; cast x to a float"
         )
+    check_mixed("xy", (x, y), "op 'opsdk::elementwise_pow'")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.power(x, y)  # whole numbers too, which have powers of their own
 

@@ -134,6 +134,7 @@ def _products(rng: np.random.Generator) -> Iterator[Sample]:
 @op("opsdk::mul(Tensor x, Tensor y, *, int x_num_col_dims=1, int y_num_col_dims=1) -> Tensor out")
 def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> np.ndarray:
     """Matrix product after flattening: the first `num_col_dims` axes are rows, the others columns."""
+    check_mixed("xy", (x, y), "op 'opsdk::mul'")
     _check_columns(x.shape, x_num_col_dims, "x")
     _check_columns(y.shape, y_num_col_dims, "y")
     rows, columns = x.shape[:x_num_col_dims], y.shape[y_num_col_dims:]

@@ -3,6 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
+from opsdk.define.op import find_op
 
 X = np.arange(6.0).reshape(1, 2, 3)
 REDUCED = [opsdk.sum, opsdk.mean, opsdk.max, opsdk.min]
@@ -74,8 +75,13 @@ MIXED = {
     "concat": lambda i, f: opsdk.concat([f, i]),
     "stack": lambda i, f: opsdk.stack([i, f]),
     "matmul": opsdk.matmul,
+    "mul": lambda i, f: find_op("opsdk::mul")(opsdk.reshape(i, [1, 2]), opsdk.reshape(f, [2, 1])),
     "maximum": opsdk.maximum,
     "+": lambda i, f: i + f,
+    "-": lambda i, f: i - f,
+    "*": lambda i, f: i * f,
+    "/": lambda i, f: i / f,
+    "**": lambda i, f: i**f,
 }
 
 
@@ -85,3 +91,30 @@ def test_an_int64_that_an_op_would_round_beside_floats_is_refused(name):
     with pytest.raises(InputValueError, match=f"expected whole numbers that float64 holds, .* got {2**53 + 1}; cast"):
         MIXED[name](opsdk.to_tensor(np.array([1, 2**53 + 1])), reals)
     MIXED[name](opsdk.to_tensor(np.array([1, 2**53])), reals)
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("signed", ["int8", "int64"])
+def test_a_uint64_that_an_op_would_round_beside_signed_numbers_is_refused(name, signed):
+    ones = opsdk.to_tensor(np.ones(2, signed))  # the common dtype of both is float64
+    wanted = f"expected whole numbers that float64 holds, .* got {2**53 + 1}; cast"
+    for big in (np.array([1, 2**53 + 1], "uint64"), opsdk.to_tensor(np.array([1, 2**53 + 1], "uint64"))):
+        with pytest.raises(InputValueError, match=wanted):
+            MIXED[name](big, ones)
+        with pytest.raises(InputValueError, match=wanted):
+            MIXED[name](ones, big)
+    MIXED[name](opsdk.to_tensor(np.array([1, 2**53], "uint64")), ones)
+
+
+@pytest.mark.parametrize("name", sorted(MIXED.keys() - {"/"}))  # a quotient is a float beside any dtype
+def test_a_uint64_beside_unsigned_numbers_stays_whole(name):
+    big = opsdk.to_tensor(np.array([1, 2**53 + 1], "uint64"))
+    assert MIXED[name](big, opsdk.to_tensor(np.ones(2, "uint8"))).dtype == "uint64"
+
+
+@pytest.mark.parametrize("big", [2**53 + 1, 2**64 - 1])
+def test_uint64_and_int64_are_compared_as_they_are(big):
+    unsigned, signed = opsdk.to_tensor(np.array([big], "uint64")), opsdk.to_tensor(np.array([2**53]))
+    assert (unsigned == signed).tolist() == [False]
+    assert (unsigned > signed).tolist() == [True]
+    assert (signed < unsigned).tolist() == [True]
