@@ -160,9 +160,9 @@ def as_node(value: Any, subject: str = "expression", number: Callable[[Any], Nod
         return value
     if isinstance(value, (bool, int, float)):
         return number(value)
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar
-        if isinstance(value, np.generic) and value.dtype.kind in "iuf":
-            return number(value)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar, or what np.where makes of some
+        if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "iuf":
+            return number(np.asarray(value)[()])
         return as_node(value.item(), subject, number)
     is_array = type(value).__name__ == "ndarray"
     remedy = "; an expression is one element, pass arrays as inputs when it is called" if is_array else ""

@@ -75,6 +75,22 @@ ONE = {  # `m` is vmath in the op, and NumPy where the expected value is compute
     "trunc(x)": lambda m, x: m.trunc(x),
     "float32(2) * x": lambda m, x: np.float32(2) * x,
     "x * int64(3)": lambda m, x: x * np.int64(3),
+    "array(3) * x": lambda m, x: np.array(3) * x,
+    "x + array(3, int16)": lambda m, x: x + np.array(3, "int16"),
+    "array(2, float32) * x": lambda m, x: np.array(2, "float32") * x,
+    "where(True, 2, 3) * x": lambda m, x: m.where(True, 2, 3) * x,
+    "x - where(False, 2, 3)": lambda m, x: x - m.where(False, 2, 3),
+    "where(True, 2, 3.5) * x": lambda m, x: m.where(True, 2, 3.5) * x,
+    "where(bool_, 2, 3) * x": lambda m, x: m.where(np.bool_(True), 2, 3) * x,
+    "where(True, int16, int16) * x": lambda m, x: m.where(True, np.int16(2), np.int16(3)) * x,
+    "where(1 < 2, 2, 3)": lambda m, x: m.where(1 < 2, 2, 3) + 0 * x,
+    **{
+        f"{name}{numbers} * x": lambda m, x, name=name, numbers=numbers: getattr(m, name)(*numbers) * x
+        for name, numbers in {
+            "maximum": (2, 1), "minimum": (2, 3), "sign": (2,), "square": (2,), "floor": (2,), "ceil": (2,),
+            "round": (2,), "trunc": (2,), "clip": (2, 0, 3), "exp": (1,), "hypot": (3, 4), "copysign": (2, 1),
+        }.items()
+    },
     "x + uint8(3)": lambda m, x: x + np.uint8(3),
     "x * float64(2)": lambda m, x: x * np.float64(2),
     "x * (3 / 2)": lambda m, x: x * (3 / 2),
@@ -212,6 +228,23 @@ def test_a_number_of_the_attributes_alone_is_weak():
     for got, expected in zip(weak(x), (x * 5, x * 6.0, x * 1.0, x * 4 + 2), strict=True):
         assert_like(got, expected)
     assert_like(weak(x, n=0)[2], x * 0.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_choice_by_an_attribute_is_numpys_whatever_the_type_of_the_attribute(dtype):
+    def chosen(x, *, flag: bool = True, mode: str = "a", k: int = 1):
+        return vmath.where(flag, 2, 3) * x, vmath.where(mode == "a", 2, 3) * x, vmath.where(k > 0, 2, 3) * x
+
+    op = opsdk.elementwise(
+        "test_whole::chosen(Tensor x, *, bool flag=True, str mode='a', int k=1) -> (Tensor a, Tensor b, Tensor c)",
+        replace=True,
+    )(chosen)
+    x = np.array([0, 1, 100]).astype(dtype)
+    for yes in (True, False):
+        expected = np.where(yes, 2, 3) * x
+        for made in op(x, flag=yes, mode="a" if yes else "b", k=1 if yes else 0):
+            assert made.dtype == expected.dtype
+            np.testing.assert_array_equal(made, expected)
 
 
 def test_abs_and_pow_of_attributes_are_those_of_python_in_the_op_and_in_the_function():
