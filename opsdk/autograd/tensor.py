@@ -29,8 +29,10 @@ from opsdk.ops.numpy_protocol import Obstacle, check_leaves, values_of
 class Tensor(TensorState, ValueMethods):
     """An n-dimensional array that the tape can follow.
 
-    Made by `opsdk.to_tensor` and by ops. `stop_gradient` is True unless a gradient was asked for; `grad` holds what
-    `backward` accumulated. Arithmetic, comparison, indexing and the methods of `ValueMethods` are ops.
+    Made by `opsdk.to_tensor`, which checks and copies what it is given, and by ops. The class itself takes a plain
+    array of this machine's byte order as it is and looks at nothing, since every call of an op makes one.
+    `stop_gradient` is True unless a gradient was asked for; `grad` holds what `backward` accumulated. Arithmetic,
+    comparison, indexing and the methods of `ValueMethods` are ops.
     """
 
     __slots__ = ()
