@@ -120,7 +120,8 @@ def _bounds(dtype: np.dtype[Any], min: float | None, max: float | None) -> tuple
     if dtype.kind in "bc":
         raise DTypeError(f"op 'opsdk::clip': x expected numbers with an order, got {dtype}; cast it")
     if dtype.kind not in "iu":
-        return (None if min is None else dtype.type(min)), (None if max is None else dtype.type(max))
+        with np.errstate(over="ignore"):  # beyond its range a bound is infinite, as results are
+            return (None if min is None else dtype.type(min)), (None if max is None else dtype.type(max))
     info = np.iinfo(dtype)
     low = None if min is None or min <= info.min else min
     high = None if max is None or max >= info.max else max

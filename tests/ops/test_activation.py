@@ -81,6 +81,12 @@ def test_the_reference_of_clip_keeps_every_floating_dtype(dtype, low, high):
     np.testing.assert_array_equal(made.astype("float64"), np.clip([-2.0, 0.5, 2.0, np.nan], low, high))
 
 
+@pytest.mark.parametrize("place", [np.asarray, opsdk.to_tensor])
+def test_a_bound_of_clip_beyond_the_dtype_is_infinite_without_a_warning(place):
+    x = place(np.array([-np.inf, 1.0, np.inf], "float16"))
+    assert np.asarray(activation.clip(x, min=-1e6, max=1e6)).tolist() == [-np.inf, 1.0, np.inf]
+
+
 def test_the_bounds_of_clip_count_as_inside():
     x = np.array([-1.5, -1.0, 0.0, 1.0, 1.5])
     np.testing.assert_array_equal(gradient(activation.clip, x, min=-1.0, max=1.0), [0, 1, 1, 1, 0])
