@@ -1,4 +1,8 @@
-"""Numbers that a user gives, as arrays, and the dtypes that hold them: what would not fit is refused, never changed."""
+"""Numbers that a user gives, as arrays, in the dtypes that they go to: what lies beyond one is refused.
+
+A floating dtype rounds to the nearest number that it has; an integer dtype that was asked for by name drops
+fractions.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +96,7 @@ def fitted(
     into: np.ndarray | None = None,
     remedy: str = "choose another dtype",
 ) -> np.ndarray:
-    """Returns an array in a dtype that holds its numbers; floats are rounded as floats are.
+    """Returns an array in a dtype that its numbers lie within; a floating one rounds them, whole numbers too.
 
     Args:
         numbers: an array, as `as_numbers` gives it.

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdk.core.dtype import DTypeLike, as_dtype
+import numpy as np
+
+from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
+from opsdk.core.errors import DTypeError
+from opsdk.core.fit import shown
+from opsdk.expr.exact import holds
 from opsdk.ops import (
     activation,
     compare,
@@ -65,8 +70,24 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 
 
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
-    """Returns x held inside [min, max]. Differentiable; the bounds count as inside."""
+    """Returns x held inside [min, max]. Differentiable; the bounds count as inside.
+
+    Raises:
+        DTypeError: a bound is a whole number that the floats of x would round; one written as a float is rounded.
+    """
+    for name, bound in (("min", min), ("max", max)):
+        if isinstance(bound, (int, np.integer)):
+            _check_held(int(bound), getattr(x, "dtype", None), name)
     return activation.clip(x, min=min, max=max)
+
+
+def _check_held(bound: int, dtype: np.dtype[Any] | None, name: str) -> None:
+    wide = None if dtype is None or not is_differentiable(dtype) else computed_in(dtype)
+    if wide is not None and not holds(wide, bound):
+        raise DTypeError(
+            f"op 'opsdk::clip': {name} expected a whole number that {wide} holds, got {shown(bound)}; write it as a "
+            "float where it may be rounded, or cast the tensor beside it"
+        )
 
 
 def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:

@@ -319,3 +319,12 @@ def test_a_range_longer_than_memory_is_refused(args):
 def test_a_range_to_what_no_float_holds_is_refused():
     with pytest.raises(AttributeValueError, match="arange: expected finite real numbers"):
         opsdk.arange(10**400)
+
+
+def test_whole_numbers_that_go_into_a_floating_dtype_are_rounded_to_the_nearest():
+    number, near = 2**24 + 1, 2.0**24  # beside 2**24 and 2**24 + 2, of which the even mantissa is taken
+    tensor = opsdk.zeros([1])
+    tensor.fill_(number)
+    made = [tensor.item(), opsdk.full([1], number, "float32").item(), opsdk.to_tensor(number, dtype="float32").item()]
+    tensor.set_value(np.array([number]))
+    assert [*made, tensor.item()] == [near] * 4

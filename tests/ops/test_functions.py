@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk import static
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.define.op import find_op
 
@@ -68,6 +69,29 @@ def test_a_python_int_beside_floats_that_round_it_is_refused_by_every_op(name, d
         BINARY[name](tensor, number)
     BINARY[name](tensor, float(number))
     BINARY[name](tensor, number - 1)
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("float32", 2**24 + 1), ("float16", 2**24 + 1), ("float64", 2**53 + 1)])
+@pytest.mark.parametrize("bound", ["min", "max"])
+@pytest.mark.parametrize("kind", [int, np.int64])
+@pytest.mark.parametrize("place", [np.asarray, opsdk.to_tensor])
+def test_a_whole_bound_of_clip_that_floats_round_is_refused(dtype, number, bound, kind, place):
+    x, held = place(np.ones(2, dtype)), "float64" if dtype == "float64" else "float32"
+    wanted = f"op 'opsdk::clip': {bound} expected a whole number that {held} holds, got {number}; write it as a float"
+    with pytest.raises(DTypeError, match=wanted):
+        opsdk.clip(x, **{bound: kind(number)})
+    opsdk.clip(x, **{bound: float(number)})
+    opsdk.clip(x, **{bound: kind(number - 1)})
+
+
+def test_a_whole_bound_of_clip_is_as_exact_as_the_whole_numbers_beside_it():
+    x = np.array([2**24, 2**24 + 5])
+    assert opsdk.clip(x, 0, 2**24 + 1).tolist() == [2**24, 2**24 + 1]
+
+
+def test_a_whole_bound_of_clip_is_refused_in_a_program_too():
+    with static.program_guard(static.Program()), pytest.raises(DTypeError, match="a whole number that float32 holds"):
+        opsdk.clip(static.data("x", [2], "float32"), max=2**24 + 1)
 
 
 MIXED = {
