@@ -113,9 +113,9 @@ def test_overlap_is_seen_where_every_call_is_checked_in_full(add):
 def test_tensors_that_share_memory_give_what_numpy_gives_in_every_call(add, records):
     for _ in CALLS:
         t = opsdk.to_tensor(np.arange(4.0).reshape(2, 2))
-        w = t.transpose([1, 0])
         bias = opsdk.to_tensor(np.zeros((2, 2)), stop_gradient=not records)
         add(t, bias)
+        w = t.transpose([1, 0])
         with opsdk.no_grad():
             add(t, w)
         assert t.numpy().tolist() == [[0, 3], [3, 6]]
