@@ -33,8 +33,8 @@ NATIVE = (
 NAMES = (*(dtype.name for dtype in NATIVE), "bfloat16")
 
 _BY_NAME: dict[str, np.dtype[np.generic]] = {dtype.name: dtype for dtype in NATIVE}
-_ALIASES = {"float": "float32", "double": "float64", "half": "float16", "int": "int64", "long": "int64"}
-_PYTHON = {float: "float32", int: "int64", bool: "bool", complex: "complex64"}
+_ALIASES = {"float": "float64", "double": "float64", "half": "float16", "int": "int64", "long": "int64"}
+_PYTHON = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 
 
 def bfloat16() -> np.dtype[np.generic]:
@@ -48,7 +48,8 @@ def bfloat16() -> np.dtype[np.generic]:
 def as_dtype(value: DTypeLike, subject: str = "dtype") -> np.dtype[np.generic]:
     """Returns the `numpy.dtype` that a name, a NumPy type or a Python type stands for.
 
-    Python's own `float` and `int` mean float32 and int64, the default types of tensors.
+    Python's own `float` and `complex` mean float64 and complex128, as in NumPy, PyTorch and Paddle, and "float" too;
+    numbers that are given without a dtype are float32 all the same.
 
     Raises:
         DTypeError: the value names no supported element type.

@@ -13,15 +13,16 @@ def test_every_supported_name_gives_the_dtype_of_that_name(name):
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (float, "float32"),
+        (float, "float64"),
+        ("float", "float64"),
         (int, "int64"),
         (bool, "bool"),
-        (complex, "complex64"),
+        (complex, "complex128"),
         ("double", "float64"),
         ("half", "float16"),
     ],
 )
-def test_python_types_and_common_aliases_mean_the_default_types_of_tensors(value, name):
+def test_python_types_and_common_aliases_mean_what_they_do_in_numpy(value, name):
     assert as_dtype(value) == np.dtype(name)
 
 
