@@ -10,13 +10,13 @@ from typing import Any
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of, registrar
 from opsdk.define.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.digest import holds_same, is_one
 from opsdk.define.domain import checked_domain
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived
+from opsdk.define.sameness import holds_same, is_one, reads_world
 from opsdk.define.schema import OpSchema
 from opsdk.define.signature import check_annotations
 
@@ -185,7 +185,9 @@ def _is_again(old: OpDef, new: OpDef) -> bool:
         return True
     if old.usage.in_graph:
         return False
-    return is_one(old.function, new.function) or (new.is_traced and not _is_local(new))
+    if new.is_traced:  # what it read then stands in the expression
+        return not _is_local(new) and not reads_world(new.function)
+    return is_one(old.function, new.function)
 
 
 def _is_local(opdef: OpDef) -> bool:

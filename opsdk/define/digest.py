@@ -42,6 +42,14 @@ _LIBRARIES = {
     "cffi", "gradcheck", "jax", "jaxlib", "llvmlite", "ml_dtypes", "numba", "numpy", "opsdk", "paddle", "scipy",
     "torch",
 }  # fmt: skip
+# Of these a name tells what is computed; what others give, and these functions, depends on files, environment and time.
+_CLOSED = {
+    "abc", "builtins", "cmath", "collections", "copy", "dataclasses", "enum", "fractions", "functools",
+    "gradcheck", "itertools", "math", "ml_dtypes", "numba", "numbers", "numpy", "operator", "opsdk", "re", "scipy",
+    "types", "typing",
+}  # fmt: skip
+_READERS = {"DataSource", "fromfile", "fromregex", "genfromtxt", "io", "load", "loadtxt", "memmap", "random"}
+OPEN = "open to the world"
 # What reads or runs what no code object names.
 _OPEN_ENDED = frozenset(("__import__", "eval", "exec", "globals", "input", "locals", "open", "vars"))
 # Whose instances have nothing but attributes, and what the constructor makes again.
@@ -76,7 +84,7 @@ def text_of(value: Any) -> str:
 
 def reads(function: Callable[..., Any]) -> dict[str, str]:
     """Returns, by name, hashes of what a Python function reads from outside; without what cannot be read."""
-    inner = _python_of(function)
+    inner = python_of(function)
     if inner is None:
         return {}
     try:
@@ -92,7 +100,7 @@ def changed(function: Callable[..., Any], known: Mapping[str, str]) -> list[str]
     return [name.rpartition(" ")[2] for name, value in known.items() if now.get(name) != value]
 
 
-def _python_of(value: Any) -> FunctionType | None:
+def python_of(value: Any) -> FunctionType | None:
     """Returns the Python function inside a partial, a method or a compiled Numba dispatcher."""
     while not isinstance(value, FunctionType):
         inner = getattr(value, "func", None) if isinstance(value, functools.partial) else None
@@ -121,7 +129,7 @@ class _Reader:
             return f"dtype:{value!r}"
         if isinstance(value, np.generic):
             return f"{kind.__name__}:{value.dtype!r}{_content(value)}"
-        if kind in _FIXED and _is_plain(value):
+        if kind in _FIXED and is_fixed(value):
             items = [self.value(item) for item in value]
             return f"{kind.__name__}[{', '.join(items if kind is tuple else sorted(items))}]"
         if id(value) in self._met:
@@ -133,7 +141,7 @@ class _Reader:
         if kind in (tuple, list):
             return f"{kind.__name__}[{', '.join(map(self.value, value))}]"
         if kind in _SETS:  # in an order of its own in every process
-            told = sorted(map(self.value, value)) if all(map(_is_plain, value)) else [unseen("order")]
+            told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else [unseen("order")]
             return f"{kind.__name__}[{', '.join(told)}]"
         if kind is dict:
             return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
@@ -142,7 +150,7 @@ class _Reader:
         return self._callable(value)
 
     def _callable(self, value: Any) -> str:
-        name = _stock_name(value)
+        name = stock_name(value)
         if name:
             return name
         if isinstance(value, FunctionType):
@@ -201,8 +209,8 @@ class _Reader:
 
     def _imported(self, name: str, names: Iterable[str]) -> str:
         """Returns the text of a module that is imported inside a function, which may read what it names of it."""
-        if _is_library(name):
-            return f"module {name}"
+        if is_library(name):
+            return f"module {name}{''.join(sorted({_openness(name, each) for each in names}))}"
         module = sys.modules.get(name)
         if module is None:
             return unseen(f"module {name}")
@@ -212,13 +220,15 @@ class _Reader:
         """Returns the text of what attributes, each read from the one before, lead to; of other than modules, all."""
         if not isinstance(value, ModuleType):
             return self.value(value)
-        if () in chains and not _is_library(value.__name__):
+        if () in chains and not is_library(value.__name__):
             return unseen(f"module {value.__name__}")
         texts = [f"module {value.__name__}"]
         for first in sorted({chain[0] for chain in chains if chain}):
-            if _is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
-                texts.append(f".{first}")  # loaded when it is first used, not by being looked at: of opsdk's own the
-                continue  # name is the text before and after, since reading an expression loads them
+            if is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
+                # Loaded when it is first used, not by being looked at: of opsdk's own the name is the text before and
+                # after, since reading an expression loads them.
+                texts.append(f".{first}{_openness(value.__name__, first)}")
+                continue
             held = getattr(value, first, self)
             rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
             texts.append(f".{first}={unseen(first) if held is self else self._chained(held, rest)}")
@@ -236,7 +246,7 @@ class _Reader:
         held = [
             f"{name}={self.value(value)}" for name, value in sorted(vars(made).items()) if name not in _NOT_CODE
         ]
-        return f"class({bases}{type(made).__name__}; {'; '.join(held)})"
+        return f"class({bases}{self.value(type(made))}; {'; '.join(held)})"
 
     def _instance(self, value: Any) -> str:
         made = type(value)
@@ -263,7 +273,7 @@ class _Reader:
 
     def _reduced(self, value: Any, made: type) -> str:
         """Returns the text of an object of a library's class, from what it says of itself to be copied."""
-        if not _is_library(made.__module__):
+        if not is_library(made.__module__):
             return unseen(made.__name__)
         try:
             told = value.__reduce_ex__(4)
@@ -286,9 +296,9 @@ def _content(value: Any) -> str:
     return str(data.hex() if len(data) <= 64 else slow("hashlib").sha256(data).hexdigest())
 
 
-def _is_plain(value: Any) -> bool:
+def is_fixed(value: Any) -> bool:
     """Whether a value is a number, a text or the like, or made of nothing else, and cannot change."""
-    return type(value) in _PLAIN or (type(value) in _FIXED and all(map(_is_plain, value)))
+    return type(value) in _PLAIN or (type(value) in _FIXED and all(map(is_fixed, value)))
 
 
 def _has_function(value: Any) -> bool:
@@ -304,16 +314,23 @@ def _slots(made: type) -> list[str]:
     return [name for name in names if name not in ("__dict__", "__weakref__")]
 
 
-def _is_library(module: str | None) -> bool:
+def is_library(module: str | None) -> bool:
+    """Whether a module is of a library, whose functions a name tells."""
     top = str(module).partition(".")[0]
     return top in _LIBRARIES or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def _openness(module: str, name: str) -> str:
+    """Returns a mark for a name of a library whose meaning is not all in the name."""
+    is_closed = module.partition(".")[0].lstrip("_") in _CLOSED and name not in _READERS
+    return "" if is_closed else f" {OPEN}"
 
 
 def _is_op(value: Any) -> bool:
     return type(value).__module__ == "opsdk.define.op" and hasattr(value, "opdef")
 
 
-def _stock_name(value: Any) -> str:
+def stock_name(value: Any) -> str:
     """Returns the name of a function or class that is what its library has under that name; empty for others."""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(name, str) or isinstance(value, ModuleType):
@@ -322,11 +339,11 @@ def _stock_name(value: Any) -> str:
         known = next((each for each in ("numpy", "scipy.special") if _named(each, name) is value), "")
         return f"ufunc:{known}.{name}" if known else ""
     if isinstance(value, (MethodDescriptorType, WrapperDescriptorType)):
-        return f"slot:{value.__objclass__.__qualname__}.{name}" if _stock_name(value.__objclass__) else ""
+        return f"slot:{value.__objclass__.__qualname__}.{name}" if stock_name(value.__objclass__) else ""
     module = getattr(value, "__module__", None)
-    if not isinstance(module, str) or not _is_library(module) or _named(module, name) is not value:
+    if not isinstance(module, str) or not is_library(module) or _named(module, name) is not value:
         return ""
-    return f"{type(value).__name__}:{module}.{name}"
+    return f"{type(value).__name__}:{module}.{name}{_openness(module, name)}"
 
 
 def _named(module: str, name: str) -> Any:
@@ -336,48 +353,7 @@ def _named(module: str, name: str) -> Any:
     return found
 
 
-def is_one(old: Any, new: Any) -> bool:
-    """Whether of two functions of one digest the first will do for the second.
-
-    Not where a function defines them, each time it runs; nor where they hold two objects, or read globals of two
-    modules, or of two runs of one, which may be given other values later.
-    """
-    inner = _python_of(new)
-    if old is new:
-        return True
-    if not holds_same(old, new) or (inner is not None and "<locals>" in inner.__qualname__):
-        return False
-    known = getattr(_python_of(old), "__globals__", None)
-    return inner is None or known is inner.__globals__ or not _sees_module(inner)
-
-
-def holds_same(old: Any, new: Any) -> bool:
-    """Whether two callables of one digest hold the same objects, but for those that cannot change."""
-    return all(a is b or _is_plain(a) or _stock_name(a) for a, b in zip(_held(old), _held(new), strict=False))
-
-
-def _held(value: Any) -> list[Any]:
-    """Returns what a callable brings along: the object of a method, the arguments of a partial, an object itself."""
-    if isinstance(value, functools.partial):
-        return [*_held(value.func), *value.args, *value.keywords.values()]
-    if isinstance(value, (MethodType, BuiltinFunctionType)):
-        return [value.__self__]
-    if isinstance(value, FunctionType):
-        return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    inner = _python_of(value)
-    return [value] if inner is None else _held(inner)
-
-
-def _sees_module(function: FunctionType) -> bool:
-    """Whether a function reads globals of its module other than libraries."""
-    _, names, _ = reads_of(function.__code__)
-    known = function.__globals__
-    found = [known[name] for name in names if name in known]
-    is_open = any(name not in known and not hasattr(builtins, name) for name in names)
-    return is_open or any(not isinstance(value, ModuleType) or not _is_library(value.__name__) for value in found)
-
-
 def is_ours(function: Any) -> bool:
     """Whether a function stands in opsdk itself, whose definitions nobody repeats."""
-    inner = _python_of(function)
+    inner = python_of(function)
     return inner is not None and inner.__code__.co_filename.startswith(PACKAGE_ROOT)

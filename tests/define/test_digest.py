@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.define.digest import digest_of, holds_same, is_one, reads, text_of
+from opsdk.define.digest import digest_of, reads, text_of
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
 from opsdk.define.parse import parse_schema
 
@@ -353,80 +353,3 @@ def test_what_opsdk_loads_on_first_use_has_one_digest_before_and_after(monkeypat
     before = digest_of(function)
     assert opsdk.vmath.exp(0.0) == 1.0
     assert digest_of(function) == before
-
-
-class Scale:
-    """A callable that holds what may change."""
-
-    def __init__(self):
-        self.k = 1.0
-
-    def __call__(self, x):
-        return x * self.k
-
-    def forward(self, x):
-        return x * self.k
-
-
-HOLDERS = {
-    "an object": lambda held: held,
-    "a method": lambda held: held.forward,
-    "a partial of a method": lambda held: functools.partial(held.forward),
-    "a partial": lambda held: functools.partial(Scale.forward, held),
-    "a method of a builtin": lambda held: [held].index,
-}
-
-
-@pytest.mark.parametrize("made", HOLDERS.values(), ids=HOLDERS)
-def test_callables_that_hold_two_objects_are_two_though_their_texts_are_equal(made):
-    first, second = Scale(), Scale()
-    assert text_of(made(first)) == text_of(made(second))
-    assert not holds_same(made(first), made(second))
-    assert not is_one(made(first), made(second))
-
-
-def test_callables_that_hold_one_object_or_plain_values_are_one():
-    held = Scale()
-    assert holds_same(held.forward, held.forward)
-    assert is_one(functools.partial(Scale.forward, held), functools.partial(Scale.forward, held))
-    assert is_one(functools.partial(pow, 2, mod=(3, "a")), functools.partial(pow, 2, mod=(3, "a")))
-    assert is_one(np.sin, np.sin)
-
-
-def test_functions_with_defaults_that_may_change_hold_them():
-    def make():
-        def f(x, k=[1.0], *, n=(1, 2)):  # noqa: B006 - what is tested
-            return x
-
-        return f
-
-    assert not holds_same(make(), make())
-
-
-@pytest.mark.parametrize("made", list(HOLDERS.values())[:4], ids=list(HOLDERS)[:4])
-def test_an_op_calls_the_object_that_it_was_given(made):
-    first, second = Scale(), Scale()
-    ops = [opsdk.register_op("t::held", forward=made(held)) for held in (first, second)]
-    second.k = 5.0
-    assert [op(np.ones(1)).tolist() for op in ops] == [[1.0], [5.0]]
-
-
-def test_a_backward_calls_the_object_that_it_was_given():
-    @opsdk.op(name="twice")
-    def twice(x):
-        return 2 * x
-
-    class Gradient:
-        def __init__(self, k):
-            self.k = k
-
-        def __call__(self, dy):
-            return self.k * dy
-
-    first, second = Gradient(2.0), Gradient(2.0)
-    twice.backward(first)
-    twice.backward(second)
-    second.k = 3.0
-    x = opsdk.to_tensor([1.0], stop_gradient=False)
-    twice(x).backward()
-    assert x.grad.tolist() == [3.0]
