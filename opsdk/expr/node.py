@@ -94,7 +94,7 @@ def literal(value: Any) -> Node:
     """Returns a constant as its author wrote it: an int, a float, or a NumPy scalar, which has a dtype (hence Any)."""
     if isinstance(value, (bool, np.bool_)):
         return constant(bool(value))
-    return Node("constant", (), float(value) if isinstance(value, float) else value, FLOAT)
+    return Node("constant", (), value, FLOAT)
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
