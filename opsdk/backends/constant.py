@@ -36,7 +36,8 @@ def as_constant(
     Args:
         value: an array, a NumPy scalar, a Python number or nested lists of numbers.
         beside: dtype of the tensor that it stands beside. Python numbers with a fraction, alone or in lists, have no
-            dtype of their own and take this one, unless they would lose the fraction: then they are float32.
+            dtype of their own and take this one, unless they would lose the fraction: then they are float32, or
+            float64 where that beside it gives float64.
         subject: who asks, for the message.
         runtime: whose values the call is of, likewise.
         compared: whether the op compares, so that a whole number need not fit into `beside`.
@@ -159,8 +160,20 @@ def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
 
 
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
-    """Returns the dtype that a number takes among several: the first of the highest kind, so not that of a mask."""
-    return max(dtypes, key=lambda dtype: (is_differentiable(dtype), dtype.kind != "b"), default=None)
+    """Returns the dtype that a number takes among several: the common one of the highest kind, not that of a mask."""
+    found = list(dict.fromkeys(dtypes))
+    if len(found) < 2:
+        return found[0] if found else None
+    highest = max(map(_height, found))
+    found = [dtype for dtype in found if _height(dtype) == highest]
+    try:
+        return np.result_type(*found)
+    except TypeError:  # float16 and bfloat16 have none; a call of the two is refused, or its op casts
+        return found[0]
+
+
+def _height(dtype: np.dtype[Any]) -> tuple[bool, bool]:
+    return is_differentiable(dtype), dtype.kind != "b"
 
 
 def dtype_for(decl: InputDecl, beside: np.dtype[np.generic] | None) -> np.dtype[np.generic] | None:
@@ -193,6 +206,7 @@ def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generi
         return np.dtype("bool") if beside is None else beside
     if isinstance(value, int):
         return np.dtype("int64") if beside is None or beside.kind == "b" else beside
-    if isinstance(value, complex):
-        return np.dtype("complex128") if beside == np.float64 or beside == np.complex128 else np.dtype("complex64")
-    return beside if beside is not None and is_differentiable(beside) else DEFAULT
+    narrow = np.dtype("complex64") if isinstance(value, complex) else DEFAULT
+    if beside is None or (beside.itemsize == 2 and is_differentiable(beside)):
+        return narrow if beside is None or isinstance(value, complex) else beside
+    return np.result_type(beside, narrow) if beside.kind != "f" or isinstance(value, complex) else beside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opsdk.backends.constant import as_constant
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.ops import loss as _loss
@@ -157,6 +158,8 @@ def cross_entropy(
             raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
     dtype = _dtype_of(input)
     given = _widened(input), _widened(label) if soft_label else label
+    if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
+        weight = as_constant(weight, _dtype_of(given[0]), "cross_entropy: weight")
     return _rounded(_cross_entropy(*given, weight, ignore_index, reduction, soft_label, axis, use_softmax), dtype)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.constant import as_constant, number_dtype
+from opsdk.backends.constant import as_constant, dtype_beside, number_dtype
 from opsdk.core.errors import DTypeError, FeedError, MixedRuntimeError
 
 F32, F64, I64, BOOL = (np.dtype(name) for name in ("float32", "float64", "int64", "bool"))
@@ -28,7 +28,10 @@ def test_a_numpy_scalar_keeps_its_dtype():
         (1.5, "float64", "float64"),
         (1.5, "float16", "float16"),
         (1.5, "bfloat16", "bfloat16"),
-        (1.5, "int64", "float32"),
+        (1.5, "int64", "float64"),
+        (1.5, "int32", "float64"),
+        (1.5, "int16", "float32"),
+        (1.5, "bool", "float32"),
         (2, None, "int64"),
         (2, "float64", "float64"),
         (2, "int8", "int8"),
@@ -38,6 +41,9 @@ def test_a_numpy_scalar_keeps_its_dtype():
         (1j, "float32", "complex64"),
         (1j, "float64", "complex128"),
         (1j, None, "complex64"),
+        (1j, "int64", "complex128"),
+        (1j, "float16", "complex64"),
+        (1j, "bfloat16", "complex64"),
     ],
 )
 def test_a_python_number_takes_the_dtype_beside_it_unless_it_would_lose_something(value, beside, dtype):
@@ -47,7 +53,7 @@ def test_a_python_number_takes_the_dtype_beside_it_unless_it_would_lose_somethin
 
 
 @pytest.mark.parametrize(
-    ("beside", "dtype"), [(None, "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "float32")]
+    ("beside", "dtype"), [(None, "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "float64")]
 )
 def test_numbers_with_a_fraction_in_lists_are_as_precise_as_what_they_stand_beside(beside, dtype):
     got = constant([[0.1], [2]], None if beside is None else np.dtype(beside))
@@ -211,3 +217,47 @@ def test_beside_floats_of_16_bits_a_whole_number_that_float32_holds_is_rounded_b
     assert constant(number, beside, compared=True) == number
     with pytest.raises(DTypeError, match="expected a whole number that float32 holds, got 16777217"):
         constant(2**24 + 1, beside)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "common"),
+    [
+        ([], None),
+        (["int8"], "int8"),
+        (["bool", "int8", "int64"], "int64"),
+        (["float32", "int64", "float64"], "float64"),
+        (["complex64", "float64"], "complex128"),
+        (["float16", "bfloat16"], "float16"),
+        (["bool", "bool"], "bool"),
+    ],
+)
+def test_a_number_among_several_takes_their_common_dtype(dtypes, common):
+    found = dtype_beside([opsdk.TensorSpec([], dtype).dtype for dtype in dtypes])
+    assert (None if found is None else found.name) == common
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint64"])
+@pytest.mark.parametrize("of", ["arrays", "tensors", "Program"])
+def test_a_float_beside_whole_numbers_is_as_precise_as_the_result(dtype, of):
+    whole = np.array([1, 2, 3], dtype)
+    expected = [(whole * 0.1).tolist(), (whole + 1e300).tolist(), np.where(whole > 1, whole, 0.1).tolist()]
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        x = {
+            "arrays": lambda: whole,
+            "tensors": lambda: opsdk.to_tensor(whole),
+            "Program": lambda: opsdk.static.data("x", [3], dtype),
+        }[of]()
+        made = [opsdk.multiply(x, 0.1), opsdk.add(x, 1e300), opsdk.where(x > 1, x, 0.1)]
+    if of == "Program":
+        made = opsdk.static.Executor().run(main, feed={"x": whole}, fetch_list=made)
+    assert [value.tolist() for value in made] == expected
+
+
+def test_a_float_beside_tensors_of_two_precisions_has_the_greater():
+    pair = opsdk.op("t::three(Tensor x, Tensor y, Tensor z) -> Tensor w", infer=opsdk.infer.broadcast)(
+        lambda x, y, z: x + y + z
+    )
+    narrow, wide = np.zeros(1, "float32"), np.zeros(1)
+    assert pair(narrow, wide, 0.1).tolist() == [0.1]
+    assert pair(opsdk.to_tensor(narrow), opsdk.to_tensor(wide), 0.1).tolist() == [0.1]

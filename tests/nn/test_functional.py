@@ -249,3 +249,11 @@ def test_cross_entropy_is_of_tensors_or_arrays(value):
         F.cross_entropy(value, label)
     with pytest.raises(DTypeError, match="cross_entropy: label expected a tensor or array, got"):
         F.cross_entropy(x, value)
+
+
+@pytest.mark.parametrize("weight", [[0.1, 0.3], (0.1, 0.3), np.array([0.1, 0.3])], ids=lambda w: type(w).__name__)
+def test_the_weights_of_classes_are_as_precise_as_the_scores(weight):
+    loss = F.cross_entropy(opsdk.to_tensor(np.zeros((2, 2))), opsdk.to_tensor([0, 1]), weight=weight, reduction="none")
+    assert loss.tolist() == pytest.approx([0.1 * np.log(2), 0.3 * np.log(2)], rel=1e-15)
+    narrow = F.cross_entropy(np.zeros((2, 2), "float32"), np.array([0, 1]), weight=list(weight), reduction="none")
+    assert narrow.dtype == np.float32
