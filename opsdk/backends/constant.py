@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS, as_dtype, as_native, computed_in, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
-from opsdk.core.fit import as_numbers, check_unmasked, fitted, shown
+from opsdk.core.fit import as_numbers, check_unmasked, fitted, leaves, shown
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
@@ -37,7 +37,7 @@ def as_constant(
         value: an array, a NumPy scalar, a Python number or nested lists of numbers.
         beside: dtype of the tensor that it stands beside. Python numbers with a fraction, alone or in lists, have no
             dtype of their own and take this one, unless they would lose the fraction: then they are float32, or
-            float64 where that beside it gives float64.
+            float64 where that beside it gives float64. NumPy's scalars and arrays in a list keep theirs.
         subject: who asks, for the message.
         runtime: whose values the call is of, likewise.
         compared: whether the op compares, so that a whole number need not fit into `beside`.
@@ -70,6 +70,8 @@ def as_constant(
     if numbers.dtype == object:
         return fitted(numbers, number_dtype(0, beside), subject)
     decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
+    if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in leaves(value)):
+        return numbers  # NumPy's own have a dtype in a list as well
     return numbers if decided is None else _rounded(numbers, number_dtype(decided, beside), beside, subject)
 
 

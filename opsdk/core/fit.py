@@ -55,8 +55,9 @@ def as_numbers(value: Any, subject: str) -> np.ndarray:
             raise
         raise DTypeError(f"{subject}: expected nested lists of equal lengths, got {value!r}") from error
     is_listed = isinstance(value, (list, tuple)) and array.dtype == np.float64 and array.size
-    if is_listed and all(item.__class__ is int or item.__class__ is bool for item in _items(value)):
-        array = np.array(value, object)  # some beyond int64 and some below 0: NumPy takes floats then
+    if is_listed and all(_is_whole(item) for item in leaves(value)):  # some beyond int64 and some below 0
+        numbers = np.array(value, object)  # NumPy takes floats then
+        array = np.array([int(number) for number in numbers.flat], object).reshape(numbers.shape)
     if array.dtype in _NATIVE:
         return array
     if array.dtype == object:
@@ -213,9 +214,14 @@ def shown(number: Any) -> str:
     return text if len(text) < 50 else text[:20] + "…"
 
 
-def _items(values: Any) -> Iterator[Any]:
+def _is_whole(item: Any) -> bool:
+    return item.__class__ is int or item.__class__ is bool or getattr(item, "dtype", np.dtype(float)).kind in "biu"
+
+
+def leaves(values: Any) -> Iterator[Any]:
+    """Yields what nested lists hold: numbers, NumPy's scalars and arrays."""
     for value in values:
         if isinstance(value, (list, tuple)):
-            yield from _items(value)
+            yield from leaves(value)
         else:
             yield value

@@ -261,3 +261,33 @@ def test_a_float_beside_tensors_of_two_precisions_has_the_greater():
     narrow, wide = np.zeros(1, "float32"), np.zeros(1)
     assert pair(narrow, wide, 0.1).tolist() == [0.1]
     assert pair(opsdk.to_tensor(narrow), opsdk.to_tensor(wide), 0.1).tolist() == [0.1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [np.float64(0.1), np.float64(2**24 + 1)],
+        (np.array([0.1, 1e-9]), np.array([1.0, 2**24 + 1])),
+        [[np.array(0.1)], [2]],
+        [np.complex128(0.1 + 1j)],
+        [np.array([1]), np.float64(0.1) * np.ones(1)],
+    ],
+)
+def test_numpys_own_numbers_keep_their_dtype_in_a_list(values):
+    made = constant(values)
+    assert made.dtype == np.array(values).dtype
+    assert made.tolist() == np.array(values).tolist()
+    assert opsdk.to_tensor(values).tolist() == np.array(values).tolist()
+
+
+def test_numbers_of_a_list_that_are_pythons_or_narrow_are_float32():
+    for values in ([0.1], [0.1, 2], [np.float32(0.1), 0.5], [np.int64(3), 0.5], [np.float16(1), 0.5]):
+        assert constant(values).dtype == np.float32
+
+
+def test_whole_numbers_of_a_list_that_no_integer_dtype_holds_together_are_refused():
+    for values in ([np.int64(-1), np.uint64(2**63 + 1)], [-1, 2**63], [np.array([-1]), np.array([2**63], "uint64")]):
+        with pytest.raises(DTypeError, match=r"expected whole numbers that int64 holds, .* got 92233720368547758"):
+            constant(values)
+    assert constant([np.int64(-1), np.uint64(5)]).tolist() == [-1, 5]
+    assert constant([np.int64(-1), np.uint64(5)]).dtype == np.int64
