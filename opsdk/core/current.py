@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, NamedTuple, TypeVar
 
+from opsdk.core.errors import GraphError
+
 T = TypeVar("T")
 
 
@@ -26,7 +28,7 @@ class Current(Generic[T]):
     those of generators do; each takes away what it brought, wherever that is.
 
     Args:
-        name: names it in a debugger.
+        name: what it is called in messages.
         default: outside of all blocks.
     """
 
@@ -44,8 +46,19 @@ class Current(Generic[T]):
         self._innermost.set(_Block(owner, value, self._innermost.get()))
 
     def leave(self, owner: object) -> None:
-        """Ends the innermost block of this owner; where there is none here, as in another thread, nothing happens."""
-        self._innermost.set(_without(self._innermost.get(), owner))
+        """Ends the innermost block of this owner.
+
+        Raises:
+            GraphError: there is none here.
+        """
+        innermost = self._innermost.get()
+        left = _without(innermost, owner)
+        if left is innermost:
+            raise GraphError(
+                f"{self._innermost.name}: a with block expected to end in the thread, or task of asyncio, that it "
+                "began in, got another, as where a generator is continued elsewhere; what it changed stays there"
+            )
+        self._innermost.set(left)
 
     def change(self, value: T) -> None:
         """Changes the value for the rest of the innermost block, or of the thread or task where there is none."""

@@ -31,7 +31,7 @@ class _Off:
         leave(self.number)
 
 
-_OFF: Current[_Off | None] = Current("opsdk grad mode", None)
+_OFF: Current[_Off | None] = Current("grad mode", None)
 
 
 def is_grad_enabled() -> bool:

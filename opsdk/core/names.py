@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from opsdk.core.current import Current
 
 _lock = threading.Lock()
-_counter: Current[Counter[str]] = Current("opsdk names", Counter())
+_counter: Current[Counter[str]] = Current("names", Counter())
 
 
 def unique_name(prefix: str) -> str:

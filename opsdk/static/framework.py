@@ -8,7 +8,7 @@ from opsdk.core.current import Current
 from opsdk.core.errors import ProgramError
 from opsdk.static.program import Program
 
-_DEFAULTS = Current("opsdk default programs", (Program(), Program()))
+_DEFAULTS = Current("program_guard", (Program(), Program()))
 
 
 def default_main_program() -> Program:

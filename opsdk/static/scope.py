@@ -177,7 +177,7 @@ def _renew() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)  # a thread that had a lock is not there any more
 
-_CURRENT = Current("opsdk scope", Scope())
+_CURRENT = Current("scope_guard", Scope())
 
 
 def global_scope() -> Scope:

@@ -4,6 +4,7 @@ import threading
 import pytest
 
 from opsdk.core.current import Current
+from opsdk.core.errors import GraphError
 
 
 @pytest.fixture
@@ -89,13 +90,14 @@ def test_a_block_that_ends_before_one_inside_of_it_takes_away_its_own_value_only
     assert colour.get() == "grey"
 
 
-def test_the_end_of_a_block_of_another_thread_changes_nothing(colour):
+def test_a_block_of_another_thread_does_not_end_here(colour):
     owner = object()
     thread = threading.Thread(target=lambda: colour.enter(owner, "red"))
     thread.start()
     thread.join()
     with colour.held("blue"):
-        colour.leave(owner)
+        with pytest.raises(GraphError, match="colour: a with block expected to end in the thread, or task of asyncio"):
+            colour.leave(owner)
         assert colour.get() == "blue"
 
 
