@@ -83,11 +83,11 @@ def _unless_zero(a: Symbol, slope: Symbol) -> Symbol:
 
 
 def _power_base(a: Symbol, b: Symbol) -> Symbol | None:
-    """d/da aᵇ = b aᵇ⁻¹; at 0⁰, where that would be 0 · ∞, it is 0."""
+    """d/da aᵇ = b aᵇ⁻¹; at 0⁰, and at other bases of which 1/a is infinite, where that would be 0 · ∞, it is 0."""
     if _is_constant(b):
         exponent = b.node.payload
         return exponent * apply("pow", a, exponent - 1.0) if exponent else None
-    at_zero = apply("and", apply("eq", a, 0.0), apply("eq", b, 0.0))
+    at_zero = apply("and", apply("isinf", 1.0 / a), apply("eq", b, 0.0))
     return b * apply("pow", a, apply("where", at_zero, 1.0, b - 1.0))
 
 

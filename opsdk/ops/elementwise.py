@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,10 +78,11 @@ def elementwise_pow(x: Any, y: Any) -> Any:
 
 def _scaled(x: np.ndarray, scale: float, bias: float) -> np.ndarray:
     _check_scale(x.dtype, scale, bias)
-    if scale == -1.0 and not bias:
+    is_product = bias == 0 and math.copysign(1.0, bias) < 0
+    if scale == -1.0 and (is_product or (x.dtype.kind in "iu" and not bias)):
         return np.negative(x)  # whole numbers without a sign wrap, and infinite parts of complex ones stay apart
     out = np.multiply(x, x.dtype.type(scale))
-    return np.add(out, x.dtype.type(bias), dtype=x.dtype) if bias else out
+    return out if is_product else np.add(out, x.dtype.type(bias), dtype=x.dtype)
 
 
 def _check_scale(dtype: np.dtype[Any], scale: float, bias: float) -> None:
@@ -114,14 +116,14 @@ class _ScaleInfer(like):
 
 
 @elementwise(
-    "opsdk::scale(Tensor x, *, float scale=1.0, float bias=0.0) -> Tensor out",
+    "opsdk::scale(Tensor x, *, float scale=1.0, float bias=-0.0) -> Tensor out",  # + -0.0 changes nothing
     infer=_ScaleInfer(),
     reference=_scaled,
     lazy=True,
 )
 def scale(x: Any, *, scale: Any, bias: Any) -> Any:
     """scale · x + bias, with plain numbers; whole numbers stay whole, and take whole scales only."""
-    return x * scale + vmath.where(bias == 0.0, -0.0, bias)  # + -0.0 changes nothing, + 0.0 would lose the sign of -0
+    return x * scale + bias
 
 
 @elementwise("opsdk::elementwise_max(Tensor x, Tensor y) -> Tensor out", infer=broadcast, lazy=True)

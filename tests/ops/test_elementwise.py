@@ -120,7 +120,40 @@ def test_scale_keeps_integers_and_the_sign_of_zero():
     zeros = ew.scale(np.array([0.0, -0.0]), scale=-1.0)
     assert np.signbit(zeros).tolist() == [True, False]
     assert np.signbit(ew.scale(zeros, scale=2.0, bias=-0.0)).tolist() == [True, False]
-    assert np.signbit(ew.scale(zeros, scale=2.0, bias=0.0)).tolist() == [True, False]
+    assert np.signbit(ew.scale(zeros, scale=2.0, bias=0.0)).tolist() == [False, False]  # as IEEE 754 adds
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("of", ["tensors", "Program"])
+def test_zero_is_added_and_subtracted_with_its_sign(dtype, of):
+    zeros = np.array([0.0, -0.0]).astype(opsdk.TensorSpec([], dtype).dtype)
+    formulas = [
+        lambda x: x + 0.0, lambda x: x - 0.0, lambda x: 0.0 - x, lambda x: -0.0 - x, lambda x: x + -0.0,
+        lambda x: 0.0 + x, lambda x: x * 2.0, lambda x: -x, lambda x: x * 2.0 + 0.0,
+    ]  # fmt: skip
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        x = opsdk.to_tensor(zeros) if of == "tensors" else opsdk.static.data("x", [2], dtype)
+        made = [f(x) for f in formulas]
+    if of == "Program":
+        made = opsdk.static.Executor().run(main, feed={"x": zeros}, fetch_list=made)
+    wide = zeros.astype(float)
+    assert [np.signbit(np.asarray(y).astype(float)).tolist() for y in made] == [
+        np.signbit(f(wide)).tolist() for f in formulas
+    ]
+
+
+TINY = [("float32", 1e-40), ("float64", 5e-310), ("float32", 0.0), ("float64", -0.0)]
+
+
+@pytest.mark.parametrize(("dtype", "tiny"), TINY)
+@pytest.mark.parametrize("exponent", [0, 0.0, np.zeros(2)])
+def test_the_zeroth_power_has_the_derivative_0_at_bases_of_which_the_reciprocal_is_infinite(dtype, tiny, exponent):
+    x = opsdk.to_tensor(np.array([tiny, 1.0], dtype), stop_gradient=False)
+    y = x ** (exponent.astype(dtype) if isinstance(exponent, np.ndarray) else exponent)
+    y.sum().backward()
+    assert y.tolist() == [1.0, 1.0]
+    assert x.grad.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
