@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.backends.language import Launch, register_language
+from opsdk.define.frontend import over_arrays
 from opsdk.define.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
+
+COMPOSITE = "composite"
 
 
 class PyFunc:
@@ -22,6 +25,8 @@ class PyFunc:
         """Returns the author's function, itself wherever nothing but what it takes is given."""
         source = kernel.source
         assert callable(source), kernel
+        if self.name == COMPOSITE and not opdef.is_builtin:  # built-in ones call nothing but ops
+            source = over_arrays(source)
         asks = [name for name, _ in getattr(opdef.infer, "asks", ())]
         if not asks:
             return source
@@ -34,4 +39,4 @@ class PyFunc:
 
 
 register_language(PyFunc(REFERENCE))
-register_language(PyFunc("composite"))
+register_language(PyFunc(COMPOSITE))

@@ -70,6 +70,20 @@ def register_fallback(
             SHORT[kind] = short
 
 
+Over = Callable[[Callable[..., Any]], Callable[..., Any]]
+_over_arrays: list[Over] = []
+
+
+def register_values(over_arrays: Over) -> None:
+    """Makes known how a function of a runtime's values becomes one of arrays, which have methods of their own."""
+    _over_arrays[:] = [over_arrays]
+
+
+def over_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of a runtime's values, such as a composite is, as one of arrays."""
+    return _over_arrays[0](function) if _over_arrays else function
+
+
 # Any: the question is what it is.
 def owner_of(value: Any) -> str | None:
     """Returns the name of the runtime that a value belongs to, or None."""
