@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from opsdk.backends.constant import as_constant
-from opsdk.core.dtype import computed_in
+from opsdk.core.dtype import computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.ops import loss as _loss
 from opsdk.ops import nonlinear
@@ -112,13 +114,21 @@ def square_error_cost(input: Any, label: Any) -> Any:
 
 
 def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
-    """Returns the squared error: its mean, its sum, or with "none" each. Differentiable in both."""
+    """Returns the squared error: its mean, its sum, or with "none" each, of the common dtype. Differentiable in both.
+
+    Raises:
+        AttributeValueError: another reduction.
+        DTypeError: input and label are both integers, whose squares would wrap around.
+    """
     _check_reduction(reduction, "mse_loss")
+    dtypes = [_dtype_of(value) or np.asarray(value).dtype for value in (input, label)]
+    if not any(map(is_differentiable, dtypes)):
+        got = " and ".join(dtype.name for dtype in dtypes)
+        raise DTypeError(f"mse_loss: expected floats, got {got}, whose squares wrap around; cast one to float32")
     if reduction == "none":
         return square_error_cost(input, label)
-    dtype = _dtype_of(input)
     error = square_error_cost(_widened(input), _widened(label))
-    return _rounded(mean(error) if reduction == "mean" else sum(error), dtype)
+    return _rounded(mean(error) if reduction == "mean" else sum(error), input, label)
 
 
 def cross_entropy(
@@ -145,7 +155,8 @@ def cross_entropy(
         use_softmax: False: the input is probabilities already.
 
     Returns:
-        A 0-d value, or with "none" one per row. Differentiable in the input.
+        A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
+        Differentiable in the input.
 
     Raises:
         ShapeError: the label's shape does not fit the input's.
@@ -156,11 +167,11 @@ def cross_entropy(
     for name, value in (("input", input), ("label", label)):
         if not hasattr(value, "shape"):
             raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
-    dtype = _dtype_of(input)
-    given = _widened(input), _widened(label) if soft_label else label
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
-        weight = as_constant(weight, _dtype_of(given[0]), "cross_entropy: weight")
-    return _rounded(_cross_entropy(*given, weight, ignore_index, reduction, soft_label, axis, use_softmax), dtype)
+        weight = as_constant(weight, _dtype_of(input), "cross_entropy: weight")
+    given = _widened(input), _widened(label) if soft_label else label, _widened(weight)
+    loss = _cross_entropy(*given, ignore_index, reduction, soft_label, axis, use_softmax)
+    return _rounded(loss, input, weight, *([label] if soft_label else []))
 
 
 def _cross_entropy(
@@ -233,9 +244,14 @@ def _widened(value: Any) -> Any:
     return value if dtype is None or computed_in(dtype) == dtype else cast(value, computed_in(dtype))
 
 
-def _rounded(value: Any, dtype: Any) -> Any:
-    """Returns the loss of an input of a dtype, rounded to it if it was widened."""
-    return value if dtype is None or computed_in(dtype) == dtype else cast(value, dtype)
+def _rounded(loss: Any, *given: Any) -> Any:
+    """Returns a loss that was computed with widened values, rounded to the common dtype of those that were given."""
+    dtypes = [dtype for value in given if (dtype := _dtype_of(value)) is not None]
+    try:
+        common = np.result_type(*dtypes)
+    except TypeError:  # float16 beside bfloat16: what both were widened to
+        return loss
+    return loss if computed_in(common) == common else cast(loss, common)
 
 
 def _last(x: Any, axis: int) -> Any:

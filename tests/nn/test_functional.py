@@ -203,9 +203,9 @@ def test_a_loss_over_more_rows_than_sixteen_bits_count_is_right(dtype, function)
     x = opsdk.to_tensor(np.tile([1.0, 3.0, -2.0], (rows, 1)), dtype, stop_gradient=False)
     label = np.tile([0, 1], rows // 2)
     if function == "soft":
-        loss = F.cross_entropy(x, np.eye(3, dtype=np.float32)[label], soft_label=True)
+        loss = F.cross_entropy(x, opsdk.to_tensor(np.eye(3)[label], dtype), soft_label=True)
     else:
-        weight = np.array([1.0, 3.0, 1.0], np.float32) if function == "weighted" else None
+        weight = [1.0, 3.0, 1.0] if function == "weighted" else None
         loss = F.cross_entropy(x, label, weight=weight)
     share = np.where(label == 1, 3.0, 1.0) / (2 * rows) if function == "weighted" else np.full(rows, 1 / rows)
     softmax = np.exp([1.0, 3.0, -2.0]) / np.exp([1.0, 3.0, -2.0]).sum()
@@ -255,5 +255,33 @@ def test_cross_entropy_is_of_tensors_or_arrays(value):
 def test_the_weights_of_classes_are_as_precise_as_the_scores(weight):
     loss = F.cross_entropy(opsdk.to_tensor(np.zeros((2, 2))), opsdk.to_tensor([0, 1]), weight=weight, reduction="none")
     assert loss.tolist() == pytest.approx([0.1 * np.log(2), 0.3 * np.log(2)], rel=1e-15)
-    narrow = F.cross_entropy(np.zeros((2, 2), "float32"), np.array([0, 1]), weight=list(weight), reduction="none")
+    listed = [float(factor) for factor in weight]
+    narrow = F.cross_entropy(np.zeros((2, 2), "float32"), np.array([0, 1]), weight=listed, reduction="none")
     assert narrow.dtype == np.float32
+
+
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_loss_is_as_wide_as_the_wider_of_what_it_is_of(narrow, wide, swapped):
+    # 300² is beyond float16, 300² + 1 beyond bfloat16
+    x, y = opsdk.to_tensor([300.0, 1.0], narrow), opsdk.to_tensor([0.0, 0.0], wide)
+    for reduction, expected in (("sum", 90001.0), ("mean", 45000.5), ("none", [90000.0, 1.0])):
+        loss = F.mse_loss(*((y, x) if swapped else (x, y)), reduction)
+        assert (loss.dtype, loss.tolist()) == (np.dtype(wide), expected)
+
+
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+def test_cross_entropy_is_as_wide_as_its_soft_labels_and_weights(wide):
+    scores = opsdk.to_tensor(np.array([[60000.0, -60000.0]]), "float16")
+    soft = F.cross_entropy(scores, opsdk.to_tensor(np.array([[0.0, 1.0]]), wide), soft_label=True)
+    assert (soft.dtype, soft.item()) == (np.dtype(wide), 120_000.0)
+    weight = opsdk.to_tensor(np.array([1.0, 2.0]), wide)
+    weighted = F.cross_entropy(scores, opsdk.to_tensor([1]), weight=weight, reduction="sum")
+    assert (weighted.dtype, weighted.item()) == (np.dtype(wide), 240_000.0)
+
+
+def test_a_squared_error_of_integers_is_refused_before_it_wraps_around():
+    with pytest.raises(DTypeError, match="mse_loss: expected floats, got uint8 and int64, whose squares wrap around"):
+        F.mse_loss(np.array([200], "uint8"), [1])
+    assert F.mse_loss(np.array([200], "uint8"), np.array([0.5], "float32")).item() == 199.5**2
