@@ -13,6 +13,7 @@ from opsdk.backends.vmath.instructions import (
     from_bits,
     horner,
     inline,
+    inline_exact,
     like,
     magnitude,
     narrow,
@@ -92,7 +93,7 @@ def power_of_two(x: Any, k: Any) -> Any:
     return from_bits(x, narrow(x, (k + pick_integer(x, BIAS)) << pick_integer(x, MANTISSA)))
 
 
-@inline
+@inline_exact  # fused with a sum that follows, the product would not overflow
 def scaled(x: Any, k: Any) -> Any:
     """Returns x·2ᵏ, rounded once where the result is subnormal, infinite where it is too large."""
     half = narrow(x, k >> 1)

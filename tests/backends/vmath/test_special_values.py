@@ -1,10 +1,14 @@
 """Values where functions end, jump or have no value, against NumPy's and, for error functions, Python's."""
 
+import functools
 import math
 
+import numba
 import numpy as np
 import pytest
 
+from opsdk.backends.vmath.table import numba_functions
+from opsdk.expr.primitive import PRIMITIVES
 from tests.backends.vmath.loops import BINARY, DTYPES, UNARY, compute
 
 NUMPY = {"pow": "power", "abs": "absolute"}
@@ -85,3 +89,34 @@ def test_the_remainder_is_exact_however_large_the_quotient(dtype):
     with np.errstate(all="ignore"):
         a, b = a.astype(dtype), b.astype(dtype)
         np.testing.assert_array_equal(compute("fmod", a, b), np.fmod(a, b))
+
+
+@functools.cache
+def loop_less(name, dtype):
+    """Compiles `out[i] = f(a[i], …) - w[i]` as an expression is compiled, where products may be fused with sums."""
+    function = numba_functions(np.dtype(dtype))[name]
+    operands = ", ".join("ab"[: PRIMITIVES[name].arity])
+    source = f"def run({operands}, w, out):\n    for i in range(out.size):\n        out[i] = f("
+    scope = {"f": function}
+    exec(source + ", ".join(f"{o}[i]" for o in operands.split(", ")) + ") - w[i]", scope)
+    real = numba.from_dtype(np.dtype(dtype))[::1]
+    arguments = (real,) * (PRIMITIVES[name].arity + 2)
+    return numba.njit(arguments, error_model="numpy", fastmath={"contract"})(scope["run"])
+
+
+# A square is a product itself, and so may be fused
+FLOATS = [name for name in (*UNARY, *BINARY) if PRIMITIVES[name].gives != "bool" and name != "square"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_result_that_overflows_does_so_before_it_meets_a_sum(name, dtype):
+    axes = [points(dtype)] * PRIMITIVES[name].arity + [np.array([1e-3, 1, 0.99, np.inf, -np.inf], dtype)]
+    axes[-1][2] *= np.finfo(dtype).max
+    *operands, w = (np.ravel(grid).copy() for grid in np.meshgrid(*axes))
+    got = np.empty_like(w)
+    with np.errstate(all="ignore"):
+        alone = compute(name, *operands)
+        loop_less(name, dtype)(*operands, w, got)
+        infinite = np.isinf(alone)
+        np.testing.assert_array_equal(got[infinite], (alone - w)[infinite])
