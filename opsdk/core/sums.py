@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import computed_in
-from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.core.errors import DTypeError, InputValueError, ShapeError
 
 CHAIN = 16  # so many numbers are added one by one, as in the innermost loop of NumPy's pairwise sums
 _TILE = 2048  # numbers that are added to others at once: enough for vector code, few enough for the first cache
@@ -87,6 +87,7 @@ def sum_at(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
         taken in blocks, those of float16 and bfloat16 in float32, and rounded once.
 
     Raises:
+        DTypeError: the index holds other than integers.
         ShapeError: the values' shape does not begin with that of the index.
         InputValueError: a position lies outside.
 
@@ -94,6 +95,8 @@ def sum_at(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
         >>> sum_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), 3)
         array([5., 0., 2.])
     """
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"sum_at: index expected integers, got {index.dtype.name}; cast it to int64")
     if values.shape[: index.ndim] != index.shape:
         wanted = ", ".join(map(str, index.shape))
         raise ShapeError(f"sum_at: values expected shape ({wanted}, …) like index, got {values.shape}")

@@ -195,7 +195,7 @@ def _value(kind: str, text: str) -> Any:
         return None
     if text.startswith("[") and text.endswith("]"):
         return [_value(kind, item) for item in _split(text[1:-1])]
-    if kind.startswith("dtype"):
+    if kind.startswith("dtype") and text[0] not in "'\"":
         return text
     if kind.startswith("float"):
         return float(text)

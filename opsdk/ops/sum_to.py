@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import as_native, computed_in
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import ArityError, ShapeError
+from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import total
 from opsdk.define.decorators import op
 from opsdk.define.infer import like
@@ -92,6 +93,18 @@ def sum(x: Sequence[np.ndarray]) -> np.ndarray:
         made = np.add(made, array)
     with np.errstate(over="ignore"):
         return np.asarray(made, dtype, like=x[0])
+
+
+@sum.infer
+def _sum(x: list[TensorSpec]) -> TensorSpec:
+    if not x:
+        raise ArityError("sum: expected at least one tensor, got none")
+    first = x[0]
+    for spec in x[1:]:
+        pairs = zip(spec.shape, first.shape, strict=False)
+        if spec.dtype != first.dtype or spec.ndim != first.ndim or any(None not in (a, b) and a != b for a, b in pairs):
+            raise ShapeError(f"sum: expected tensors of one shape and dtype, got {', '.join(map(str, x))}")
+    return first
 
 
 @sum.backward(composite=True, complex=True)

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.core.dtype import as_dtype
-from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.core.errors import DTypeError, InputValueError, ShapeError
 from opsdk.core.sums import mean, sum_at, total
 
 FLOATS = ["float16", "bfloat16", "float32", "float64", "complex64"]
@@ -113,3 +113,9 @@ def test_values_that_do_not_begin_with_the_shape_of_the_index_are_refused():
 def test_an_axis_that_is_not_there_or_twice_is_refused(axis, dtype):
     with pytest.raises(ShapeError, match=r"sum: axis expected each once in \[-2, 2\), got"):
         total(np.ones((3, 40), dtype), axis)
+
+
+@pytest.mark.parametrize("index", [np.array([True, False]), np.array([0.0, 1.0])])
+def test_positions_are_integers(index):
+    with pytest.raises(DTypeError, match=f"sum_at: index expected integers, got {index.dtype}; cast it to int64"):
+        sum_at(np.ones(2), index, 2)

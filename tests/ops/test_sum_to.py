@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import ArityError, ShapeError
 from opsdk.ops import sum_to as module
 from opsdk.ops.sum_to import sum_to
 
@@ -69,3 +69,13 @@ def test_a_sum_of_many_arrays_is_rounded_once(dtype):
 def test_an_array_of_the_other_byte_order_is_summed():
     swapped = np.arange(6.0).reshape(2, 3).astype(np.dtype("f8").newbyteorder("S"))
     np.testing.assert_array_equal(opsdk.sum_to(swapped, (3,)), [3.0, 5.0, 7.0])
+
+
+@pytest.mark.parametrize("other", [np.ones(2, "float64"), np.ones(3, "float32"), np.ones((1, 2), "float32")])
+def test_a_sum_of_a_list_is_of_one_shape_and_dtype(other):
+    with pytest.raises(ShapeError, match=r"sum: expected tensors of one shape and dtype, got "):
+        module.sum([np.ones(2, "float32"), other])
+    with pytest.raises(ShapeError, match=r"sum: expected tensors of one shape and dtype, got "):
+        module.sum([opsdk.to_tensor(np.ones(2, "float32")), opsdk.to_tensor(other)])
+    with pytest.raises(ArityError, match="sum: expected at least one tensor, got none"):
+        module.sum([])
