@@ -231,7 +231,6 @@ class Frame:
         specs = [spec[0] if isinstance(spec, list) else spec for spec in self._specs if spec]
         return specs[0][1] if specs else np.dtype("float32")
 
-
     def _check_gradients(self, name: str, dtype: np.dtype[Any]) -> None:
         """Checks that gradients of inputs that the function does not see have the dtype that it writes.
 

@@ -26,8 +26,18 @@ from opsdk.backends.c_compiler import (
     run,
 )
 from opsdk.backends.c_options import COptions
+from opsdk.backends.c_read import environment, folders_in, folders_of_environment, state_of_archives, state_of_files
 from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
-from opsdk.backends.c_source import HEADER, CSource, headers_of, line_directive, opsdk_header, read, shapes_stay
+from opsdk.backends.c_source import (
+    HEADER,
+    CSource,
+    headers_of,
+    hides_files,
+    line_directive,
+    opsdk_header,
+    read,
+    shapes_stay,
+)
 from opsdk.backends.cache_places import is_private
 from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
@@ -73,22 +83,51 @@ class Job:
         return find_compiler(self.subject)
 
     @cached_property
+    def folders(self) -> list[str]:
+        """The folders in which headers are looked for."""
+        options = self.options
+        return [*options.include_dirs, *folders_in(options.flags), *folders_of_environment()]
+
+    @cached_property
     def content(self) -> str:
-        """All the text that is compiled, and the schema's part in it."""
-        headers = headers_of(self.source, self.options.include_dirs)
+        """The text that is compiled, as far as it can be read off the source, and the schema's part in it."""
+        headers = headers_of(self.source, self.folders)
         return "\0".join([opsdk_header(), self.source.text, headers, *self.options.define, *self.signature.parameters])
 
     @cached_property
     def has_fixed_shapes(self) -> bool:
         """Whether neither the source nor its author's headers make or change a DLTensor."""
-        return shapes_stay(self.source.text + headers_of(self.source, self.options.include_dirs))
+        if hides_files(self.source, self.folders) or {"-include", "-imacros"} & set(self.options.flags):
+            return False
+        return shapes_stay(self.source.text + headers_of(self.source, self.folders))
 
     @cached_property
     def key(self) -> str:
-        """Everything that decides what the library is."""
-        return "\0".join(
-            [self.signature.name, self.content, *self.arguments, *self._last, self.compiler.identity, machine()]
-        )
+        """Everything that decides what the library is, but for files that the compiler alone finds."""
+        told = [self.content, *self.arguments, *self._last, self.compiler.identity, machine(), environment()]
+        return "\0".join([self.signature.name, *told])
+
+    @cached_property
+    def whole_key(self) -> str:
+        """Everything that decides what the library is.
+
+        Raises:
+            CompileError: the source cannot be preprocessed.
+        """
+        files = state_of_files(self.key, self.source.text, lambda: self.preprocessed)
+        return f"{self.key}\0{state_of_archives(self.options)}\0{files}"
+
+    @cached_property
+    def preprocessed(self) -> str:
+        """What the compiler sees of the source and of all that it includes.
+
+        Raises:
+            CompileError: the source cannot be preprocessed.
+        """
+        text, complaint = run(self.compiler, [*self.arguments, "-E", "-"], self.source.unit)
+        if complaint is not None:
+            raise failure(self.subject, complaint)
+        return text
 
     @property
     def arguments(self) -> list[str]:
@@ -117,11 +156,8 @@ class Job:
             CompileError: the source cannot be preprocessed.
             BindingError: there is none, or one that cannot be called from outside.
         """
-        text, complaint = run(self.compiler, [*self.arguments, "-E", "-"], self.source.unit)
-        if complaint is not None:
-            raise failure(self.subject, complaint)
         scan = slow("opsdk.backends.c_scan")
-        found: dict[str, Definition] = scan.definitions(text, (*self.signature.symbols, "opsdk_message"))
+        found: dict[str, Definition] = scan.definitions(self.preprocessed, (*self.signature.symbols, "opsdk_message"))
         if not set(found) - {"opsdk_message"}:
             raise self._nothing_found()
         for name, definition in found.items():

@@ -71,9 +71,11 @@ def library_of(opdef: OpDef, kernel: Kernel) -> Library:
 
 
 def _key(job: Job) -> str:
-    """Returns the key of a row that has to be compiled, for which there has to be a compiler."""
+    """Returns the key of a row that has to be compiled, for which there have to be a compiler and cffi."""
     try:
-        return job.key
+        assert job.key
+        optional("cffi", extra="c", subject=job.subject)  # before the compiler is run for nothing
+        return job.whole_key
     except CompileError as error:
         raise CompileError(str(error), because=outdated(job), code=error.code) from error.__cause__
 
@@ -83,15 +85,16 @@ def _from_prebuilt(job: Job, ahead: Prebuilt) -> Library:
 
 
 def _from_cache(job: Job) -> Library:
-    optional("cffi", extra="c", subject=job.subject)  # before the compiler is run for nothing
-    path = cached_file("c", job.key, LIBRARY_SUFFIX, job.build)
-    interface = cached_bytes("c", f"{job.key}\0{_backend_version()}", ".py", job.interface)
+    path = cached_file("c", job.whole_key, LIBRARY_SUFFIX, job.build)
+    interface = cached_bytes("c", f"{job.whole_key}\0{_backend_version()}", ".py", job.interface)
     try:
         return _opened(job, interface, str(path))
     except CompileError:
         if path.exists():
             raise
-    return _opened(job, interface, str(cached_file("c", job.key, LIBRARY_SUFFIX, job.build)))  # the cache was cleared
+    return _opened(
+        job, interface, str(cached_file("c", job.whole_key, LIBRARY_SUFFIX, job.build))
+    )  # the cache was cleared
 
 
 def _opened(job: Job, interface: bytes, file: str) -> Library:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from opsdk.backends.c_compiler import LIBRARY_SUFFIX
 from opsdk.backends.c_job import Job
-from opsdk.backends.c_source import headers_of, opsdk_header
+from opsdk.backends.c_read import folders_in, state_of_archives, state_of_folders
+from opsdk.backends.c_source import headers_of, hides_files, opsdk_header
 from opsdk.backends.cache_trust import danger_beside
 from opsdk.core.errors import CompileError
 from opsdk.core.origin import Origin
@@ -128,14 +129,20 @@ def _named(job: Job, folder: Path) -> Prebuilt:
 
 
 def _digest(job: Job) -> str:
-    """Returns a hash of all that decides what a library is, as far as it is the package's; compilers do not count."""
+    """Returns a hash of all that decides what a library is, as far as it is the package's; compilers do not count.
+
+    Where the headers cannot be read off the source, all files in its folders that may be some count.
+    """
     options = job.options
     top = _top(job.kernel.origin)
-    inside = [folder for folder in options.include_dirs if Path(folder).is_relative_to(top)]
+    named = (*options.include_dirs, *folders_in(options.flags))
+    inside = [folder for folder in named if Path(folder).is_relative_to(top)]
+    hides = hides_files(job.source, inside)
     parts = [
         *(job.signature.name, *job.signature.parameters, opsdk_header(), job.source.text),
         *(headers_of(job.source, inside), repr(options.define), repr(options.flags), repr(options.openmp)),
-        repr(options.libraries),
+        *(repr(options.libraries), state_of_archives(options, inside=top)),
+        *([state_of_folders([job.source.folder, *inside])] if hides else []),
     ]
     return hashlib.sha256("\0".join(parts).encode("utf-8", errors="surrogateescape")).hexdigest()[:16]
 

@@ -14,6 +14,7 @@ from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")
 _INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]'
+_READS = r"include|\bimport\b|\bembed\b|\bincbin\b"  # whatever may have the compiler read another file
 
 _MADE = (
     r"\bDLTensor\b(?!\s*(?:const\s*)?\*)",
@@ -77,26 +78,37 @@ def read(opdef: OpDef, kernel: Kernel) -> CSource:
 def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
     """Returns the text of the author's own headers that a source includes, directly or not, each with its name.
 
-    What the preprocessor might leave out is in here too; a name that a macro makes is not found.
+    What the preprocessor might leave out is in here too; a name that a macro makes is not found, see `hides_files`.
     """
-    found: dict[Path, str] = {}
-    names: dict[Path, str] = {}  # as they are included: a package's headers are the same wherever it is installed
+    return "".join(sorted(f"{name}\n{text}\n" for (name, _), text in _headers(source, include_dirs).items()))
+
+
+def hides_files(source: CSource, include_dirs: Sequence[str]) -> bool:
+    """Whether a source, or a header of its author's, may read files that `headers_of` does not find."""
+    texts = [source.text, *_headers(source, include_dirs).values()]
+    return any(len(re.findall(_READS, text)) > len(re.findall(_INCLUDE, text, re.MULTILINE)) for text in texts)
+
+
+def _headers(source: CSource, include_dirs: Sequence[str]) -> dict[tuple[str, Path], str]:
+    """Returns texts of headers by path and the name that includes them, the same wherever a package is installed."""
+    found: dict[tuple[str, Path], str] = {}
+    seen: set[Path] = set()
     waiting: list[tuple[str, Path]] = [(source.text, Path(source.folder))]
     while waiting:
         text, folder = waiting.pop()
         for name in re.findall(_INCLUDE, text, re.MULTILINE):
             for base in (str(folder), source.folder, *include_dirs):
                 path = Path(base, name)
-                if path in found:
+                if path in seen:
                     break
                 try:
-                    found[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
+                    found[name, path] = path.read_text(encoding="utf-8", errors="surrogateescape")
                 except OSError:
                     continue  # another folder, or a header of the system
-                names[path] = name
-                waiting.append((found[path], path.parent))
+                seen.add(path)
+                waiting.append((found[name, path], path.parent))
                 break
-    return "".join(sorted(f"{names[path]}\n{text}\n" for path, text in found.items()))
+    return found
 
 
 def looks_up(opdef: OpDef, kernel: Kernel) -> bool:

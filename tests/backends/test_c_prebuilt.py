@@ -141,6 +141,14 @@ def test_what_was_built_from_anything_else_is_not_used(package, file, text, caps
     assert made.library.exists()
 
 
+def test_a_header_that_a_macro_names_counts_too(package):
+    (package / "ops" / "twice.c").write_text(SOURCE.replace('#include "times.h"', '#define H "times.h"\n#include H'))
+    built(load(package))
+    assert prebuilt(job(load(package))) is not None
+    (package / "ops" / "inc" / "times.h").write_text("#define TIMES(x, by) ((x) + (by))\n")
+    assert prebuilt(job(load(package))) is None
+
+
 def test_another_opsdk_header_or_platform_is_not_used(package, monkeypatch):
     built(load(package))
     with monkeypatch.context() as other:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opsdk.backends.c_source import CSource, headers_of, is_text, line_directive, read, shapes_stay
+from opsdk.backends.c_source import CSource, headers_of, hides_files, is_text, line_directive, read, shapes_stay
 from opsdk.core.errors import CompileError
 from tests.backends.c_rows import op
 
@@ -67,6 +67,22 @@ def test_the_authors_headers_are_found_where_the_compiler_finds_them(tmp_path):
     source = CSource('#include "a.h"\n#include <d.h>\n#include "none.h"\n', "f.c", 1, str(tmp_path))
     text = headers_of(source, [str(tmp_path / "inc")])
     assert [word in text for word in ("B\n", "C\n", "D\n", "stdio.h\n#")] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "hides"),
+    [
+        ('#include "a.h"\n#include <math.h>\n', False),
+        ('#define A "a.h"\n#include A\n', True),
+        ("%:include <a.h>\n", True),
+        ('__asm__(".incbin \\"t.bin\\"");\n', True),
+        ("#embed <t.bin>\n", True),
+        ("#include <b.h>\n", True),
+    ],
+)
+def test_a_source_hides_files_that_its_text_does_not_name(tmp_path, text, hides):
+    (tmp_path / "b.h").write_text("#include B\n")
+    assert hides_files(CSource(text, "f.c", 1, ""), [str(tmp_path)]) is hides
 
 
 def test_the_unit_begins_with_its_place():

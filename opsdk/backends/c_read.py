@@ -1,0 +1,122 @@
+"""The files that a compiler reads for a C row beside its source: headers however they are named, archives, tables.
+
+What they hold decides the library as the source does. Only the compiler knows which they are, so what it said is kept
+in the cache, under all that decided it: the row's key and the content of the files that are known already. A later
+process follows the chain from reading to reading and runs no compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from opsdk.backends.c_options import COptions
+from opsdk.backends.cache import cached_bytes
+from opsdk.core.lazy import slow
+
+# What a compiler looks into beside its arguments, in the words of GCC and Clang
+_HEADERS = ("CPATH", "C_INCLUDE_PATH")
+_VARIABLES = (*_HEADERS, "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SDKROOT")
+_ENTERED = r'^# \d+ "((?:[^"\\\n]|\\.)+)" 1\b(.*)'
+_ASKS = "__has_"  # whether there is a file, which nothing that was read tells
+_TABLE = r"\.incbin\s+\\?\"([^\"\\\n]+)"
+_INCLUDED = (".h", ".hh", ".hpp", ".inc", ".inl", ".def", ".tab", ".c", ".cpp", ".bin", ".dat")
+_FOLDER = ("-I", "-isystem", "-iquote", "-idirafter")
+
+
+def environment() -> str:
+    """Returns what the environment tells a compiler about folders."""
+    return "\n".join(f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ)
+
+
+def folders_of_environment() -> list[str]:
+    """Returns the folders of headers that the environment names."""
+    named = (os.environ.get(name, "") for name in _HEADERS)
+    return [folder for folders in named for folder in folders.split(os.pathsep) if folder]
+
+
+def state_of_files(key: str, source: str, preprocessed: Callable[[], str]) -> str:
+    """Returns the names and contents, hashed, of all files that the compiler reads for a source.
+
+    Args:
+        key: everything else that decides which they are.
+        source: its text.
+        preprocessed: runs the preprocessor over the source; asked where nothing is known of the files as they are.
+
+    Raises:
+        CompileError: of `preprocessed`.
+    """
+    known: set[str] = set()
+    while True:
+        state = _hashed(map(Path, sorted(known)))
+        listed = cached_bytes("reads", f"{key}\0{state}", ".files", lambda: _listed(preprocessed()))
+        found = set(listed.decode("utf-8", errors="surrogateescape").split("\0")) - {""}
+        if found <= known:
+            asks = _ASKS in source or _ASKS in found
+            return state + (
+                slow("hashlib").sha256(preprocessed().encode("utf-8", "replace")).hexdigest() if asks else ""
+            )
+        known |= found
+
+
+def state_of_archives(options: COptions, inside: Path | None = None) -> str:
+    """Returns the content, hashed, of what the linker takes into a library: archives, and files among the flags.
+
+    Args:
+        options: of the row.
+        inside: only files below this folder count; all of them, unless given.
+    """
+    searched = os.environ.get("LIBRARY_PATH", "").split(os.pathsep)
+    folders = [*options.library_dirs, *folders_in(options.flags, ("-L",)), *(name for name in searched if name)]
+    names = [*options.libraries, *(flag[2:] for flag in options.flags if flag.startswith("-l"))]
+    files = [name[1:] if name.startswith(":") else f"lib{name}.a" for name in names]
+    paths = [*(Path(folder, file) for folder in folders for file in files), *map(Path, options.flags)]
+    return _hashed([path for path in paths if path.is_file() and (inside is None or path.is_relative_to(inside))])
+
+
+def state_of_folders(folders: Iterable[str]) -> str:
+    """Returns the content, hashed, of the files in folders that a C source might include."""
+    return _hashed(sorted(path for folder in folders for path in Path(folder).rglob("*") if path.suffix in _INCLUDED))
+
+
+def folders_in(flags: Iterable[str], words: tuple[str, ...] = _FOLDER) -> Iterator[str]:
+    """Yields the folders that flags name, as `-Ifolder` or `-I folder`."""
+    before = ""
+    for flag in flags:
+        if before in words:
+            yield flag
+        else:
+            yield from (flag.removeprefix(word) for word in words if flag.startswith(word) and flag != word)
+        before = flag
+
+
+def _listed(preprocessed: str) -> bytes:
+    """Returns the files that were read, and `_ASKS` where one that is not the system's asks for others."""
+    entered = [(re.sub(r"\\(.)", r"\1", name), rest) for name, rest in re.findall(_ENTERED, preprocessed, re.MULTILINE)]
+    asks = {_ASKS for name, rest in entered if not rest and _ASKS in Path(name).read_text(errors="replace")}
+    names = [*(name for name, _ in entered if not name.startswith("<")), *re.findall(_TABLE, preprocessed)]
+    files = {os.path.abspath(name) for name in names}  # noqa: PTH100
+    return "\0".join(sorted(files | asks)).encode("utf-8", errors="surrogateescape")
+
+
+def _hashed(paths: Iterable[Path]) -> str:
+    """Returns a hash of the names and contents of files, whatever folders they are in."""
+    total = slow("hashlib").sha256()
+    for path in paths:
+        try:
+            found = path.stat()
+            content = _content(path, found.st_mtime_ns, found.st_size, found.st_ino)
+        except OSError:
+            content = "gone"
+        total.update(f"{content} {path.name}\0".encode("utf-8", errors="surrogateescape"))
+    made: str = total.hexdigest()
+    return made
+
+
+@lru_cache(maxsize=4096)
+def _content(path: Path, *_state: int) -> str:
+    made: str = slow("hashlib").sha256(path.read_bytes()).hexdigest()
+    return made
