@@ -328,7 +328,7 @@ class Optimizer:
         """
         fresh: dict[str, dict[str, Tensor]] = {}
         updated = self._static.parameters(self._own())
-        known = {**(self._parameters or {}), **updated} if updated else self._named()
+        known = {**(self._parameters or {}), **updated} if self._static.is_used else self._named()
         for name, param in known.items():
             keys = {slot.name: f"{name}.{slot.name}" for slot in self.slots}
             given = [key for key in keys.values() if key in entries]

@@ -249,3 +249,15 @@ def test_two_updates_under_one_name_have_no_state_dict():
     one_parameter(optimizer)
     with pytest.raises(StateDictError, match="optimizer Momentum: expected one update of parameter 'a', got two, each"):
         optimizer.state_dict()
+
+
+@pytest.mark.parametrize("make", [SGD, Momentum, Adam])
+def test_what_an_optimizer_of_a_program_gives_it_takes_back(make):
+    optimizer = make(0.25)
+    with static.scope_guard(static.Scope()):
+        _, startup, *_ = build(optimizer)
+        static.Executor().run(startup)
+        optimizer.set_state_dict({**optimizer.state_dict(), "learning_rate": 0.5})
+        assert optimizer.get_lr() == 0.5
+        with pytest.raises(StateDictError, match="expected entries of its parameters"):
+            optimizer.set_state_dict({"other.velocity": np.zeros(1)})
