@@ -6,7 +6,7 @@ that is taken: the rules for `abs`, `minimum`, `maximum` and `where` say so besi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from opsdk.expr.cotangent import Algebra, Cotangent
 from opsdk.expr.node import BOOL, Node, constant, topological
@@ -17,6 +17,7 @@ Rule = Callable[..., tuple["Symbol | float | None", ...]]  # (result, *operands)
 LOG2, LOG10 = 0.6931471805599453, 2.302585092994046  # natural logarithms of 2 and 10
 TWO_OVER_ROOT_PI = 1.1283791670955126
 _EXACT = 256  # whole numbers up to here are numbers of every floating dtype
+_PASSED = ("mul", "neg")  # factors of which are looked at one by one
 _PICKING = ("maximum", "minimum", "where", "abs", "neg", "row_max", "row_min", "row_take")
 
 RULES: dict[str, Rule] = {
@@ -82,13 +83,44 @@ def _unless_zero(a: Symbol, slope: Symbol) -> Symbol:
     return apply("where", apply("eq", a, 0.0), 0.0, slope)
 
 
-def _power_base(a: Symbol, b: Symbol) -> Symbol | None:
-    """d/da aᵇ = b aᵇ⁻¹; at 0⁰, and at other bases of which 1/a is infinite, where that would be 0 · ∞, it is 0."""
+def _power_base(a: Symbol, b: Symbol, coefficients: Sequence[Node] = ()) -> Symbol | None:
+    """d/da aᵇ = b aᵇ⁻¹, and 0 where that would be 0 · ∞, as at 0⁰.
+
+    Of the nth derivative b (b - 1) … (b - n + 1) aᵇ⁻ⁿ the earlier factors are the coefficients; any of them may be 0.
+    """
     if _is_constant(b):
         exponent = b.node.payload
         return exponent * apply("pow", a, exponent - 1.0) if exponent else None
-    at_zero = apply("and", apply("isinf", 1.0 / a), apply("eq", b, 0.0))
-    return b * apply("pow", a, apply("where", at_zero, 1.0, b - 1.0))
+    power = apply("pow", a, b - 1.0) if coefficients else 1.0 / a  # which it is where b is 0
+    vanishes = apply("eq", b, 0.0)
+    for coefficient in coefficients:
+        vanishes = apply("or", vanishes, apply("eq", Symbol(coefficient), 0.0))
+    lost = apply("and", apply("isinf", power), vanishes)
+    return b * apply("pow", a, apply("where", lost, 1.0, b - 1.0))
+
+
+def _coefficients(of: Iterable[Symbol], exponent: Node) -> list[Node]:
+    """Returns the factors among those of a cotangent that are made of an exponent alone, of its branches too."""
+    inside = _chosen_from(exponent)
+    factors = dict.fromkeys(symbol.node for symbol in of)
+    waiting = list(factors)
+    for node in waiting:
+        below = node.args if node.op in _PASSED else ()
+        waiting += [arg for arg in dict.fromkeys(below) if arg not in factors]
+        factors.update(dict.fromkeys(below))
+    made = [node for node in factors if node.op != "constant" and node.op not in _PASSED]
+    return [node for node in made if _chosen_from(node) <= inside]
+
+
+def _chosen_from(node: Node) -> set[Node]:
+    """Returns the inputs and attributes that a value is made of, whatever conditions choose among them."""
+    found: dict[Node, None] = {node: None}
+    waiting = [node]
+    for each in waiting:
+        below = each.args[1:] if each.op == "where" else each.args
+        waiting += [arg for arg in dict.fromkeys(below) if arg not in found]
+        found.update(dict.fromkeys(below))
+    return {each for each in found if each.is_leaf and each.op != "constant"}
 
 
 def _power_exponent(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
@@ -149,10 +181,18 @@ def past_operands(node: Node) -> list[tuple[Node, Symbol]]:
     return []
 
 
-def partials(node: Node) -> tuple[Symbol | float | None, ...]:
-    """Returns the partial derivatives of a node with respect to its operands; None where they are zero everywhere."""
+def partials(node: Node, arriving: Sequence[Symbol] = ()) -> tuple[Symbol | float | None, ...]:
+    """Returns the partial derivatives of a node with respect to its operands; None where they are zero everywhere.
+
+    Args:
+        node: whose.
+        arriving: factors of what they are multiplied by.
+    """
     if node.kind == BOOL or node.is_leaf:
         return (None,) * len(node.args)
+    if node.op == "pow":
+        a, b = map(Symbol, node.args)
+        return _power_base(a, b, _coefficients(arriving, b.node)), _power_exponent(Symbol(node), a, b)
     return RULES[node.op](Symbol(node), *map(Symbol, node.args))
 
 
@@ -168,9 +208,9 @@ class Sweep:
         self._order = topological(outputs)
         self.algebra = Algebra(set(self._order))
 
-    def partials(self, node: Node) -> tuple[Symbol | float | None, ...]:
+    def partials(self, node: Node, cotangent: Cotangent) -> tuple[Symbol | float | None, ...]:
         """Returns what a node sends to its operands, per unit of its cotangent."""
-        return partials(node)
+        return partials(node, (cotangent.base, cotangent.factor))
 
     def received(self, sender: Node, receiver: Node, cotangent: Cotangent) -> Cotangent:
         """Returns what a node receives of what another sends."""
@@ -191,7 +231,7 @@ class Sweep:
             if node not in found or node in wrt:
                 continue
             past = [] if any(arg in wrt for arg in node.args) else past_operands(node)
-            for arg, partial in past or zip(node.args, self.partials(node), strict=True):
+            for arg, partial in past or zip(node.args, self.partials(node, found[node]), strict=True):
                 if partial is not None and arg.op not in ("constant", "attr"):
                     send(node, arg, self.algebra.passed(found[node], partial))
         return [self.algebra.value(found[node]).node if node in found else constant(0.0) for node in wrt]

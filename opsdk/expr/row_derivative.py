@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from opsdk.expr.cotangent import Cotangent
-from opsdk.expr.derivative import Sweep, partials
+from opsdk.expr.derivative import Sweep
 from opsdk.expr.node import Node
 from opsdk.expr.row import INDEX, SIZE, RowRoles, spread
 from opsdk.expr.simplify import simplify
@@ -37,10 +37,12 @@ class _RowSweep(Sweep):
         super().__init__(outputs)
         self._roles = RowRoles(roles)
 
-    def partials(self, node: Node) -> tuple[Symbol | float | None, ...]:
+    def partials(self, node: Node, cotangent: Cotangent) -> tuple[Symbol | float | None, ...]:
+        if node.op in ("row_index", "row_size"):
+            return (None,) * len(node.args)
         sent = _SENT.get(node.op)
         if sent is None:
-            return (None,) * len(node.args) if node.op in ("row_index", "row_size") else partials(node)
+            return super().partials(node, cotangent)
         return (sent(Symbol(node), Symbol(node.args[0])), *[None] * (len(node.args) - 1))
 
     def received(self, sender: Node, receiver: Node, cotangent: Cotangent) -> Cotangent:

@@ -284,8 +284,11 @@ def logical_not(a: Any) -> Any:
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:
-    """Returns x held between two bounds, NaN if any is. Derivative that of maximum(low, minimum(x, high))."""
-    return maximum(minimum(x, high), low)
+    """Returns x held between two bounds, NaN if any is; high where they cross, as in NumPy and PyTorch.
+
+    Derivative that of minimum(maximum(x, low), high).
+    """
+    return minimum(maximum(x, low), high)
 
 
 def _apply(name: str, *operands: Any) -> Any:

@@ -3,9 +3,11 @@
 import inspect
 import math
 
+import numba
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk import vmath
 from opsdk.core.errors import TraceError
 from opsdk.expr.node import Node, constant
@@ -97,9 +99,26 @@ def test_clip_holds_a_number_between_two_bounds(x, expected):
     np.testing.assert_array_equal(vmath.clip(x, -1.0, 1.0), expected)
 
 
-def test_clip_of_a_symbol_is_a_maximum_of_a_minimum():
+@opsdk.elementwise("crossed::clip(Tensor x, Tensor low, Tensor high) -> Tensor")
+def clipped(x, low, high):
+    return vmath.clip(x, low, high)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
+def test_bounds_that_cross_give_the_upper_one_as_in_numpy(dtype):
+    x, low, high = (np.array(values, dtype) for values in ([0, 5, 2], [3, 3, 3], [1, 1, 1]))
+    numba_clip = numba.njit(lambda x, low, high: vmath.clip(x, low, high))
+    for made in (vmath.clip(x, low, high), clipped(x, low, high), numba_clip(x.astype(float), 3.0, 1.0)):
+        np.testing.assert_array_equal(made, np.clip(x, low, high))
+    if dtype == "float64":
+        inputs = [opsdk.to_tensor(value, stop_gradient=False) for value in (x, low, high)]
+        clipped(*inputs).sum().backward()
+        assert [value.grad.tolist() for value in inputs] == [[0.0] * 3, [0.0] * 3, [1.0] * 3]
+
+
+def test_clip_of_a_symbol_is_a_minimum_of_a_maximum():
     x = Symbol(Node("input", (), "x"))
-    assert vmath.clip(x, -1.0, 1.0).node == vmath.maximum(vmath.minimum(x, 1.0), -1.0).node
+    assert vmath.clip(x, -1.0, 1.0).node == vmath.minimum(vmath.maximum(x, -1.0), 1.0).node
 
 
 def test_choices_and_tests_work_on_conditions():

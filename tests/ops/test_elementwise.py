@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -141,6 +143,37 @@ def test_zero_is_added_and_subtracted_with_its_sign(dtype, of):
     assert [np.signbit(np.asarray(y).astype(float)).tolist() for y in made] == [
         np.signbit(f(wide)).tolist() for f in formulas
     ]
+
+
+@opsdk.elementwise("tiny::power(Tensor x, *, float k=2.0) -> Tensor")
+def power(x, *, k):
+    return x**k
+
+
+@pytest.mark.parametrize(("dtype", "tiny"), [("float32", 1e-20), ("float32", 1e-39), ("float64", 1e-160)])
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("of", ["operator", "attribute", "tensor"])
+def test_whole_powers_of_tiny_numbers_have_finite_derivatives_of_every_order(dtype, tiny, k, of):
+    values = np.array([0.0, tiny, -tiny, 1.0], dtype)
+    x = opsdk.to_tensor(values, stop_gradient=False)
+    exponents = opsdk.to_tensor(np.full(4, k, dtype))
+    y = x ** float(k) if of == "operator" else power(x, k=float(k)) if of == "attribute" else x**exponents
+    with np.errstate(over="ignore", under="ignore"):
+        for order in range(4):
+            wanted = values ** max(k - order, 0) * math.perm(k, order)  # k (k - 1) … xᵏ⁻ⁿ, by hand
+            np.testing.assert_array_equal(y.numpy(), wanted.astype(dtype))
+            (y,) = opsdk.grad(y.sum(), x, create_graph=True)
+
+
+def test_mixed_derivatives_of_a_zeroth_power_stay():
+    x = opsdk.to_tensor(np.array([0.5, 1e-100]), stop_gradient=False)
+    k = opsdk.to_tensor(np.zeros(2), stop_gradient=False)
+    (dx,) = opsdk.grad((x**k).sum(), x, create_graph=True)
+    (mixed,) = opsdk.grad(dx.sum(), k, create_graph=True)  # d/dk k xᵏ⁻¹ = 1/x at 0
+    np.testing.assert_allclose(mixed.numpy(), [2.0, 1e100], rtol=1e-14)
+    (twice,) = opsdk.grad(dx.sum(), x, create_graph=True)
+    (mixed,) = opsdk.grad(twice.sum(), k)  # d/dk k (k - 1) xᵏ⁻² = -1/x² at 0
+    np.testing.assert_allclose(mixed.numpy(), [-4.0, -1e200], rtol=1e-14)
 
 
 TINY = [("float32", 1e-40), ("float64", 5e-310), ("float32", 0.0), ("float64", -0.0)]

@@ -138,7 +138,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
     maximum, minimum = vmath.maximum, vmath.minimum
     # numbers are cast here, since inside the body none is known any more as one that is written in the kernel
     cast_x, cast_low, cast_high = (_as_it_is if isinstance(a, types.Array) else dtype.type for a in (x, low, high))
-    return lambda x, low, high: maximum(minimum(cast_x(x), cast_high(high)), cast_low(low))
+    return lambda x, low, high: minimum(maximum(cast_x(x), cast_low(low)), cast_high(high))
 
 
 @register_jitable
