@@ -31,7 +31,8 @@ STRICT = ("-Werror=implicit-function-declaration", "-Werror=int-conversion", "-W
 SHARED = ("-fPIC", "-shared")
 MATH = ("-lm",) if os.name != "nt" else ()
 # A function that no library has is an error now, and not a dead process at its first call.
-COMPLETE = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
+# And a function of the source is that one: not libm's `gamma`, which the process has already.
+COMPLETE = ("-Wl,-z,defs", "-Wl,-Bsymbolic") if sys.platform.startswith("linux") else ()
 
 _ERROR = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
 _EXPANSION = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? note: in expansion of macro"

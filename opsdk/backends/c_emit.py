@@ -15,6 +15,13 @@ from opsdk.expr.exact import check_constants
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction, static_of
 
+_KINDS = {"float": "double {0}_attr", "int": "int64_t {0}_attr", "bool[]": "const int32_t *{0}_attr, int64_t {0}_size"}
+ROUNDED = 5  # the status of a function that was given a whole number which its dtype does not hold
+_MESSAGE = f"""
+const char *opsdk_message(int32_t status) {{
+  return status == {ROUNDED} ? "an int attribute is beyond the whole numbers that the dtype holds" : 0;
+}}
+"""
 _REALS = {"float32": ("float", "f"), "float64": ("double", "")}
 
 # Where element i of a broadcast result lies in an operand, in elements.
@@ -61,6 +68,8 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
             scalar_function(expression, inner, real),
             _entry(opdef, f"{opdef.schema.name}_{suffix_of(np.dtype(dtype))}", inner, real),
         ]
+    if any(decl.type == "int" for decl in opdef.schema.attrs):
+        parts.append(_MESSAGE)
     return "\n".join([*parts, ""])
 
 
@@ -75,24 +84,26 @@ def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:
     """Returns the function over tensors: one loop where all lie alike, one with broadcasting otherwise."""
     schema = opdef.schema
     inputs, outputs = schema.input_names, schema.output_names
-    parameters = [f"const DLTensor *{x}" for x in inputs] + [f"DLTensor *{y}" for y in outputs]
-    for decl in schema.attrs:
-        kinds = {"float": "double {0}", "int": "int64_t {0}", "bool[]": "const int32_t *{0}, int64_t {0}_size"}
-        parameters.append(kinds[decl.type].format(decl.name))
-    numbers = [decl.name for decl in schema.attrs if not is_mask(decl.name)]
-    first = outputs[0]
+    parameters = [f"const DLTensor *{x}_in" for x in inputs] + [f"DLTensor *{y}_out" for y in outputs]
+    parameters += [_KINDS[decl.type].format(decl.name) for decl in schema.attrs]
+    numbers = [f"{decl.name}_attr" for decl in schema.attrs if not is_mask(decl.name)]
+    first = f"{outputs[0]}_out"
 
     def call(index: str) -> str:
-        operands = [f"OPSDK_DATA(const {real}, {x})[{index.format(x=x)}]" for x in inputs]
-        results = [f"OPSDK_DATA({real}, {y}) + i" for y in outputs]
+        operands = [f"OPSDK_DATA(const {real}, {x}_in)[{index.format(x=f'{x}_in')}]" for x in inputs]
+        results = [f"OPSDK_DATA({real}, {y}_out) + i" for y in outputs]
         return f"{inner}({', '.join([*operands, *numbers, *results])});"
 
-    same = " && ".join(f"opsdk_same_shape({x}, {first})" for x in inputs)
-    unused = [f"  (void){name}; (void){name}_size;" for name in schema.attr_names if is_mask(name)]
+    same = " && ".join(f"opsdk_same_shape({x}_in, {first})" for x in inputs)
+    unused = [f"  (void){name}_attr; (void){name}_size;" for name in schema.attr_names if is_mask(name)]
+    wholes = [f"{decl.name}_attr" for decl in schema.attrs if decl.type == "int"]
+    # 2⁶³, to which the largest ones are rounded, is no int64_t
+    refused = [f"fabs(({real}){m}) >= 0x1p63 || (int64_t)({real}){m} != {m}" for m in wholes]
     return "\n".join(
         [
             f"int32_t {name}({', '.join(parameters)}) {{",
             *unused,
+            *(f"  if ({test}) return {ROUNDED};" for test in refused),
             f"  const int64_t size = opsdk_size({first});",
             f"  if ({same}) {{",
             f"    for (int64_t i = 0; i < size; ++i) {call('i')}",

@@ -13,6 +13,7 @@ from opsdk.backends.c_job import Job
 from opsdk.backends.c_prebuilt import Prebuilt, outdated, prebuilt
 from opsdk.backends.c_signature import SUFFIXES
 from opsdk.backends.cache import cached_bytes, cached_file
+from opsdk.backends.floating_modes import kept_modes
 from opsdk.backends.openmp import short_waits
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
@@ -103,7 +104,7 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
     try:
         exec(compile(interface, "<cffi interface of a C row>", "exec"), scope)
         ffi = scope["ffi"]
-        with short_waits() if job.options.uses_openmp else nullcontext():
+        with short_waits() if job.options.uses_openmp else nullcontext(), kept_modes():
             lib = ffi.dlopen(file)
     except (OSError, ImportError) as error:
         raise CompileError(

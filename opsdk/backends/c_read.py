@@ -73,7 +73,8 @@ def state_of_archives(options: COptions, inside: Path | None = None) -> str:
     folders = [*options.library_dirs, *folders_in(options.flags, ("-L",)), *(name for name in searched if name)]
     names = [*options.libraries, *(flag[2:] for flag in options.flags if flag.startswith("-l"))]
     files = [name[1:] if name.startswith(":") else f"lib{name}.a" for name in names]
-    paths = [*(Path(folder, file) for folder in folders for file in files), *map(Path, options.flags)]
+    told = [re.split("[=,@]", flag)[-1] for flag in options.flags]  # @more, -Wl,-T,script, -fprofile-use=counts
+    paths = [Path(folder, file) for folder in folders for file in files] + list(map(Path, filter(None, told)))
     return _hashed([path for path in paths if path.is_file() and (inside is None or path.is_relative_to(inside))])
 
 

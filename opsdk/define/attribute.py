@@ -157,7 +157,7 @@ def _scalar(kind: str, value: Any) -> Any:
             return _BAD
         return _BAD if isinstance(value, (int, np.integer)) and found != int(value) else found  # it was rounded
     if kind == "str":
-        return str(value) if isinstance(value, str) else _BAD
+        return str.__str__(value) if isinstance(value, str) else _BAD  # of an enumeration the text, not its name
     try:
         return as_dtype(value)
     except DTypeError:

@@ -15,7 +15,7 @@ from opsdk.define.giving import as_infer, renewed
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived
+from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived, is_mask
 from opsdk.define.sameness import holds_same, is_one, reads_world
 from opsdk.define.schema import OpSchema
 from opsdk.define.signature import check_annotations
@@ -82,7 +82,7 @@ def define_op(
             f"op {schema.qualified_name!r}: surrogate expected a function or True, got {traits.surrogate!r}; "
             "pass the function whose derivative the backward is"
         )
-    check_namespace(schema, origin := origin_of(function))
+    check_reserved(schema, origin := origin_of(function))
     call = reference or reorder(function, schema.input_names)
     kernels = KernelTable()
     language = "composite" if composite else REFERENCE
@@ -157,12 +157,18 @@ def check_forward(
             )
 
 
-def check_namespace(schema: OpSchema, origin: Origin) -> None:
-    """Checks that a name does not lie in the namespace of the built-in ops, unless opsdk itself defines it.
+def check_reserved(schema: OpSchema, origin: Origin) -> None:
+    """Checks that an author's op neither lies in the namespace of the built-in ops nor takes what backwards are told.
 
     Raises:
         NameClashError: it does.
     """
+    taken = next(filter(is_mask, (*schema.input_names, *schema.output_names, *schema.attr_names)), None)
+    if taken is not None:
+        raise NameClashError(
+            f"op {schema.qualified_name!r}: expected a name of its own for {taken!r}, by which a backward is told "
+            "what is wanted of it; rename it"
+        )
     if schema.namespace == BUILTIN and not origin.file.startswith(PACKAGE_ROOT):
         raise NameClashError(
             f"op {schema.qualified_name!r}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "

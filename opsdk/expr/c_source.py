@@ -30,6 +30,8 @@ _OWN = ("rsqrt", "sigmoid", "softplus", "logaddexp")
 # What <math.h> has not; `real` and the ending `f` are set per dtype.
 PRELUDE = """
 static inline {real} opsdk_rsqrt{f}({real} x) {{ return 1 / sqrt{f}(x); }}
+/* GCC makes pow(x, 0.5) a square root where it makes vector code, which differs at -infinity and -0 */
+static inline {real} opsdk_half_power{f}({real} x) {{ return x == -INFINITY ? INFINITY : sqrt{f}(x + 0); }}
 static inline {real} opsdk_sigmoid{f}({real} x) {{
   const {real} decay = exp{f}(-fabs{f}(x));
   return (x >= 0 ? 1 : decay) / (1 + decay);
@@ -48,25 +50,27 @@ static inline {real} opsdk_logaddexp{f}({real} a, {real} b) {{
 def scalar_function(expression: Expression, name: str, real: str) -> str:
     """Returns the C source of a function that takes inputs and attributes by value and writes results by pointer.
 
+    What an author named has an ending, so that it is never a word of C, a function, or a name of the text's own.
+
     Args:
         expression: what to compute.
         name: of the function.
         real: the type that it computes in, `float` or `double`.
     """
     ending = "f" if real == "float" else ""
-    leaves = {Node("input", (), text): text for text in expression.inputs}
-    leaves |= {Node("attr", (), text): f"{text}_" for text in expression.attrs}
+    leaves = {Node("input", (), text): f"{text}_in" for text in expression.inputs}
+    leaves |= {Node("attr", (), text): f"{text}_real" for text in expression.attrs}
     made, results = statements(
         expression.wanted,
         leaves,
         lambda node: _constant(node, ending),
         lambda node, operands: _call(node, operands, ending),
     )
-    parameters = [f"{real} {text}" for text in expression.inputs]
-    parameters += [f"double {text}" for text in expression.attrs]
+    parameters = [f"{real} {text}_in" for text in expression.inputs]
+    parameters += [f"double {text}_attr" for text in expression.attrs]
     parameters += [f"{real} *result{i}" for i in range(len(results))]
     lines = [f"static inline void {name}({', '.join(parameters)}) {{"]
-    lines += [f"  const {real} {text}_ = ({real}){text};" for text in expression.attrs]
+    lines += [f"  const {real} {text}_real = ({real}){text}_attr;" for text in expression.attrs]
     for statement in made:
         kind = "int" if statement.node.kind == BOOL else real
         lines.append(f"  const {kind} {statement.name} = {statement.text.replace('(real)', f'({real})')};")
@@ -75,6 +79,8 @@ def scalar_function(expression: Expression, name: str, real: str) -> str:
 
 
 def _call(node: Node, operands: Sequence[str], ending: str) -> str:
+    if node.op == "pow" and operands[1] == f"0.5{ending}":
+        return f"opsdk_half_power{ending}({operands[0]})"
     if node.op in _TEXTS:
         return _TEXTS[node.op].format(*operands)
     name = f"opsdk_{node.op}" if node.op in _OWN else _LIBRARY[node.op]

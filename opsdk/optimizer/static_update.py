@@ -69,7 +69,7 @@ class StaticUpdate:
         for variable, startup in self._rates:
             for operator in startup.global_block().ops:
                 if operator.output_arg_names == [variable.name]:
-                    operator.attrs["value"] = value
+                    operator.fill(value)
             startup.touch()
             held = global_scope().find_var(variable.name)
             if held is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from opsdk.core.errors import ProgramError
 from opsdk.core.origin import Origin
@@ -17,6 +17,21 @@ FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
 
 
+class Attrs(dict[str, Any]):  # Any: attribute values of the schema language
+    """The attributes of an Operator, to read: what was appended after it, as its gradient, was made of them."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ProgramError(
+            "attrs of an operator: expected to be read, got a change; append another call, since gradients hold the "
+            "attributes of theirs; clone(for_test=True) is what ends training"
+        )
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Attrs, (dict(self),)
+
+
 @dataclass(eq=False)
 class Operator:
     """One call.
@@ -24,7 +39,7 @@ class Operator:
     Args:
         opdef: the definition; it stays the same whatever is registered later.
         inputs, outputs: by the schema's names the names of variables; several for a variadic one, none for an absent.
-        attrs: all attributes, defaults filled in.
+        attrs: all attributes, defaults filled in; they stay.
         role: `forward`, `backward` or `optimize`; decides what `clone(for_test=True)` keeps.
         origin: the user's line.
         of: for a gradient op, by output the variables that it gives gradients of, whose shapes these must have.
@@ -45,6 +60,15 @@ class Operator:
     records: bool = True
     repeats: bool = False
     part_of: Operator | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "attrs":
+            value = Attrs(value) if "attrs" not in self.__dict__ else self.attrs._refuse()
+        super().__setattr__(name, value)
+
+    def fill(self, value: float) -> None:
+        """Has a `fill_constant` fill in another value."""
+        dict.__setitem__(self.attrs, "value", value)
 
     @property
     def seed(self) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -192,9 +193,8 @@ def _copied(block: Block, program: Program, for_test: bool) -> Block:
 
 
 def _twin(operator: Operator) -> Operator:
-    twin = copy.copy(operator)
+    twin = replace(operator)
     twin.inputs = {slot: list(names) for slot, names in operator.inputs.items()}
     twin.outputs = {slot: list(names) for slot, names in operator.outputs.items()}
     twin.of = {slot: list(names) for slot, names in operator.of.items()}
-    twin.attrs = dict(operator.attrs)
     return twin

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,53 @@ def test_an_expression_that_depends_on_a_word_is_refused():
 
     with pytest.raises(DefinitionError, match="C source expected attributes that are numbers, got 'how'"):
         opsdk.c_source(either)
+
+
+def emitted(op, name, reference):
+    """An op of C alone, with what `c_source` gives of another one."""
+    schema = str(op.schema).partition("::")[2].replace("@1", "")
+    made = opsdk.op(f"emitted::{schema}", infer=opsdk.infer.broadcast)(reference)
+    made.kernel("cpu", language="c", source=opsdk.c_source(op))
+    return made
+
+
+@pytest.mark.parametrize("name", ["i", "size", "t0", "double", "exp", "result0", "linux", "log", "int64_t", "x_in"])
+@pytest.mark.parametrize("kind", ["input", "attribute"])
+def test_names_of_the_author_are_none_of_c_or_of_the_text(name, kind):
+    declared = f"Tensor {name}" if kind == "input" else f"*, float {name}=10.0"
+    scope = {}
+    exec(f"def function(x, {name}): return (x + {name}) * 2.0 + x", scope)
+    op = opsdk.elementwise(f"t::named(Tensor x, {declared}) -> Tensor out")(scope["function"])
+    made = emitted(op, "named", scope["function"])
+    x = np.arange(3.0)
+    assert made(*([x, np.full(3, 10.0)] if kind == "input" else [x])).tolist() == [20.0, 23.0, 26.0]
+
+
+@pytest.mark.parametrize(("dtype", "held"), [("float32", 2**24), ("float64", 2**53)])
+def test_a_whole_number_that_the_dtype_rounds_is_refused_as_the_op_refuses_it(dtype, held):
+    op = opsdk.elementwise("t::less(Tensor x, *, int m=3) -> Tensor out")(lambda x, m: x - m)
+    made = emitted(op, "less", lambda x, m: x - x.dtype.type(m))
+    x = np.zeros(1, dtype)
+    assert made(x, m=-held).tolist() == [float(held)]
+    assert made(x, m=2 * held).tolist() == [-2.0 * held]
+    for m in (held + 1, -held - 1, 2**63 - 1):
+        with pytest.raises(opsdk.core.errors.KernelStatusError, match="an int attribute is beyond the whole numbers"):
+            made(x, m=m)
+
+
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 1.5, 2.0])
+def test_a_power_is_that_of_the_c_standard_in_vector_code_too(exponent):
+    op = opsdk.elementwise("t::power(Tensor x) -> Tensor out")(lambda x: x**exponent)
+    made = emitted(op, "power", lambda x: np.power(x, exponent))
+    for dtype in ("float32", "float64"):
+        x = np.array([-np.inf, -0.0, 0.0, 4.0, np.inf, -1.0] * 8, dtype)
+        wanted = np.array([_power(value, exponent) for value in x.tolist()], dtype)
+        np.testing.assert_array_equal(made(x), wanted)
+        np.testing.assert_array_equal(np.signbit(made(x))[wanted == 0], np.signbit(wanted)[wanted == 0])
+
+
+def _power(x, exponent):
+    try:
+        return math.pow(x, exponent)  # C's
+    except ValueError:  # where C gives nan, or an infinity at 0
+        return math.inf if x == 0 else math.nan

@@ -240,3 +240,10 @@ def test_a_row_of_opsdks_own_op_may_be_added():
         assert opsdk.tanh(X)[0] == 7.0
     finally:
         opsdk.tanh.opdef.kernels.restore(before)
+
+
+def test_a_function_of_the_source_is_that_one_and_not_that_of_a_library_of_the_process():
+    # libm, which Python has loaded, has a function `gamma`, and libc a variable `timezone`
+    source = "double gamma(double x) { return 2 * x; }\nint64_t timezone = 3;\n"
+    body = "*OPSDK_DATA(float, y) = (float)gamma(1.5) + timezone; return 0;"
+    assert f(source + nothing("f", TAKES, body=body))(X)[0] == 6.0

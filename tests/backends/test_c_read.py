@@ -114,6 +114,12 @@ def test_a_static_library_is_linked_anew(named, folder, monkeypatch):
         assert value("double value_of(void);\n#define VALUE (float)value_of()\n", **options) == expected
 
 
+def test_a_file_of_flags_is_read_anew(folder):
+    for expected in (2.0, 3.0):
+        (folder / "more").write_text(f"-DVALUE={expected}\n")
+        assert value("", flags=[f"@{folder}/more"]) == expected
+
+
 def test_a_changed_header_is_seen_in_the_process_that_compiled_it(folder):
     made = []
     for expected in (2.0, 3.0):

@@ -1,4 +1,5 @@
 import ast
+import enum
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from opsdk.define.attribute import REQUIRED, AttrDecl, coerce, freeze, literal
         ("float", np.float32(0.5), 0.5),
         ("bool", np.bool_(True), True),
         ("str", np.str_("a"), "a"),
+        ("str", enum.Enum("Mode", {"SUM": "sum"}, type=str).SUM, "sum"),
         ("complex", 1, 1 + 0j),
         ("complex", np.complex64(2j), 2j),
         ("dtype", "float64", np.dtype("float64")),

@@ -10,6 +10,7 @@ from opsdk import vmath
 from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.define.definition import namespace_of
 from opsdk.define.op import REGISTRY, find_op
+from opsdk.define.parse import parse_schema
 
 X = np.array([1.0, 2.0])
 
@@ -369,3 +370,15 @@ def test_the_pickle_of_a_factorys_earlier_op_says_what_has_its_name(capfd):
     assert pickle.loads(pickle.dumps(last)) is last
     with pytest.raises(NameClashError, match=r"got a later one of the same line, as a factory makes them; give each a"):
         pickle.dumps(first)
+
+
+@pytest.mark.parametrize("schema", [
+    "t::f(Tensor x, *, float needs_input_grad=2.0) -> Tensor y", "t::f(Tensor needs_input_grad) -> Tensor y",
+    "t::f(Tensor x) -> Tensor has_output_grad", "t::f(Tensor x, *, bool[] needs_input_grad_2=[]) -> Tensor y",
+])  # fmt: skip
+@pytest.mark.parametrize("decorator", [opsdk.op, opsdk.elementwise])
+def test_what_a_backward_is_told_is_no_name_of_an_authors(schema, decorator):
+    taken = next(name for name in ("needs_input_grad_2", "needs_input_grad", "has_output_grad") if name in schema)
+    with pytest.raises(NameClashError, match=f"op 't::f': expected a name of its own for '{taken}', by which a back"):
+        parsed = parse_schema(schema, "t")
+        decorator(schema)(eval(f"lambda {', '.join((*parsed.input_names, *parsed.attr_names))}: 0"))

@@ -1,3 +1,7 @@
+import copy
+import pickle
+
+import numpy as np
 import pytest
 
 from opsdk import static
@@ -98,3 +102,26 @@ def test_a_gradient_operator_tells_what_each_gradient_is_of(block):
     loss = static.nn.fc(static.data("x", [None, 3], "float32"), 2).sum()
     static.append_backward(loss)
     assert block.ops[-2].like == {"fc_0.tmp_0@GRAD": "fc_0.tmp_0", "fc_0.b_0@GRAD": "fc_0.b_0"}
+
+
+CHANGES = {
+    "an entry": lambda op: op.attrs.__setitem__("scale", 9.0),
+    "an update": lambda op: op.attrs.update(scale=9.0),
+    "a removal": lambda op: op.attrs.pop("scale"),
+    "other attributes": lambda op: setattr(op, "attrs", {"scale": 9.0}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_attributes_are_read_alone_since_a_gradient_holds_those_of_its_forward(change):
+    main = static.Program()
+    with static.program_guard(main, static.Program()):
+        x = static.data("x", [2], "float32")
+        loss = (x * 3.0).sum()
+        (dx,) = static.gradients(loss, x)
+    (scaled,) = [op for op in main.global_block().ops if op.type == "scale" and op.attr("scale") == 3.0][:1]
+    assert pickle.loads(pickle.dumps(scaled.attrs)) == copy.deepcopy(scaled.attrs) == scaled.all_attrs()
+    with pytest.raises(ProgramError, match="attrs of an operator: expected to be read, got a change; append another"):
+        change(scaled)
+    value, gradient = static.Executor().run(main, feed={"x": np.ones(2, "float32")}, fetch_list=[loss, dx])
+    assert (value, gradient.tolist()) == (6.0, [3.0, 3.0])

@@ -94,6 +94,8 @@ def load_text(pointer: str, dtype: str) -> str:
     """Returns how an element is read, with `{i}` for its index."""
     if dtype in ("float16", "bfloat16"):
         return f"real(from_{dtype}({pointer}[{{i}}]))"
+    if dtype == "bool":  # NumPy takes every byte but 0 for True, as in a mask of 255s that is viewed as bools
+        return f"real({pointer}[{{i}}] != 0)"
     return f"real({pointer}[{{i}}])"
 
 

@@ -327,3 +327,20 @@ def test_a_product_with_a_gate_is_rounded_as_a_quotient(scope, rng):
     wide = x.astype(np.float64) / (1 + np.exp(-x.astype(np.float64)))
     error = np.abs(swish(x) - wide) / np.spacing(np.abs(wide.astype(np.float32)))
     assert error.max() < 3
+
+
+@opsdk.rowwise(namespace="tests_native")
+def counted(c, x):
+    return vmath.row_sum(c * x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("layout", [lambda c: c, lambda c: c.T, lambda c: c[:, ::2]], ids=["rows", "columns", "gaps"])
+def test_every_byte_but_zero_is_true_as_in_numpy(dtype, layout):
+    mask = layout(np.array([[0, 255, 1, 4], [255, 0, 2, 128]] * 40, np.uint8)).view(bool)
+    x = np.full(mask.shape, 2.0, dtype)
+    np.testing.assert_array_equal(blend(mask, x, k=1.5), mask * 1.5 - 2.0)
+    np.testing.assert_array_equal(counted(mask, x), (mask * x).sum(-1))
+    t = opsdk.to_tensor(x, stop_gradient=False)
+    (opsdk.to_tensor(mask) * t).sum().backward()
+    np.testing.assert_array_equal(t.grad.numpy(), mask.astype(dtype))
