@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError, OpsdkError
@@ -89,8 +92,22 @@ def _words(subject: str, name: str, value: Any) -> tuple[str, ...]:
 
 def _macros(subject: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, Mapping):
-        return tuple(name if text is None else f"{name}={text}" for name, text in value.items())
+        return tuple(name if v is None else f"{name}={_literal(subject, name, v)}" for name, v in value.items())
     return _words(subject, "define", value)
+
+
+def _literal(subject: str, name: str, value: Any) -> str:
+    """Returns what C reads as a value; a text is C already."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str):
+        return plain
+    if isinstance(plain, bool) or (isinstance(plain, int) and -(2**63) < plain < 2**64):
+        return f"{int(plain)}{'u' if plain >= 2**63 else ''}"
+    if isinstance(plain, float) and math.isfinite(plain):
+        return repr(plain)
+    raise DefinitionError(
+        f"{subject}: define[{name!r}] expected a number that C can write, or a text that is C, got {value!r}"
+    )
 
 
 def _dtypes(subject: str, value: Any, inputs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

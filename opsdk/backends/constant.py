@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS, as_dtype, as_native, computed_in, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
-from opsdk.core.fit import as_numbers, check_unmasked, fitted, leaves, shown
+from opsdk.core.fit import as_numbers, check_unmasked, fitted, leaves, misfit, shown
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
@@ -20,6 +20,7 @@ _INT64 = np.iinfo(np.int64)
 _MOST = 2**1000  # an int up to which float64 surely holds it
 _PLAIN = 256  # whole numbers up to here are numbers of every floating dtype
 ARRAYS = "arrays"
+_REMEDY = "choose another dtype, cast what stands beside it, or write an infinity"
 
 
 # Any: a user may pass anything; what is not a constant is refused.
@@ -40,11 +41,11 @@ def as_constant(
             float64 where that beside it gives float64. NumPy's scalars and arrays in a list keep theirs.
         subject: who asks, for the message.
         runtime: whose values the call is of, likewise.
-        compared: whether the op compares, so that a whole number need not fit into `beside`.
+        compared: whether the op compares, so that a number need not fit into `beside`.
 
     Raises:
-        DTypeError: the value is no array and cannot be made one, has a mask, or is a whole number that `beside` cannot
-            hold, or would round; beside floats of 16 bits, that float32 would.
+        DTypeError: the value is no array and cannot be made one, has a mask, or is a number beyond the range of
+            `beside`, or a whole one that it would round; beside floats of 16 bits, that float32 would.
         MixedRuntimeError: the value belongs to another runtime.
         ProgramError: it is a size that is known only when a Program runs.
     """
@@ -63,7 +64,12 @@ def as_constant(
                     "where it may be rounded, or cast the tensor beside it"
                 )
             value, dtype = float(value), wide if compared else dtype
-        return np.asarray(value, dtype) if _is_small(value) else _rounded(np.asarray(value), dtype, beside, subject)
+        if _is_small(value):
+            return np.asarray(value, dtype)
+        number = np.asarray(value)
+        if compared and misfit(number, dtype, truncates=False) is not None:
+            return number  # nothing has to hold it: every number of the dtype is less than it, or greater
+        return fitted(number, dtype, subject, remedy=_REMEDY)
     numbers = numbers_in(value, subject, runtime)
     if isinstance(value, (np.ndarray, np.generic)):
         return numbers
@@ -72,7 +78,7 @@ def as_constant(
     decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
     if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in leaves(value)):
         return numbers  # NumPy's own have a dtype in a list as well
-    return numbers if decided is None else _rounded(numbers, number_dtype(decided, beside), beside, subject)
+    return numbers if decided is None else fitted(numbers, number_dtype(decided, beside), subject, remedy=_REMEDY)
 
 
 def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
@@ -87,16 +93,6 @@ def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
 def _is_small(value: complex) -> bool:
     """Whether every dtype that a number with a fraction can take is sure to hold it."""
     return value.__class__ is not complex and -60000 < value < 60000  # type: ignore[operator]
-
-
-def _rounded(
-    numbers: np.ndarray, dtype: np.dtype[Any], beside: np.dtype[np.generic] | None, subject: str
-) -> np.ndarray:
-    """Returns floats in another floating dtype; beside a tensor those beyond its range are infinite, as results are."""
-    if beside is None:
-        return fitted(numbers, dtype, subject)
-    with np.errstate(all="ignore"):
-        return numbers.astype(dtype)
 
 
 # Any: as for `as_constant`.

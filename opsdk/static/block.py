@@ -173,7 +173,7 @@ class Block:
         """Gives a variable another name, which is free, here and in every operator."""
         old = variable.name
         self.vars = {name if key == old else key: held for key, held in self.vars.items()}
-        variable.name = name
+        variable.rename(name)
         for operator in self.ops:
             operator.rename(old, name)
         self.program.touch()

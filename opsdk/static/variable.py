@@ -48,13 +48,22 @@ class Variable(ValueMethods):
         value: np.ndarray | None = None,
     ) -> None:
         self.block = block
-        self.name = name
+        self._name = name
         self.spec = TensorSpec(shape, dtype)
         self._persistable = persistable
         self.is_data = is_data
         self.value = value
         self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
         self._stop_gradient = as_bool(stop_gradient, f"variable {name!r}: stop_gradient")
+
+    @property
+    def name(self) -> str:
+        """The name by which its Program knows it."""
+        return self._name
+
+    def rename(self, name: str) -> None:
+        """Takes another name, as its block does, which tells all who know the old one."""
+        self._name = name
 
     @property
     def shape(self) -> tuple[Any, ...]:

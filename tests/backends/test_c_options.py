@@ -1,5 +1,7 @@
 import re
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from opsdk.backends.c_options import c_options
@@ -18,6 +20,21 @@ def test_the_defaults_give_contiguous_arrays_and_say_so_when_that_costs():
 @pytest.mark.parametrize("given", [{"A": None, "B": 2}, ["A", "B=2"], ("A", "B=2")])
 def test_macros_are_a_dict_or_a_list(given):
     assert read(define=given).define == ("A", "B=2")
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(True, "1"), (False, "0"), (np.bool_(True), "1"), (64, "64"), (-3, "-3"), (2**64 - 1, "18446744073709551615u"),
+     (np.int8(7), "7"), (0.1, "0.1"), (1e-7, "1e-07"), (np.float32(0.1), "0.10000000149011612"), ("a + b", "a + b")],
+)  # fmt: skip
+def test_a_macro_is_the_number_that_it_was_given(value, written):
+    assert read(define={"A": value}).define == (f"A={written}",)
+
+
+@pytest.mark.parametrize("value", [1j, 2**64, -(2**63), Fraction(1, 3), float("inf"), [1]])
+def test_what_c_cannot_write_as_a_number_is_no_macro(value):
+    with pytest.raises(DefinitionError, match=r"define\['A'\] expected a number that C can write, or a text"):
+        read(define={"A": value})
 
 
 def test_dtypes_are_named_as_elsewhere():

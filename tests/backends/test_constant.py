@@ -204,7 +204,54 @@ def test_a_whole_number_beside_floats_is_exact_or_refused(dtype, held, rounded):
     for number in rounded:
         with pytest.raises(DTypeError, match=f"op 'f', input 'x': expected a whole number that {beside} holds, got "):
             constant(number, beside)
-        constant(float(number), beside)  # what may be rounded is written so
+        if abs(number) < 2**127:
+            constant(float(number), beside)  # what may be rounded is written so
+
+
+BEYOND = [("float16", 1e5), ("float16", -65520.0), ("bfloat16", 1e39), ("float32", 1e300), ("float32", [1.0, -1e39]),
+          ("complex64", 1e39), ("complex64", 1e39j)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "number"), BEYOND)
+@pytest.mark.parametrize("of", ["arrays", "tensors", "Program"])
+def test_a_float_beyond_the_range_of_what_it_stands_beside_is_refused(dtype, number, of):
+    beside = opsdk.TensorSpec([], dtype).dtype
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        x = {
+            "arrays": lambda: np.zeros(2, beside),
+            "tensors": lambda: opsdk.zeros([2], beside),
+            "Program": lambda: opsdk.static.data("x", [2], beside),
+        }[of]()
+        for call in (opsdk.divide, lambda x, c: opsdk.where(x == 0, c, x), opsdk.add):
+            with pytest.raises(DTypeError, match=rf"numbers? that {dtype} holds.* cast what stands beside it"):
+                call(x, number)
+        opsdk.divide(x, float("inf"))
+
+
+OPERATORS = [lambda x, c: x * c, lambda x, c: c * x, lambda x, c: x + c, lambda x, c: c - x, lambda x, c: x - c]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_an_operator_with_a_float_is_computed_in_float32_at_least_and_refuses_what_that_does_not_hold(operator, dtype):
+    x = opsdk.to_tensor([2.0], dtype)
+    with pytest.raises(DTypeError, match=f"expected a number that {dtype} holds, "):
+        operator(x, 1e300)
+    with np.errstate(over="ignore"):  # float16: 2 · 1e5 is beyond it, as a result
+        wide = opsdk.TensorSpec([], dtype).dtype.type(operator(2.0, 1e5))
+    assert operator(x, 1e5).tolist() == [wide]
+    assert operator(opsdk.to_tensor([2.0], "float64"), 1e300).tolist() == [operator(2.0, 1e300)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("number", [1e300, -1e300, 1e39])
+def test_a_float_beyond_the_range_is_compared_as_it_is(dtype, number):
+    x = opsdk.to_tensor([np.inf, -np.inf, 0.0, 3e4], dtype)
+    wide = np.array([np.inf, -np.inf, 0.0, 3e4])
+    for made, wanted in ((x < number, wide < number), (x >= number, wide >= number), (x == number, wide == number),
+                         (x != number, wide != number)):  # fmt: skip
+        assert made.tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize(("dtype", "number", "rounded"), [("bfloat16", 1001, 1000), ("float16", 4097, 4096)])

@@ -279,3 +279,11 @@ def test_a_composite_without_gradient_runs_on_arrays_that_have_sizes(exe, row_av
     np.testing.assert_array_equal(
         exe.run(feed={"x": np.array([[1.0, 2.0, 6.0]], np.float32)}, fetch_list=[made])[0], [3.0]
     )
+
+
+@pytest.mark.parametrize("attribute", ["name", "shape", "dtype"])
+def test_what_a_block_knows_a_variable_by_is_read_alone(block, attribute):
+    x = static.data("x", [2], "float32")
+    with pytest.raises(AttributeError, match=attribute):
+        setattr(x, attribute, "other")
+    assert (x.name, block.has_var("x"), x.shape) == ("x", True, (2,))
