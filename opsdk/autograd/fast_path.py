@@ -13,8 +13,9 @@ from opsdk.autograd.node import GradNode, sequence
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import Lease
+from opsdk.backends.blame import blame
 from opsdk.backends.checked import handed_over, is_refused_write, run_on_copies
-from opsdk.backends.plan import CallPlan, blame
+from opsdk.backends.plan import CallPlan
 from opsdk.core.fast import FAST
 from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.define.kernel import PlanCache

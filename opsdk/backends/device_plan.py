@@ -13,11 +13,12 @@ import numpy as np
 
 from opsdk.backends import settle
 from opsdk.backends.arrays import array_key
+from opsdk.backends.blame import blame
 from opsdk.backends.buffers import infer
 from opsdk.backends.checked import compare
 from opsdk.backends.device import check_places, is_device_array, memory_at
 from opsdk.backends.overlap import apart
-from opsdk.backends.plan import CallPlan, Run, blame, keep
+from opsdk.backends.plan import CallPlan, Run, keep
 from opsdk.core.errors import KernelNotFoundError, OpsdkError, ReturnError, attach_note
 from opsdk.core.flags import FLAGS
 from opsdk.core.place import Place

@@ -18,9 +18,11 @@ from opsdk.backends import settle
 from opsdk.backends.arena import is_leased
 from opsdk.backends.assumed import check_assumed
 from opsdk.backends.available import is_usable
+from opsdk.backends.blame import Blame, blame
 from opsdk.backends.buffers import infer, lacks_specs
 from opsdk.backends.checked import Sampling, guarded, run_checked, sampled
 from opsdk.backends.device import check_places
+from opsdk.backends.hold import Hold
 from opsdk.backends.language import Launch, language_of
 from opsdk.backends.overlap import apart
 from opsdk.backends.unwanted import without_unwanted
@@ -81,10 +83,12 @@ class CallPlan:
         "_attrs",
         "_dtypes",
         "_given",
+        "_hold",
         "_sampling",
         "_zeros",
         "fills",
         "has_attrs",
+        "holds",
         "kernel",
         "kernel_alone",
         "launch",
@@ -122,6 +126,9 @@ class CallPlan:
         self.kernel_alone = partial(alone, **defaults) if defaults else alone
         self.reads_python, self.fills = language.reads_python, language.fills
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
+        # An author's Python may give another shape for other values, so that each call is held to the infer rule.
+        self.holds = self.reads_python and not self.loose and not opdef.is_builtin and not is_expression(kernel)
+        self._hold = Hold(opdef)
         fresh = opdef.schema.fresh_outputs
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
@@ -188,7 +195,7 @@ class CallPlan:
         complete = complete_attrs(self.opdef, attrs)
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
-        with _Blame(self):
+        with Blame(self):
             raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=self.reads_python)
         if self.loose:
             outputs = self.settled(raw, inputs)
@@ -196,6 +203,7 @@ class CallPlan:
             inferred = infer(self.opdef, inputs, complete)
             outputs = self.settled(raw, inputs, self._dtypes_of(inferred))
             settle.check_specs(self.opdef, outputs, inferred)
+            self._hold.remember(inputs, complete, inferred)
         return outputs[0] if self.single else tuple(outputs)
 
     def run_any(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -213,17 +221,25 @@ class CallPlan:
             return raw
         try:
             if self.single:
-                return self.one(raw, inputs)
+                return self.one(raw, inputs, complete)
             outputs = self.settled(raw, inputs)
         except DTypeError:
             if self.loose or not self.has_attrs:
                 raise
             # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
             outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
+        if self.holds:
+            self._hold(outputs, inputs, complete)
         return outputs[0] if self.single else tuple(outputs)
 
-    def one(self, raw: Any, inputs: Sequence[Any]) -> Any:
+    def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
         """Returns what a kernel of one output returned, settled; a new array of the right dtype, or a scalar, is."""
+        made = self._settled_one(raw, inputs)
+        if self.holds:
+            self._hold([made], inputs, self._attrs if attrs is None else attrs)
+        return made
+
+    def _settled_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
         array = np.asarray(raw) if isinstance(raw, np.generic) else raw
         dtype = self._dtypes[0]
         is_new = array.__class__ is ndarray and (array.base is None or is_leased(array, inputs))
@@ -303,9 +319,14 @@ def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
     return False
 
 
+def is_expression(kernel: Kernel) -> bool:
+    """Whether a kernel is an expression."""
+    return isinstance(kernel.source, (RowFunction, ScalarFunction))
+
+
 def is_ours(kernel: Kernel) -> bool:
     """Whether a kernel is no code of an author's, which could change its inputs: an expression, a composite."""
-    return kernel.language == "composite" or isinstance(kernel.source, (RowFunction, ScalarFunction))
+    return kernel.language == "composite" or is_expression(kernel)
 
 
 def _is_exact(value: Any) -> bool:
@@ -321,47 +342,6 @@ def _is_zero(value: Any) -> bool:
 
 def _flat(values: Sequence[Any]) -> list[Any]:
     return [item for value in values for item in (value if isinstance(value, list) else (value,))]
-
-
-def blame(
-    plan: CallPlan, error: BaseException, inputs: Sequence[Any] | None = None, attrs: Mapping[str, Any] | None = None
-) -> None:
-    """Notes on a user's exception which op raised it and where that is defined; type and traceback stay.
-
-    Args:
-        plan: what was run.
-        error: what came out of the kernel.
-        inputs: those of the call, where they were not held to the infer rule before.
-        attrs: those of the call.
-
-    Raises:
-        OpsdkError: the arrays live at several places, or the infer rule refuses the call: that says more than the
-            kernel's own exception.
-    """
-    if isinstance(error, OpsdkError):
-        return
-    opdef = plan.opdef
-    role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
-    attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
-    if inputs is not None:
-        check_places(opdef, inputs)
-    if inputs is not None and not plan.loose:
-        try:
-            infer(opdef, inputs, plan._attrs if attrs is None else attrs)
-        except OpsdkError as refusal:
-            raise refusal from error
-
-
-class _Blame:
-    def __init__(self, plan: CallPlan) -> None:
-        self.plan = plan
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception):
-            blame(self.plan, error)
 
 
 def make_plan(

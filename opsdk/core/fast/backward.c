@@ -49,7 +49,7 @@ static PyObject *saved_of(PyObject *node) {
   return PyArray_Check(PyTuple_GET_ITEM(saved, 0)) && PyList_Check(PyTuple_GET_ITEM(saved, 1)) ? saved : NULL;
 }
 
-static PyObject *gradient_of(const Kind *kind, PyObject *node, PyObject *saved, PyObject *cotangent) {
+static PyObject *gradient_of(Kind *kind, PyObject *node, PyObject *saved, PyObject *cotangent) {
   PyObject *value = PyTuple_GET_ITEM(saved, 0), *counter = PyTuple_GET_ITEM(saved, 1);
   const int same = PyList_GET_SIZE(counter)
                        ? PyObject_RichCompareBool(PyList_GET_ITEM(counter, 0), PyTuple_GET_ITEM(saved, 2), Py_EQ)

@@ -42,14 +42,16 @@ extern Py_ssize_t ARRAY, STOP, EDGE, VERSION, GRAD, HOOKS, N_PLAN, N_EDGES, N_SA
 extern Py_ssize_t RECORDED, PLAIN; /* of a cache of plans */
 extern PyObject *zero, *one, *minus_one, *text_plans;
 
-enum { MOST_INPUTS = 8 };
+enum { MOST_INPUTS = 8, MOST_SIZES = 40 };
 
 /* The kernel of one kind of call; made from a CallPlan, and for calls on tensors from a TapePlan. */
 typedef struct {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   PyObject *plan, *call, *kernel, *dtype; /* plan: None without; dtype: None where whatever the kernel gives is right */
-  int views, fills, records, saves_output, takes;
+  int views, fills, records, saves_output, takes, holds;
+  int known;                   /* how many of the sizes are set; 0: none, or too many to keep */
+  npy_intp sizes[MOST_SIZES];  /* ranks and sizes of inputs and result of a call that was held to the infer rule */
 } Kind;
 
 extern PyTypeObject Keeper_Type, Kind_Type, Handle_Type, Entry_Type;
@@ -78,7 +80,7 @@ extern PyTypeObject Keeper_Type, Kind_Type, Handle_Type, Entry_Type;
 PyObject *read_only(PyObject *module, PyObject *array);
 PyObject *rebased(PyObject *module, PyObject *args);
 int is_leased(PyObject *base, PyObject *const *inputs, int count);
-PyObject *launch(const Kind *kind, PyObject *const *inputs, int count);
+PyObject *launch(Kind *kind, PyObject *const *inputs, int count);
 
 /* forward.c */
 void put(PyObject *object, Py_ssize_t slot, PyObject *value);

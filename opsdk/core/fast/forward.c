@@ -53,7 +53,7 @@ static PyObject *node_of(const Kind *kind, PyObject *tensor, PyObject *array, Py
   return node;
 }
 
-static PyObject *forward(const Kind *kind, PyObject *tensor, PyObject *array) {
+static PyObject *forward(Kind *kind, PyObject *tensor, PyObject *array) {
   PyObject *made = launch(kind, &array, 1);
   if (!made) return NULL;
   if (!PyArray_Check(made)) {

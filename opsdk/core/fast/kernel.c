@@ -112,7 +112,32 @@ static PyObject *look_at(const Kind *kind, PyObject *made, PyObject *const *seen
   return found;
 }
 
-PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
+/* Writes ranks and sizes of inputs and result; returns how many numbers that are, 0 where there is no room for them. */
+static int sizes_of(npy_intp *into, PyObject *made, PyObject *const *inputs, int count) {
+  int used = 0;
+  for (int i = 0; i <= count; ++i) {
+    PyArrayObject *array = (PyArrayObject *)(i < count ? inputs[i] : made);
+    const int ndim = PyArray_NDIM(array);
+    if (used + ndim >= MOST_SIZES) return 0;
+    into[used++] = ndim;
+    memcpy(into + used, PyArray_DIMS(array), (size_t)ndim * sizeof *into);
+    used += ndim;
+  }
+  return used;
+}
+
+/* Whether a result has the shape that the infer rule gave where inputs had these shapes, as far as that is known. */
+static int is_known(const Kind *kind, PyObject *made, PyObject *const *inputs, int count) {
+  npy_intp now[MOST_SIZES];
+  if (!kind->known || sizes_of(now, made, inputs, count) != kind->known) return 0;
+  return memcmp(now, kind->sizes, (size_t)kind->known * sizeof *now) == 0;
+}
+
+static void learn(Kind *kind, PyObject *made, PyObject *const *inputs, int count) {
+  kind->known = PyArray_Check(made) ? sizes_of(kind->sizes, made, inputs, count) : 0;
+}
+
+PyObject *launch(Kind *kind, PyObject *const *inputs, int count) {
   PyObject *seen[MOST_INPUTS + 1] = {NULL}, *made = NULL; /* the first is for the call, which may put a `self` there */
   int ready = 0;
   for (; ready < count; ++ready) {
@@ -123,7 +148,11 @@ PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
   if (ready == count) {
     made = PyObject_Vectorcall(kind->kernel, seen + 1, (size_t)count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     if (!made) made = rescue(kind, inputs, count);
-    else if (!kind->fills && !is_new(kind, made, inputs, count)) made = look_at(kind, made, seen + 1, inputs, count);
+    else if (!kind->fills && (!is_new(kind, made, inputs, count) ||
+                              (kind->holds && !is_known(kind, made, inputs, count)))) {
+      made = look_at(kind, made, seen + 1, inputs, count);
+      if (made && kind->holds) learn(kind, made, inputs, count);
+    }
   }
   while (ready) Py_DECREF(seen[ready--]);
   return made;
@@ -131,7 +160,7 @@ PyObject *launch(const Kind *kind, PyObject *const *inputs, int count) {
 
 /* Runs a call on arrays: the inputs in a list or tuple, and attributes, of which there are none. */
 static PyObject *run_kind(PyObject *self, PyObject *const *args, size_t flagged, PyObject *names) {
-  const Kind *kind = (Kind *)self;
+  Kind *kind = (Kind *)self;
   PyObject *inputs[MOST_INPUTS] = {NULL}, *made = NULL;
   if (PyVectorcall_NARGS(flagged) != 2 || names)
     return PyErr_Format(PyExc_TypeError, "Kind: expected a list of inputs and attributes");
@@ -165,6 +194,7 @@ static PyObject *make_kind(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
   Py_INCREF(self->call = call);
   self->vectorcall = run_kind;
   if (read_flag(call, "wants_views", &self->views) || read_flag(call, "fills", &self->fills) ||
+      read_flag(call, "holds", &self->holds) ||
       (plan != Py_None && (read_flag(plan, "record", &self->records) || read_flag(plan, "takes", &self->takes) ||
                            read_flag(plan, "saves_output", &self->saves_output))) ||
       !(self->dtype = PyObject_GetAttrString(call, "dtype")) ||

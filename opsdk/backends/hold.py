@@ -1,0 +1,55 @@
+"""Hold: what an author's Python gives, held to the op's infer rule in every call, whatever it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from opsdk.backends.buffers import infer
+from opsdk.backends.settle import check_specs
+from opsdk.define.infer import Inferred
+from opsdk.define.opdef import OpDef
+
+_MOST = 64  # combinations of shapes of which it is known what the op gives
+
+
+# Any, in this file: one entry per input or output, an array, a list of arrays or None; attribute values.
+class Hold:
+    """The check of the outputs of one kind of call; the rule is asked once for inputs of the same shapes."""
+
+    __slots__ = ("_known", "_opdef")
+
+    def __init__(self, opdef: OpDef) -> None:
+        self._opdef = opdef
+        self._known: dict[Hashable, Inferred] = {}
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Checks what a call gave.
+
+        Raises:
+            ArityError, ShapeError, DTypeError: it is not what the infer rule says; or whatever the rule raises.
+        """
+        try:
+            inferred = self._known.get(_key(inputs, attrs))
+        except TypeError:  # an attribute that has no hash
+            inferred = None
+        if inferred is None:
+            inferred = infer(self._opdef, inputs, attrs)
+            self.remember(inputs, attrs, inferred)
+        check_specs(self._opdef, outputs, inferred)
+
+    def remember(self, inputs: Sequence[Any], attrs: Mapping[str, Any], inferred: Inferred) -> None:
+        """Keeps what the rule gave."""
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        with suppress(TypeError):  # an attribute that has no hash
+            self._known[_key(inputs, attrs)] = inferred
+
+
+def _key(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    return (*map(_sizes, inputs), *attrs.values())
+
+
+def _sizes(value: Any) -> Any:
+    return tuple(map(_sizes, value)) if value.__class__ is list else None if value is None else value.shape
