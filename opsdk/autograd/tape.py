@@ -16,7 +16,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.backends.buffers import asked_specs, infer
 from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.plan import attrs_key, keep, make_plan
-from opsdk.backends.settle import as_outputs
+from opsdk.backends.settle import as_outputs, shares
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError
 from opsdk.core.fast import FAST
@@ -25,7 +25,7 @@ from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
-from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, stopped
+from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema import InputDecl
@@ -172,7 +172,7 @@ def launch(
         if opdef.check is not None:
             opdef.check(arrays, complete)
         raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
-        values = stopped(opdef, as_outputs(opdef, raw))
+        values = given(opdef, as_outputs(opdef, raw), inputs, _share_memory)
         return values[0] if len(values) == 1 else tuple(values)
     schema = opdef.schema
     changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in _tensors(inputs[i])]
@@ -203,6 +203,10 @@ def launch(
     if plan.record:
         _record(plan, inputs, attrs, outputs, before)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _share_memory(left: Tensor, right: Tensor) -> bool:
+    return left is right or shares(left._array, right._array)
 
 
 def _tensors(value: Any) -> Sequence[Any]:

@@ -49,6 +49,7 @@ from opsdk.define.opdef import OpDef
 if TYPE_CHECKING:
     from opsdk.backends.c_scan import Definition
 
+_INCLUDING = ("-include", "-imacros", "@")  # flags that include files, or may
 OPENMP = "void omp_set_num_threads(int count)"
 CHECKS = "opsdk: expected declarations"  # the file that a conflict with the schema is reported in
 _CONFLICT = r"conflicting types for '(\w+)'"
@@ -95,11 +96,15 @@ class Job:
         return "\0".join([opsdk_header(), self.source.text, headers, *self.options.define, *self.signature.parameters])
 
     @cached_property
+    def hides_files(self) -> bool:
+        """Whether files are included that cannot be read off the source and its author's headers."""
+        flags = self.options.flags
+        return any(flag.startswith(_INCLUDING) for flag in flags) or hides_files(self.source, self.folders)
+
+    @cached_property
     def has_fixed_shapes(self) -> bool:
         """Whether neither the source nor its author's headers make or change a DLTensor."""
-        if hides_files(self.source, self.folders) or {"-include", "-imacros"} & set(self.options.flags):
-            return False
-        return shapes_stay(self.source.text + headers_of(self.source, self.folders))
+        return not self.hides_files and shapes_stay(self.source.text + headers_of(self.source, self.folders))
 
     @cached_property
     def key(self) -> str:
@@ -114,7 +119,7 @@ class Job:
         Raises:
             CompileError: the source cannot be preprocessed.
         """
-        files = state_of_files(self.key, self.source.text, lambda: self.preprocessed)
+        files = state_of_files(self.key, self.folders, lambda: self.preprocessed, hidden=self.hides_files)
         return f"{self.key}\0{state_of_archives(self.options)}\0{files}"
 
     @cached_property

@@ -2,7 +2,8 @@
 
 What they hold decides the library as the source does. Only the compiler knows which they are, so what it said is kept
 in the cache, under all that decided it: the row's key and the content of the files that are known already. A later
-process follows the chain from reading to reading and runs no compiler.
+process follows the chain from reading to reading and runs no compiler, unless the source hides what it includes: then
+it runs the preprocessor anew, since another file may be the one that is found now.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from opsdk.core.lazy import slow
 # What a compiler looks into beside its arguments, in the words of GCC and Clang
 _HEADERS = ("CPATH", "C_INCLUDE_PATH")
 _VARIABLES = (*_HEADERS, "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SDKROOT")
-_ENTERED = r'^# \d+ "((?:[^"\\\n]|\\.)+)" 1\b(.*)'
-_ASKS = "__has_"  # whether there is a file, which nothing that was read tells
+_ENTERED = r'^# \d+ "((?:[^"\\\n]|\\.)+)" 1\b'
 _TABLE = r"\.incbin\s+\\?\"([^\"\\\n]+)"
 _INCLUDED = (".h", ".hh", ".hpp", ".inc", ".inl", ".def", ".tab", ".c", ".cpp", ".bin", ".dat")
 _FOLDER = ("-I", "-isystem", "-iquote", "-idirafter")
@@ -38,27 +38,29 @@ def folders_of_environment() -> list[str]:
     return [folder for folders in named for folder in folders.split(os.pathsep) if folder]
 
 
-def state_of_files(key: str, source: str, preprocessed: Callable[[], str]) -> str:
+def state_of_files(key: str, folders: Iterable[str], preprocessed: Callable[[], str], *, hidden: bool) -> str:
     """Returns the names and contents, hashed, of all files that the compiler reads for a source.
 
     Args:
         key: everything else that decides which they are.
-        source: its text.
+        folders: where files are looked for.
         preprocessed: runs the preprocessor over the source; asked where nothing is known of the files as they are.
+        hidden: whether the source does not tell what it includes.
 
     Raises:
         CompileError: of `preprocessed`.
     """
+    if hidden:
+        text = preprocessed()
+        tables = [Path(folder, name) for name in re.findall(_TABLE, text) for folder in ("", *folders)]
+        return _hashed(tables) + slow("hashlib").sha256(text.encode("utf-8", "replace")).hexdigest()
     known: set[str] = set()
     while True:
         state = _hashed(map(Path, sorted(known)))
         listed = cached_bytes("reads", f"{key}\0{state}", ".files", lambda: _listed(preprocessed()))
         found = set(listed.decode("utf-8", errors="surrogateescape").split("\0")) - {""}
         if found <= known:
-            asks = _ASKS in source or _ASKS in found
-            return state + (
-                slow("hashlib").sha256(preprocessed().encode("utf-8", "replace")).hexdigest() if asks else ""
-            )
+            return state
         known |= found
 
 
@@ -95,12 +97,9 @@ def folders_in(flags: Iterable[str], words: tuple[str, ...] = _FOLDER) -> Iterat
 
 
 def _listed(preprocessed: str) -> bytes:
-    """Returns the files that were read, and `_ASKS` where one that is not the system's asks for others."""
-    entered = [(re.sub(r"\\(.)", r"\1", name), rest) for name, rest in re.findall(_ENTERED, preprocessed, re.MULTILINE)]
-    asks = {_ASKS for name, rest in entered if not rest and _ASKS in Path(name).read_text(errors="replace")}
-    names = [*(name for name, _ in entered if not name.startswith("<")), *re.findall(_TABLE, preprocessed)]
-    files = {os.path.abspath(name) for name in names}  # noqa: PTH100
-    return "\0".join(sorted(files | asks)).encode("utf-8", errors="surrogateescape")
+    entered = [re.sub(r"\\(.)", r"\1", name) for name in re.findall(_ENTERED, preprocessed, re.MULTILINE)]
+    files = {os.path.abspath(name) for name in entered if not name.startswith("<")}  # noqa: PTH100
+    return "\0".join(sorted(files)).encode("utf-8", errors="surrogateescape")
 
 
 def _hashed(paths: Iterable[Path]) -> str:

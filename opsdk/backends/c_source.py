@@ -14,7 +14,8 @@ from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")
 _INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]'
-_READS = r"include|\bimport\b|\bembed\b|\bincbin\b"  # whatever may have the compiler read another file
+# Whatever may have the compiler read another file, or ask for one; ??/ is a backslash to C11
+_READS = r"include|\bimport\b|\bembed\b|\bincbin\b|\?\?/"
 
 _MADE = (
     r"\bDLTensor\b(?!\s*(?:const\s*)?\*)",
@@ -86,7 +87,9 @@ def headers_of(source: CSource, include_dirs: Sequence[str]) -> str:
 def hides_files(source: CSource, include_dirs: Sequence[str]) -> bool:
     """Whether a source, or a header of its author's, may read files that `headers_of` does not find."""
     texts = [source.text, *_headers(source, include_dirs).values()]
-    return any(len(re.findall(_READS, text)) > len(re.findall(_INCLUDE, text, re.MULTILINE)) for text in texts)
+    joined = [re.sub(r"\\[ \t]*\r?\n", "", text) for text in texts]  # a word may go on in the next line
+    named = [len(re.findall(_INCLUDE, text, re.MULTILINE)) for text in texts]
+    return any(len(re.findall(_READS, text)) > count for text, count in zip(joined, named, strict=True))
 
 
 def _headers(source: CSource, include_dirs: Sequence[str]) -> dict[tuple[str, Path], str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.dtype import KINDS, word_of
-from opsdk.core.errors import ArityError, AttributeValueError, DTypeError
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, ReturnError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.attribute import coerce
@@ -126,12 +126,37 @@ def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     ]
 
 
-def stopped(opdef: OpDef, outputs: Sequence[Any]) -> list[Any]:
-    """Returns what the body of a composite op gave: no gradient flows through outputs declared non-differentiable."""
-    return [
-        _detached(value) if decl.name in opdef.traits.nondifferentiable else value
-        for decl, value in zip(opdef.schema.outputs, outputs, strict=True)
-    ]
+def given(
+    opdef: OpDef, outputs: Sequence[Any], inputs: Sequence[Any], shares: Callable[[Any, Any], bool]
+) -> list[Any]:
+    """Returns what the body of a composite op gave, as its schema says that it is.
+
+    No gradient flows through outputs declared non-differentiable. An output that shares its memory with an input, or
+    with another output, is a copy unless the schema says that it does.
+
+    Args:
+        opdef: the composite.
+        outputs: what its body gave.
+        inputs: of the call.
+        shares: whether two values share their memory.
+    """
+    held = [(i, item) for i, value in enumerate(inputs) for item in _items(value)]
+    made: list[Any] = []
+    for position, (decl, value) in enumerate(zip(opdef.schema.outputs, outputs, strict=True)):
+        if opdef.gradient_of is None and not decl.mutated:
+            allowed = opdef.schema.aliased_sources(position)
+            kept: list[Any] = []
+            for item in _items(value):
+                taken = any(i not in allowed and shares(item, other) for i, other in held)
+                kept.append(item.clone() if taken else item)
+                held.append((-1, kept[-1]))
+            value = kept if isinstance(value, (list, tuple)) else kept[0] if kept else value
+        made.append(_detached(value) if decl.name in opdef.traits.nondifferentiable else value)
+    return made
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else () if value is None else (value,)
 
 
 def _detached(value: Any) -> Any:
@@ -176,12 +201,22 @@ def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
 
 
 def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | None]) -> None:
-    """Checks that an infer rule gives outputs whose elements are declared a dtype of that kind.
+    """Checks that an infer rule gives lists where the schema has lists, and dtypes of the kinds that it declares.
 
     Raises:
-        DTypeError: it does not.
+        ReturnError: a spec for a list, a list for a tensor, or a list with something else than specs in it.
+        DTypeError: another kind of elements.
     """
     for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
+        is_list = isinstance(spec, list)
+        odd = [item for item in spec if not isinstance(item, TensorSpec)] if isinstance(spec, list) else []
+        if spec is not None and (is_list != (decl.kind == "list") or odd):
+            wanted = "a list of specs, or None where only a run can tell," if decl.kind == "list" else "a spec or None"
+            raise ReturnError(
+                f"{opdef.subject}, infer: output {decl.name!r} expected {wanted} got {spec}; correct the rule, "
+                f"@{opdef.schema.name}.infer",
+                at=str(opdef.origin),
+            )
         for item in spec if isinstance(spec, list) else [spec]:
             if decl.elements and item is not None and word_of(item.dtype) not in decl.elements:
                 raise DTypeError(

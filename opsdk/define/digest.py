@@ -165,6 +165,10 @@ class _Reader:
             return f"partial {self.value((value.func, value.args, value.keywords))}"
         if _has_function(value):
             return f"compiled {self.value(value.py_func)}{getattr(value, 'targetoptions', None)!r}"
+        if type(value).__module__.startswith("numba.np.ufunc.") and hasattr(value, "__wrapped__"):
+            declared = getattr(value, "types", ()) if getattr(value, "_frozen", False) else ()  # others grow with use
+            shape, unit = (getattr(value, name, None) for name in ("signature", "identity"))
+            return f"{type(value).__name__} {self.value(value.__wrapped__)}{declared}{shape}{unit}"
         if isinstance(value, (MemberDescriptorType, GetSetDescriptorType)):
             return f"slot {value.__name__}"
         if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type(None))):

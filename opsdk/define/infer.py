@@ -74,8 +74,9 @@ class like:  # a stock rule reads like a function where it is used
         self.name = name
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        """Returns one spec per output."""
-        return (first_spec(schema, specs, self.name),) * len(schema.outputs)
+        """Returns one spec per output; None for a list, of which the rule does not know how long it is."""
+        spec = first_spec(schema, specs, self.name)
+        return tuple([None if decl.kind == "list" else spec for decl in schema.outputs])
 
 
 class Assumed(like):

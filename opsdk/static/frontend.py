@@ -7,10 +7,11 @@ from typing import Any
 
 from opsdk.backends.settle import as_outputs
 from opsdk.core.errors import ProgramError, ReturnError
-from opsdk.define.call import body_attrs, complete_attrs, cut_off, stopped
+from opsdk.define.call import body_attrs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 from opsdk.static.recording import append, lift, note_parts, stops
+from opsdk.static.shared_memory import bases
 from opsdk.static.variable import Parameter, Variable
 
 
@@ -53,7 +54,11 @@ def body_outputs(opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) 
                     f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "
                     f"got {type(item).__name__}; compute it from the inputs with ops"
                 )
-    return stopped(opdef, made)
+    return given(opdef, made, values, _share_memory)
+
+
+def _share_memory(left: Variable, right: Variable) -> bool:
+    return left is right or not bases(left).isdisjoint(bases(right))
 
 
 def program_of(opdef: OpDef, inputs: Sequence[Any]) -> Any:

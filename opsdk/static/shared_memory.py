@@ -7,9 +7,13 @@ place is a copy in a run. Whatever would tell the two apart on the tape, where v
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from opsdk.core.errors import ProgramError
 from opsdk.static.operator import Operator
+
+if TYPE_CHECKING:
+    from opsdk.static.variable import Variable
 
 
 class SharedMemory:
@@ -53,6 +57,23 @@ def viewed(operator: Operator) -> Iterator[tuple[list[str], list[str]]]:
         sources = [name for i in schema.aliased_sources(position) for name in slots[i]]
         if sources and not schema.outputs[position].mutated:
             yield [name for name in names if name], sources
+
+
+def bases(variable: Variable) -> set[str]:
+    """Returns the names of what a variable is a view of, of what that is a view of, and its own."""
+    found, sought = {variable.name}, {variable.name}
+    for operator in reversed(variable.block.ops):
+        produced = sought.intersection(operator.output_arg_names)
+        if not produced:
+            continue
+        sought -= produced
+        for names, sources in viewed(operator):
+            if not produced.isdisjoint(names):
+                sought.update(set(sources) - found)
+                found.update(sources)
+        if not sought:
+            break
+    return found
 
 
 def check_views(operators: Sequence[Operator]) -> dict[str, tuple[str, Operator]]:

@@ -87,6 +87,29 @@ def test_a_header_that_is_asked_for_may_come_and_go(place, folder):
         assert value(source, include_dirs=[str(folder)]) == expected
 
 
+# How a header is included that appears in an earlier folder than the one in which it was found
+HIDDEN = {
+    "through a macro": '#define HEADER <v.h>\n#include HEADER\n',
+    "as #import": '#import "v.h"\n',
+    "spliced": '#inc\\\nlude "v.h"\n',
+    "as a digraph": '%:include "v.h"\n',
+    "behind a comment": '# /**/ include "v.h"\n',
+    "by name": "#include <v.h>\n",
+}
+
+
+@pytest.mark.parametrize("source", HIDDEN.values(), ids=HIDDEN)
+def test_a_header_that_comes_before_another_is_the_one(source, folder):
+    first, second = folder / "first", folder / "second"
+    first.mkdir()
+    second.mkdir()
+    (second / "v.h").write_text("#define VALUE 2\n")
+    where = {"include_dirs": [str(first), str(second)]}
+    assert value(source, **where) == 2.0
+    (first / "v.h").write_text("#define VALUE 3\n")
+    assert value(source, **where) == 3.0
+
+
 def test_a_table_of_bytes_is_read_anew(folder):
     table = f'__asm__(".pushsection .rodata\\n.balign 8\\ntable:\\n.incbin \\"{folder}/t.bin\\"\\n.popsection\\n");\n'
     source = f"extern const double table;\n{table}#define VALUE (float)table\n"
