@@ -16,9 +16,9 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.backends.buffers import asked_specs, infer
 from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.plan import attrs_key, keep, make_plan
-from opsdk.backends.settle import as_outputs, shares
+from opsdk.backends.settle import as_outputs, check_specs, shares
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import InPlaceError
+from opsdk.core.errors import InPlaceError, MutationError, ReturnError
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
 from opsdk.core.modes import OFF, is_grad_enabled
@@ -171,8 +171,14 @@ def launch(
         complete = body_attrs(opdef, attrs)
         if opdef.check is not None:
             opdef.check(arrays, complete)
+        counts = [tensor._version[0] for tensor in _unchanged(opdef, inputs)]
         raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
-        values = given(opdef, as_outputs(opdef, raw), inputs, _share_memory)
+        values = given(opdef, _held(opdef, as_outputs(opdef, raw), arrays, complete), inputs, _share_memory, _has_graph)
+        if counts != [tensor._version[0] for tensor in _unchanged(opdef, inputs)]:
+            raise MutationError(
+                f"{opdef.subject}: expected to leave its inputs as they are, its body changed one in place; "
+                "declare it, Tensor(a!), or change a clone()"
+            )
         return values[0] if len(values) == 1 else tuple(values)
     schema = opdef.schema
     changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in _tensors(inputs[i])]
@@ -203,6 +209,38 @@ def launch(
     if plan.record:
         _record(plan, inputs, attrs, outputs, before)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _unchanged(opdef: OpDef, inputs: Sequence[Any]) -> list[Tensor]:
+    """Returns the tensors that an op must leave as they are."""
+    changed = opdef.schema.mutated_inputs
+    return [tensor for i, value in enumerate(inputs) if i not in changed for tensor in _tensors(value)]
+
+
+def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Sequence[Any]:
+    """Returns what the body of a composite gave, held to the infer rule; gradients are held where they arrive.
+
+    Raises:
+        ReturnError: something else than tensors.
+        ArityError, ShapeError, DTypeError: tensors of other shapes or dtypes.
+    """
+    if opdef.gradient_of is not None:
+        return outputs
+    for position, value in zip(opdef.schema.fresh_outputs, outputs, strict=True):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if not isinstance(item, Tensor):
+                raise ReturnError(
+                    f"{opdef.subject}, output {opdef.schema.outputs[position].name!r}: expected its body to return a "
+                    f"tensor, got {type(item).__name__}; compute it from the inputs with ops"
+                )
+    lists = [[t._array for t in v] if isinstance(v, (list, tuple)) else v._array for v in outputs]
+    check_specs(opdef, lists, infer(opdef, arrays, attrs))
+    return outputs
+
+
+def _has_graph(tensor: Tensor) -> bool:
+    """Whether a tensor is the result of a recorded call; another may be one that its author keeps."""
+    return tensor._edge is not None
 
 
 def _share_memory(left: Tensor, right: Tensor) -> bool:

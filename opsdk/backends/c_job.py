@@ -119,7 +119,8 @@ class Job:
         Raises:
             CompileError: the source cannot be preprocessed.
         """
-        files = state_of_files(self.key, self.folders, lambda: self.preprocessed, hidden=self.hides_files)
+        anew = self.hides_files or bool(self.folders)
+        files = state_of_files(self.key, self.folders, lambda: self.preprocessed, anew=anew)
         return f"{self.key}\0{state_of_archives(self.options)}\0{files}"
 
     @cached_property

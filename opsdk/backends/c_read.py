@@ -2,8 +2,8 @@
 
 What they hold decides the library as the source does. Only the compiler knows which they are, so what it said is kept
 in the cache, under all that decided it: the row's key and the content of the files that are known already. A later
-process follows the chain from reading to reading and runs no compiler, unless the source hides what it includes: then
-it runs the preprocessor anew, since another file may be the one that is found now.
+process follows the chain from reading to reading and runs no compiler. Where the source hides what it includes, or
+files are looked for in several folders, it runs the preprocessor anew, since another file may be found now.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def folders_of_environment() -> list[str]:
     return [folder for folders in named for folder in folders.split(os.pathsep) if folder]
 
 
-def state_of_files(key: str, folders: Iterable[str], preprocessed: Callable[[], str], *, hidden: bool) -> str:
+def state_of_files(key: str, folders: Iterable[str], preprocessed: Callable[[], str], *, anew: bool) -> str:
     """Returns the names and contents, hashed, of all files that the compiler reads for a source.
 
     Args:
         key: everything else that decides which they are.
         folders: where files are looked for.
         preprocessed: runs the preprocessor over the source; asked where nothing is known of the files as they are.
-        hidden: whether the source does not tell what it includes.
+        anew: whether it is asked each time, since another file may be the one that is found now.
 
     Raises:
         CompileError: of `preprocessed`.
     """
-    if hidden:
+    if anew:
         text = preprocessed()
         tables = [Path(folder, name) for name in re.findall(_TABLE, text) for folder in ("", *folders)]
         return _hashed(tables) + slow("hashlib").sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -13,7 +13,7 @@ from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")
-_INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]'
+_INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]'
 # Whatever may have the compiler read another file, or ask for one; ??/ is a backslash to C11
 _READS = r"include|\bimport\b|\bembed\b|\bincbin\b|\?\?/"
 
@@ -99,8 +99,9 @@ def _headers(source: CSource, include_dirs: Sequence[str]) -> dict[tuple[str, Pa
     waiting: list[tuple[str, Path]] = [(source.text, Path(source.folder))]
     while waiting:
         text, folder = waiting.pop()
-        for name in re.findall(_INCLUDE, text, re.MULTILINE):
-            for base in (str(folder), source.folder, *include_dirs):
+        for mark, name in re.findall(_INCLUDE, text, re.MULTILINE):
+            beside = (str(folder), source.folder) if mark == '"' else ()
+            for base in (*beside, *include_dirs):
                 path = Path(base, name)
                 if path in seen:
                     break

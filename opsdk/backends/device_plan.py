@@ -80,7 +80,7 @@ class DevicePlan(CallPlan):
                 f". Add a row: @{self.opdef.schema.name}.kernel({self.place.kind!r}, language='numba', launch=...)",
             )
 
-    def one(self, raw: Any, inputs: Sequence[Any]) -> Any:
+    def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
         """Returns what a row of one output returned, settled."""
         return self.settled(raw, inputs)[0]
 

@@ -115,7 +115,7 @@ class CallPlan:
         self._again = getattr(alone, "again", None)
         watched, self.wants_views = alone, False
         self._sampling: Sampling | None = None
-        if self.place is CPU and opdef.schema.namespace != "opsdk" and not is_ours(kernel):
+        if self.place is CPU and opdef.schema.namespace != "opsdk" and not is_expression(kernel):
             self.wants_views = language.reads_python and not opdef.schema.mutated_inputs
             self._sampling = None if language.reads_python else Sampling()
             watched = sampled(opdef, alone, self._sampling) if self._sampling else guarded(opdef, alone)
@@ -280,7 +280,7 @@ class CallPlan:
     ) -> Any:
         is_new = value.__class__ is ndarray and (value.base is None or is_leased(value, inputs))
         is_new = is_new and not _is_among(value, inputs)
-        if is_new and (value.dtype is dtype or dtype is None) and not _is_among(value, before):
+        if is_new and (value.dtype is dtype or dtype is None) and not _overlaps(value, before):
             return value
         if value is None and self.loose:
             return None
@@ -288,7 +288,7 @@ class CallPlan:
         array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype)
         if array.base is not None or any(array is source for source in _flat(inputs)):
             array = settle.separate(opdef, position, array, inputs)
-        if any(array is other or (opdef.is_composite and settle.shares(array, other)) for other in _flat(before)):
+        if any(other is not None and settle.shares(array, other) for other in _flat(before)):
             array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
         return array
 
@@ -317,6 +317,11 @@ def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
         if value is array or value.__class__ is list:
             return True
     return False
+
+
+def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
+    """Whether an array may lie in the memory of one of the values."""
+    return any(value is not None and np.may_share_memory(array, value) for value in _flat(values))
 
 
 def is_expression(kernel: Kernel) -> bool:

@@ -127,27 +127,39 @@ def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
 
 
 def given(
-    opdef: OpDef, outputs: Sequence[Any], inputs: Sequence[Any], shares: Callable[[Any, Any], bool]
+    opdef: OpDef,
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    shares: Callable[[Any, Any], bool],
+    is_new: Callable[[Any], bool],
 ) -> list[Any]:
     """Returns what the body of a composite op gave, as its schema says that it is.
 
     No gradient flows through outputs declared non-differentiable. An output that shares its memory with an input, or
-    with another output, is a copy unless the schema says that it does.
+    with another output, is a copy unless the schema says that it does; so is one that was there before the call.
 
     Args:
         opdef: the composite.
-        outputs: what its body gave.
+        outputs: what its body gave, one entry per output that is new.
         inputs: of the call.
         shares: whether two values share their memory.
+        is_new: whether a value was made by the call.
     """
     held = [(i, item) for i, value in enumerate(inputs) for item in _items(value)]
     made: list[Any] = []
-    for position, (decl, value) in enumerate(zip(opdef.schema.outputs, outputs, strict=True)):
-        if opdef.gradient_of is None and not decl.mutated:
+    fresh = iter(outputs)
+    for position, decl in enumerate(opdef.schema.outputs):
+        if decl.mutated:
+            made.append(inputs[opdef.schema.mutated_source(position)])
+            continue
+        value = next(fresh)
+        if opdef.gradient_of is None:
             allowed = opdef.schema.aliased_sources(position)
             kept: list[Any] = []
             for item in _items(value):
+                is_alias = any(i in allowed and shares(item, other) for i, other in held)
                 taken = any(i not in allowed and shares(item, other) for i, other in held)
+                taken = taken or not (is_alias or is_new(item))
                 kept.append(item.clone() if taken else item)
                 held.append((-1, kept[-1]))
             value = kept if isinstance(value, (list, tuple)) else kept[0] if kept else value
@@ -204,17 +216,15 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
     """Checks that an infer rule gives lists where the schema has lists, and dtypes of the kinds that it declares.
 
     Raises:
-        ReturnError: a spec for a list, a list for a tensor, or a list with something else than specs in it.
+        ReturnError: a spec for a list, or a list with something else than specs in it.
         DTypeError: another kind of elements.
     """
     for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
-        is_list = isinstance(spec, list)
-        odd = [item for item in spec if not isinstance(item, TensorSpec)] if isinstance(spec, list) else []
-        if spec is not None and (is_list != (decl.kind == "list") or odd):
-            wanted = "a list of specs, or None where only a run can tell," if decl.kind == "list" else "a spec or None"
+        is_list = isinstance(spec, list) and all(isinstance(item, TensorSpec) for item in spec)
+        if decl.kind == "list" and spec is not None and not is_list:
             raise ReturnError(
-                f"{opdef.subject}, infer: output {decl.name!r} expected {wanted} got {spec}; correct the rule, "
-                f"@{opdef.schema.name}.infer",
+                f"{opdef.subject}, infer: output {decl.name!r} expected a list of specs, or None where only a run can "
+                f"tell, got {spec}; correct the rule, @{opdef.schema.name}.infer",
                 at=str(opdef.origin),
             )
         for item in spec if isinstance(spec, list) else [spec]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from opsdk.backends.settle import as_outputs
-from opsdk.core.errors import ProgramError, ReturnError
+from opsdk.backends.settle import as_outputs, check_specs
+from opsdk.core.errors import MutationError, ProgramError, ReturnError
+from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
-from opsdk.define.opdef import OpDef
-from opsdk.static.recording import append, lift, note_parts, stops
-from opsdk.static.shared_memory import bases
+from opsdk.define.infer import like
+from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.opdef import OpDef, Traits
+from opsdk.static.block import Block
+from opsdk.static.recording import append, infer, lift, note_parts, stops
+from opsdk.static.shared_memory import bases, changed
 from opsdk.static.variable import Parameter, Variable
 
 
@@ -30,15 +36,89 @@ class Recorder:
         block = program_of(opdef, inputs).current_block()
         with block.all_or_nothing():
             values = lift(block, opdef, inputs)
-            if opdef.body is not None and not all(stops(opdef, values)):
-                first = len(block.ops)
-                made = body_outputs(opdef, values, attrs)  # a composite is differentiated through what it is made of
-                note_parts(block, first, opdef, (values, made), complete_attrs(opdef, attrs))
-                return made[0] if len(made) == 1 else tuple(made)
-            return append(block, opdef, values, attrs)
+            made = None if opdef.body is None else self._parts(block, opdef, values, attrs)
+            if made is None:
+                return append(block, opdef, values, attrs)
+            return made[0] if len(made) == 1 else tuple(made)
+
+    def _parts(
+        self, block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> list[Any] | None:
+        """Appends what a composite is made of; nothing where its body asks for numbers, and no gradient is wanted.
+
+        It is differentiated through its parts, and they draw anew in each run, or are told that they are tested.
+        """
+        first = len(block.ops)
+        try:
+            with block.all_or_nothing():
+                made = expanded(block, opdef, values, attrs)
+        except ProgramError:
+            if not all(stops(opdef, values)):
+                raise
+            return None  # run on arrays, which have them
+        note_parts(block, first, opdef, (values, made), complete_attrs(opdef, attrs))
+        return made
 
 
-def body_outputs(opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+    """Appends what a composite is made of, held to what its author said of it; returns an entry per output.
+
+    Raises:
+        ReturnError, ArityError: as of `body_outputs`.
+        ShapeError, DTypeError: an output is not what the infer rule says.
+        MutationError: the body changes an input that the schema does not say is changed.
+    """
+    complete = complete_attrs(opdef, attrs)
+    inferred = infer(opdef, values, complete)
+    if opdef.check is not None and not opdef.check.reads_attributes_only:
+        append(block, guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
+    first = len(block.ops)
+    made = body_outputs(block, opdef, values, attrs)
+    specs = [_spec_beside(made[i], inferred[i]) for i in opdef.schema.fresh_outputs]
+    check_specs(opdef, specs, inferred)
+    kept = [v for i, value in enumerate(values) if i not in opdef.schema.mutated_inputs for v in _listed(value)]
+    names = {name for variable in kept for name in bases(variable)}
+    if any(names.intersection(changed(operator)) for operator in block.ops[first:]):
+        raise MutationError(
+            f"{opdef.subject}: expected to leave its inputs as they are, its body changes one in place; declare it, "
+            "Tensor(a!), or change a clone()"
+        )
+    return made
+
+
+def _spec_beside(value: Any, wanted: Any) -> Any:
+    """Returns the spec of what a body gave; a size that is open takes that of the rule."""
+    if isinstance(value, (list, tuple)):
+        specs = wanted if isinstance(wanted, list) and len(wanted) == len(value) else [None] * len(value)
+        return [_spec_beside(item, spec) for item, spec in zip(value, specs, strict=True)]
+    if wanted is None or wanted.ndim != value.spec.ndim:
+        return value.spec
+    sizes = zip(value.spec.shape, wanted.shape, strict=True)
+    return TensorSpec([other if size is None else size for size, other in sizes], value.dtype)
+
+
+@cache
+def guard_of(opdef: OpDef) -> OpDef:
+    """Returns an op of no output that asks the value check of a composite op in front of its parts."""
+    check, schema = opdef.check, opdef.schema
+    assert check is not None
+
+    def guard(*values: Any, **attrs: Any) -> None:
+        check(values, attrs)
+
+    kernels = KernelTable()
+    names = (*schema.input_names, *schema.attr_names)
+    kernels.add(Kernel(KernelKey("cpu"), REFERENCE, guard, opdef.origin, names))
+    inputs = tuple(replace(decl, mutated=False, alias=None) for decl in schema.inputs)
+    named = replace(schema, name=f"{schema.name}_check", inputs=inputs, outputs=())
+    return OpDef(named, like(), Traits(), opdef.origin, kernels)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+
+
+def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
     """Calls the function that a composite op is, which appends the ops it is made of; one entry per output.
 
     Raises:
@@ -46,15 +126,22 @@ def body_outputs(opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) 
         ArityError: it returned the wrong number of them.
     """
     assert opdef.body is not None
+    first = len(block.ops)
     made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **body_attrs(opdef, attrs)))
-    for value, decl in zip(made, opdef.schema.outputs, strict=True):
+    for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
+        decl = opdef.schema.outputs[position]
         for item in value if isinstance(value, (list, tuple)) else [value]:
             if not isinstance(item, Variable) and not (item is None and opdef.gradient_of is not None):
                 raise ReturnError(
                     f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "
                     f"got {type(item).__name__}; compute it from the inputs with ops"
                 )
-    return given(opdef, made, values, _share_memory)
+    parts = block.ops[first:]
+
+    def is_new(variable: Variable) -> bool:
+        return any(variable.name in operator.output_arg_names for operator in parts)
+
+    return given(opdef, made, values, _share_memory, is_new)
 
 
 def _share_memory(left: Variable, right: Variable) -> bool:

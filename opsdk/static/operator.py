@@ -63,7 +63,7 @@ class Operator:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "attrs":
-            value = Attrs(value) if "attrs" not in self.__dict__ else self.attrs._refuse()
+            value = Attrs(value) if "attrs" not in self.__dict__ else Attrs()._refuse()
         super().__setattr__(name, value)
 
     def fill(self, value: float) -> None:

@@ -122,8 +122,10 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     tail = block.ops[at + 1 :]
     block.ops = block.ops[:at]
     values = _inputs(block, operator)
-    opdef = operator.opdef
-    results = body_outputs(opdef, values, operator.attrs) if opdef.is_composite else _again(block, operator, values)
+    if operator.opdef.is_composite:
+        results = body_outputs(block, operator.opdef, values, operator.attrs)
+    else:
+        results = _again(block, operator, values)
     for result, (slot, names) in zip(results, operator.outputs.items(), strict=True):
         for value, name in zip(_entries(operator, slot, result), names, strict=True):
             if name and value is None:

@@ -341,3 +341,32 @@ def test_a_kernel_that_does_not_compile_for_an_empty_list_either_way_says_so():
 
     with pytest.raises(CompileError, match="does not compile"):
         unlooped(np.ones(2))
+
+
+def test_a_helper_that_numba_vectorizes_is_what_it_was_however_often_it_has_compiled():
+    @numba.vectorize
+    def helper(x):
+        return 2 * x
+
+    with opsdk.REGISTRY.scoped():
+        op = opsdk.op("t::vectorized(Tensor x) -> Tensor y")(lambda x: 2 * x)
+
+        @op.kernel("cpu", language="numba")
+        def kernel(x, y):
+            for i in range(x.size):
+                y.flat[i] = helper(x.flat[i])
+
+        for x in (X, X.astype("float32"), X.reshape(1, 2), X):
+            np.testing.assert_array_equal(op(x), 2 * x)
+
+
+@pytest.mark.parametrize("pair", [lambda y: (y, y), lambda y: (y, y[:]), lambda y: (y[1:], y[:1])])
+def test_two_results_of_one_memory_are_made_two(pair):
+    pair = numba.njit(pair)
+    with opsdk.REGISTRY.scoped():
+        op = opsdk.op("t::pair(Tensor x) -> (Tensor a, Tensor b)", infer=lambda x: ((None,), (None,)))(lambda x: (x, x))
+        op.infer(lambda x: (opsdk.TensorSpec([None], x.dtype), opsdk.TensorSpec([None], x.dtype)))
+        op.kernel("cpu", language="numba")(lambda x: pair(x * 2))
+        for _ in range(3):
+            a, b = op(X)
+            assert not np.shares_memory(a, b)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ArityError, BindingError, DTypeError, ReturnError, ShapeError
+from opsdk.core.errors import ArityError, BindingError, DTypeError, ProgramError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import InferFunction, broadcast, first_spec, like, normalize_axes, reduce
 from opsdk.define.parse import parse_schema
@@ -205,3 +205,21 @@ def test_an_error_of_opsdk_inside_a_rule_gets_no_second_note():
     with pytest.raises(ShapeError) as caught:
         InferFunction(lambda x: TensorSpec([-5]), TWO)(TWO, [spec(4), None], {})
     assert [note.split()[0] for note in caught.value.__notes__] == ["code"]
+
+
+@pytest.mark.parametrize("infer", [None, opsdk.infer.like("x")])
+def test_a_list_has_a_length_that_only_a_rule_of_its_own_tells(infer):
+    with opsdk.REGISTRY.scoped():
+        op = opsdk.op("listed::again(Tensor x, *, int n=1) -> Tensor[] ys", infer=infer)(lambda x, *, n: [x + 0] * n)
+        assert [len(op(np.ones(3), n=n)) for n in (1, 2, 1)] == [1, 2, 1]
+        message = "op 'listed::again', output 'ys': expected a spec from its infer rule"
+        with opsdk.static.program_guard(opsdk.static.Program()), pytest.raises(ProgramError, match=message):
+            op(opsdk.static.data("x", [3], "float64"))
+
+
+@pytest.mark.parametrize("given", [[None, None], [[None]], ["x"]])
+def test_a_rule_that_gives_a_list_of_no_specs_is_refused(given):
+    with opsdk.REGISTRY.scoped():
+        op = opsdk.op("listed::odd(Tensor x) -> Tensor[] ys", infer=lambda x: given)(lambda x: [x + 0])
+        with pytest.raises(ReturnError, match="op 'listed::odd', infer: output 'ys' expected a list of specs, or None"):
+            op(np.ones(2))

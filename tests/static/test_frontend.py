@@ -47,8 +47,13 @@ def test_a_composite_of_a_parameter_is_recorded_as_what_it_is_made_of(block, wei
     assert [operator.type for operator in block.ops] == ["tanh", "scale"]
 
 
-def test_a_composite_of_data_alone_is_recorded_as_itself(block, x):
+def test_a_composite_of_data_alone_is_what_it_is_made_of_too(block, x):
     composite(lambda x, *, by: opsdk.tanh(x) * by)(x)
+    assert [operator.type for operator in block.ops] == ["tanh", "scale"]
+
+
+def test_a_composite_of_data_alone_that_asks_for_sizes_is_recorded_as_itself(block, x):
+    composite(lambda x, *, by: opsdk.tanh(x) * float(x.shape[0]))(x)
     assert [operator.type for operator in block.ops] == ["composed"]
 
 

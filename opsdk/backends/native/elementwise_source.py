@@ -87,7 +87,8 @@ def kernel_source(
 def refusals(attrs: Sequence[str], whole: Sequence[str]) -> list[str]:
     """Returns the lines that leave a kernel where an attribute is no longer the whole number that it was given."""
     raw = [f"s{i}" for i, name in enumerate(attrs) if name in whole]
-    return [f"if {' or '.join(f'real({name}) != {name}' for name in raw)}: return int32({INEXACT})"] if raw else []
+    tests = [f"not abs({name}) <= {2.0**63} or int64({name}) != {name} or real({name}) != {name}" for name in raw]
+    return [f"if {' or '.join(tests)}: return int32({INEXACT})"] if raw else []
 
 
 def load_text(pointer: str, dtype: str) -> str:
