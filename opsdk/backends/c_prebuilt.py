@@ -24,6 +24,7 @@ from opsdk.core.origin import Origin
 
 FOLDER = "_kernels"  # beside the file that registers the row, as __pycache__ is beside what it is compiled from
 INTERFACE_SUFFIX = ".cffi"
+_SEAL = b"\n# SHA-256 of the library: "
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,19 @@ def prebuilt(job: Job) -> Prebuilt | None:
         if danger is not None:
             _tell(f"opsdk: {found.library} is not used, {danger.reason}; {danger.remedy}\n")
             return None
+    if not _is_whole(found):
+        _tell(f"opsdk: {found.library} is not used, it is not as it was built; build it again, opsdk build\n")
+        return None
     return found
+
+
+def _is_whole(found: Prebuilt) -> bool:
+    """Whether a library is what its interface was written for; a damaged one may end the process when it is opened."""
+    try:
+        seal = found.interface.read_bytes().rpartition(_SEAL)[2].strip().decode()
+        return bool(seal == hashlib.sha256(found.library.read_bytes()).hexdigest())
+    except (OSError, ValueError):
+        return False
 
 
 @cache
@@ -103,7 +116,8 @@ def build_ahead(job: Job, made: Prebuilt) -> None:
     library, interface = (path.with_name(f".{path.name}{mark}") for path in (made.library, made.interface))
     try:
         job.build(library)
-        interface.write_bytes(job.interface())
+        seal = hashlib.sha256(library.read_bytes()).hexdigest()
+        interface.write_bytes(job.interface() + _SEAL + seal.encode())
         interface.replace(made.interface)
         library.replace(made.library)  # the library last: with it the row counts as built
     finally:
