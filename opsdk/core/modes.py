@@ -62,7 +62,7 @@ class GradMode:
         _OFF.leave(self)
 
     def __call__(self, function: F) -> F:
-        """Returns the function, run in this mode; of a generator or coroutine function every step is.
+        """Returns the function, run in this mode; of a generator or coroutine that it makes every step is.
 
         Raises:
             AttributeValueError: not a function, or one that makes an asynchronous generator.
@@ -91,7 +91,10 @@ class GradMode:
             @functools.wraps(function)
             def run(*args: Any, **kwargs: Any) -> Any:
                 with GradMode(mode):
-                    return function(*args, **kwargs)
+                    made = function(*args, **kwargs)
+                if inspect.isgenerator(made):  # of a function that wraps one which makes it, and does not show it
+                    return _stepped(made, mode)
+                return _awaited(made, mode) if inspect.iscoroutine(made) else made
 
         return run  # type: ignore[return-value]
 
@@ -115,6 +118,10 @@ def _stepped(generator: Any, mode: bool) -> Generator[Any, Any, Any]:
             raise
         except BaseException as error:
             step, given = generator.throw, error
+
+
+async def _awaited(coroutine: Any, mode: bool) -> Any:
+    return await _Awaited(coroutine, mode)
 
 
 class _Awaited:

@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import gc
 import inspect
 import threading
@@ -304,4 +305,24 @@ def test_blocks_of_generators_may_end_in_the_order_in_which_they_began():
     first.close()
     assert not opsdk.is_grad_enabled()
     second.close()
+    assert opsdk.is_grad_enabled()
+
+
+def test_what_a_wrapper_makes_is_stepped_in_the_mode_too():
+    def seen():
+        yield opsdk.is_grad_enabled()
+        yield opsdk.is_grad_enabled()
+
+    @functools.wraps(seen)
+    def wrapper():
+        return seen()
+
+    made = opsdk.no_grad(lambda: wrapper())()
+    assert (next(made), opsdk.is_grad_enabled(), next(made)) == (False, True, False)
+
+    async def awaited():
+        await asyncio.sleep(0)
+        return opsdk.is_grad_enabled()
+
+    assert asyncio.run(opsdk.no_grad(lambda: awaited())()) is False
     assert opsdk.is_grad_enabled()
