@@ -21,7 +21,9 @@ from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
 from opsdk.core.truth import as_bool
+from opsdk.define.frontend import owner_of
 from opsdk.ops import creation as ops
+from opsdk.ops import shape as shape_ops
 
 _MOST_STEPS = 2.0**48
 
@@ -110,18 +112,25 @@ def ones(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
     return full(shape, 1.0, dtype)
 
 
-def zeros_like(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
-    """Returns a tensor of zeros with the shape of `x`, and its dtype unless given."""
+def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor of zeros with the shape of `x`, and its dtype unless given, as a variable where it is one."""
     return _like(x, 0.0, dtype, "zeros_like")
 
 
-def ones_like(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
-    """Returns a tensor of ones with the shape of `x`, and its dtype unless given."""
+def ones_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor of ones with the shape of `x`, and its dtype unless given, as a variable where it is one."""
     return _like(x, 1.0, dtype, "ones_like")
 
 
+def _is_of_a_program(value: Any) -> bool:
+    return not isinstance(value, Tensor) and owner_of(value) is not None
+
+
 # Any: a tensor, or an array of any library.
-def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Tensor:
+def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Any:
+    if _is_of_a_program(x):
+        made = ops.fill_any_like(x, value=value)
+        return made if dtype is None else shape_ops.cast(made, dtype=as_dtype(dtype))
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
         raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
     return full(x.shape, value, x.dtype if dtype is None else dtype)
@@ -170,13 +179,15 @@ def randn(shape: Sequence[int] | int, dtype: DTypeLike = "float32", seed: int = 
     return Tensor(ops.gaussian_random(shape=_sizes(shape, "randn"), seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
-def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """Returns a copy of a tensor or array that gradients flow through, or copies it into `output`.
+def assign(x: Any, output: Tensor | None = None) -> Any:
+    """Returns a copy of a tensor, array or Program variable that gradients flow through, or copies it into `output`.
 
     Raises:
         ShapeError: `output` has another shape.
         AttributeValueError: it is no tensor.
     """
+    if output is None and _is_of_a_program(x):
+        return shape_ops.assign(x)
     source = x if isinstance(x, Tensor) else to_tensor(x)
     if output is None:
         return source.clone()

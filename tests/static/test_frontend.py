@@ -108,3 +108,11 @@ def test_variables_in_a_list_are_told_to_be_one(main, state):
         with pytest.raises(MixedRuntimeError, match=r"numbers in a list, got Variable, .* takes out of its graph"):
             call()
     assert state(main) == before
+
+
+@pytest.mark.parametrize("dtype", [None, "float64"])
+def test_ones_and_zeros_like_a_variable_and_its_copy_are_calls(fetch, x, dtype):
+    assert fetch(opsdk.ones_like(x, dtype), x=ROW).tolist() == [[1.0, 1.0]]
+    zeros = fetch(opsdk.zeros_like(x, dtype), x=ROW)
+    assert (zeros.tolist(), zeros.dtype) == ([[0.0, 0.0]], np.dtype(dtype or "float32"))
+    assert fetch(opsdk.assign(x), x=ROW).tolist() == ROW.tolist()
