@@ -95,6 +95,7 @@ def sum_at(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
         >>> sum_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), 3)
         array([5., 0., 2.])
     """
+    values, index = (np.asarray(value) if isinstance(value, (list, tuple)) else value for value in (values, index))
     if index.dtype.kind not in "iu":
         raise DTypeError(f"sum_at: index expected integers, got {index.dtype.name}; cast it to int64")
     if values.shape[: index.ndim] != index.shape:

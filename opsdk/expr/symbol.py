@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import TraceError
+from opsdk.core.fit import shown
 from opsdk.core.suggest import alternatives
 from opsdk.expr.node import BOOL, Node, constant, literal, topological
 from opsdk.expr.primitive import PRIMITIVES
@@ -147,6 +148,12 @@ class Written(Symbol):
     number = staticmethod(literal)
 
 
+_REMEDIES = {
+    "ndarray": "; an expression is one element, pass arrays as inputs when it is called",
+    "complex": "; literals and attributes are real, pass a complex number as an input of the op",
+}
+
+
 # Any: whatever a user's expression holds.
 def as_node(value: Any, subject: str = "expression", number: Callable[[Any], Node] = constant) -> Node:
     """Returns the node of a symbol or a plain number, which `number` makes a node of.
@@ -158,14 +165,15 @@ def as_node(value: Any, subject: str = "expression", number: Callable[[Any], Nod
         return value.node
     if isinstance(value, Node):
         return value
+    if isinstance(value, int) and abs(value) >= 2**1024:
+        raise TraceError(f"{subject}: expected a number that float64 reaches, up to 1.8e308, got {shown(value)}")
     if isinstance(value, (bool, int, float)):
         return number(value)
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy scalar, or what np.where makes of some
         if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "iuf":
             return number(np.asarray(value)[()])
         return as_node(value.item(), subject, number)
-    is_array = type(value).__name__ == "ndarray"
-    remedy = "; an expression is one element, pass arrays as inputs when it is called" if is_array else ""
+    remedy = _REMEDIES.get(type(value).__name__, "")
     raise TraceError(f"{subject}: expected a symbol or a number, got {type(value).__name__}{remedy}")
 
 

@@ -380,6 +380,6 @@ def _number(value: Any, like: Any, name: str, subject: str) -> Any:
 
 def _as_rate(value: Any, subject: str) -> float:
     number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-    if not number or not 0 <= value < 2.0**1000:
+    if not number or not 0 <= float(value) < 2.0**1000:
         raise AttributeValueError(f"{subject}: learning_rate expected a number ≥ 0, got {value!r}")
     return float(value)

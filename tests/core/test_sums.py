@@ -119,3 +119,7 @@ def test_an_axis_that_is_not_there_or_twice_is_refused(axis, dtype):
 def test_positions_are_integers(index):
     with pytest.raises(DTypeError, match=f"sum_at: index expected integers, got {index.dtype}; cast it to int64"):
         sum_at(np.ones(2), index, 2)
+
+
+def test_lists_are_summed_by_their_positions_too():
+    assert sum_at([1.0, 2.0, 4.0], [0, 2, 0], 3).tolist() == [5.0, 0.0, 2.0]

@@ -275,6 +275,8 @@ def test_a_branch_on_a_symbol_names_the_users_line():
 @pytest.mark.parametrize(
     ("function", "words"),
     [
+        (lambda x: x * 10**400, "expected a number that float64 reaches, up to 1.8e308, got"),
+        (lambda x: x * 1j, "expected a symbol or a number, got complex; literals and attributes are real"),
         (lambda x: None, "expected a symbol or a number, got NoneType"),
         (lambda x: "x", "expected a symbol or a number, got str"),
         (lambda x: x > 0, "expected a number, got the condition"),

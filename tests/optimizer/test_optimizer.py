@@ -459,3 +459,8 @@ def test_a_no_grad_set_names_parameters_that_there_are(blocked):
     a = parameter([1.0], [1.0], name="a")
     with pytest.raises(AttributeValueError, match=r"no_grad_set expected parameters to leave out \(a\), got ('b'|a )"):
         SGD(0.1).minimize(a * 1.0, parameters=[a], no_grad_set=blocked)
+
+
+@pytest.mark.parametrize("rate", [np.float32(0.5), np.float16(0.5), np.int8(0)])
+def test_a_rate_may_be_a_number_of_numpys(rate):
+    assert SGD(rate, parameters=[opsdk.nn.Parameter(np.ones(1))]).get_lr() == float(rate)
