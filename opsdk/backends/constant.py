@@ -67,9 +67,9 @@ def as_constant(
         if _is_small(value):
             return np.asarray(value, dtype)
         number = np.asarray(value)
-        if compared and misfit(number, dtype, truncates=False) is not None:
+        if compared and (misfit(number, dtype, truncates=False) is not None or not number.astype(dtype)):
             return number  # nothing has to hold it: every number of the dtype is less than it, or greater
-        return fitted(number, dtype, subject, remedy=_REMEDY)
+        return _held(number, dtype, beside, subject)
     numbers = numbers_in(value, subject, runtime)
     if isinstance(value, (np.ndarray, np.generic)):
         return numbers
@@ -78,7 +78,7 @@ def as_constant(
     decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
     if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in leaves(value)):
         return numbers  # NumPy's own have a dtype in a list as well
-    return numbers if decided is None else fitted(numbers, number_dtype(decided, beside), subject, remedy=_REMEDY)
+    return numbers if decided is None else _held(numbers, number_dtype(decided, beside), beside, subject)
 
 
 def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
@@ -91,8 +91,26 @@ def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
 
 
 def _is_small(value: complex) -> bool:
-    """Whether every dtype that a number with a fraction can take is sure to hold it."""
-    return value.__class__ is not complex and -60000 < value < 60000  # type: ignore[operator]
+    """Whether every dtype that a number with a fraction can take is sure to hold it, and not as 0."""
+    return value.__class__ is not complex and (1e-7 < abs(value) < 60000 or not value)
+
+
+def _held(
+    numbers: np.ndarray, dtype: np.dtype[Any], beside: np.dtype[np.generic] | None, subject: str
+) -> np.ndarray:
+    """Returns floats in another floating dtype that reaches them; beside a tensor none may round to 0 either.
+
+    Raises:
+        DTypeError: one lies beyond the dtype, or nearer to 0 than all of its numbers.
+    """
+    made = fitted(numbers, dtype, subject, remedy=_REMEDY)
+    if beside is not None and made.dtype.kind not in "biu" and ((made == 0) & (numbers != 0)).any():
+        lost = numbers[(made == 0) & (numbers != 0)].flat[0].item()
+        raise DTypeError(
+            f"{subject}: expected numbers that {dtype} holds, got {lost!r}, which it rounds to 0; choose another "
+            "dtype, or cast what stands beside it"
+        )
+    return made
 
 
 # Any: as for `as_constant`.

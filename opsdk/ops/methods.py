@@ -14,7 +14,7 @@ from opsdk.ops import complex as complex_numbers
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
 _MOST = 2**24  # whole numbers up to it are numbers of every dtype that is computed in
-_HELD = 3e38  # a float up to which float32, in which 16-bit numbers are computed, surely holds it
+_TINY, _HELD = 1e-44, 3e38  # between these float32, in which 16-bit numbers are computed, surely holds a float
 
 
 # Any: what is no list of axes reaches the attribute, which says so.
@@ -228,7 +228,8 @@ class ValueMethods(NumpyProtocol):
 def _is_number(value: Any, other: Any) -> bool:
     """Whether `other` is a plain number that `scale` can take without changing the dtype of `value`."""
     if other.__class__ is float:  # one beyond float32 is held to the dtype, as an array beside the value
-        return bool(value.dtype.kind in "fV" and (-_HELD < other < _HELD or value.dtype.itemsize == 8))
+        is_held = _TINY < abs(other) < _HELD or not other
+        return bool(value.dtype.kind in "fV" and (is_held or value.dtype.itemsize == 8))
     return other.__class__ is int and bool(value.dtype.kind in "fV") and -_MOST < other < _MOST
 
 

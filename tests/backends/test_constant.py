@@ -229,6 +229,15 @@ def test_a_float_beyond_the_range_of_what_it_stands_beside_is_refused(dtype, num
         opsdk.divide(x, float("inf"))
 
 
+@pytest.mark.parametrize(("dtype", "number"), [("float16", 1e-8), ("float16", [1.0, -1e-12]), ("float32", 1e-50)])
+@pytest.mark.parametrize("call", [opsdk.divide, opsdk.maximum, lambda x, c: opsdk.where(x == 0, c, x)])
+def test_a_float_that_what_it_stands_beside_rounds_to_0_is_refused(dtype, number, call):
+    for x in (np.ones(2, dtype), opsdk.ones([2], dtype)):
+        with pytest.raises(DTypeError, match=rf"expected numbers that {dtype} holds, got .*1e-\d+, which it"):
+            call(x, number)
+    assert (opsdk.to_tensor([0.0, 1e-7, -1e-7], dtype) > 1e-50).tolist() == [False, True, False]
+
+
 OPERATORS = [lambda x, c: x * c, lambda x, c: c * x, lambda x, c: x + c, lambda x, c: c - x, lambda x, c: x - c]
 
 
@@ -238,6 +247,9 @@ def test_an_operator_with_a_float_is_computed_in_float32_at_least_and_refuses_wh
     x = opsdk.to_tensor([2.0], dtype)
     with pytest.raises(DTypeError, match=f"expected a number that {dtype} holds, "):
         operator(x, 1e300)
+    if operator(1.0, 2.0) == 2.0:
+        with pytest.raises(DTypeError, match=f"expected numbers that {dtype} holds, got 1e-50, which it rounds to 0"):
+            operator(x, 1e-50)
     with np.errstate(over="ignore"):  # float16: 2 · 1e5 is beyond it, as a result
         wide = opsdk.TensorSpec([], dtype).dtype.type(operator(2.0, 1e5))
     assert operator(x, 1e5).tolist() == [wide]
