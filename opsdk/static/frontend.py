@@ -70,10 +70,13 @@ def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[s
     """
     complete = complete_attrs(opdef, attrs)
     inferred = infer(opdef, values, complete)
-    if opdef.check is not None and not opdef.check.reads_attributes_only:
+    is_guarded = opdef.check is not None and not opdef.check.reads_attributes_only
+    if is_guarded:
         append(block, guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
     first = len(block.ops)
     made = body_outputs(block, opdef, values, attrs)
+    if is_guarded:
+        block.ops[first - 1].guards = [variable.name for value in made for variable in _listed(value)]
     specs = [_spec_beside(made[i], inferred[i]) for i in opdef.schema.fresh_outputs]
     check_specs(opdef, specs, inferred)
     kept = [v for i, value in enumerate(values) if i not in opdef.schema.mutated_inputs for v in _listed(value)]

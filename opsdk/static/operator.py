@@ -47,6 +47,7 @@ class Operator:
         records: whether gradients flow through it, as they do but for what `no_grad` was around.
         repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
         part_of: the call of a composite that was told to train, of which this is a part.
+        guards: names of what is computed only after this has passed, which gives nothing itself.
     """
 
     opdef: OpDef
@@ -60,6 +61,7 @@ class Operator:
     records: bool = True
     repeats: bool = False
     part_of: Operator | None = None
+    guards: list[str] = field(default_factory=list)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "attrs":
@@ -160,6 +162,7 @@ class Operator:
         for slots in (self.inputs, self.outputs, self.of):
             for names in slots.values():
                 names[:] = [new if name == old else name for name in names]
+        self.guards = [new if name == old else name for name in self.guards]
 
     def to_string(self) -> str:
         """Returns the line that a printed Program shows."""

@@ -153,7 +153,7 @@ def needed_for(names: Sequence[str], operators: Sequence[Operator]) -> list[Oper
     needed = set(names)
     kept: list[Operator] = []
     for operator in reversed(operators):
-        if not needed.isdisjoint(operator.output_arg_names):
+        if not needed.isdisjoint((*operator.output_arg_names, *operator.guards)):
             kept.append(operator)
             needed.update(operator.needed_arg_names)
     return kept[::-1]

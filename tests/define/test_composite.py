@@ -115,6 +115,23 @@ def test_a_check_is_asked_in_every_call(way):
             run(way, lambda x: op(x, k=-1.0))
 
 
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_check_stays_where_its_results_stay(gradient):
+    op = composite("log_of(Tensor x) -> Tensor y", lambda x: opsdk.log(x))
+    op.check(lambda x: "x expected > 0, got less" if x.size and x.min() <= 0 else None)
+    main = static.Program()
+    with static.program_guard(main, static.Program()):
+        v, w = static.data("v", [2], "float64"), static.data("w", [2], "float64")
+        v.stop_gradient = not gradient
+        y, z = op(v), w * 2.0
+    bad = np.array([-1.0, 2.0])
+    for pruned, options in ((main, {"use_prune": True}), (main.prune(y), {}), (main.clone(for_test=True).prune(y), {})):
+        with pytest.raises(InputValueError, match="op 't::log_of': x expected > 0"):
+            static.Executor().run(pruned, feed={"v": bad}, fetch_list=[y.name], **options)
+    (twice,) = static.Executor().run(main.prune(z), feed={"w": bad}, fetch_list=[z.name])
+    assert twice.tolist() == [-2.0, 4.0]
+
+
 def test_a_check_of_attributes_is_asked_where_a_program_is_built():
     op = composite("times(Tensor x, *, float k=1.0) -> Tensor y", lambda x, *, k: x * k)
     op.check(lambda k: "k expected ≥ 0, got less" if k < 0 else None)
