@@ -119,7 +119,7 @@ class Job:
         Raises:
             CompileError: the source cannot be preprocessed.
         """
-        anew = self.hides_files or bool(self.folders)
+        anew = self.hides_files or bool(self.folders) or len(self.compiler.command) > 1  # `gcc -Ifolder` is one too
         files = state_of_files(self.key, self.folders, lambda: self.preprocessed, anew=anew)
         return f"{self.key}\0{state_of_archives(self.options)}\0{files}"
 
