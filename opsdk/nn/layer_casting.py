@@ -28,7 +28,7 @@ class LayerCasting(LayerTree):
         blocking: bool | None = None,
         non_blocking: bool | None = None,
     ) -> Self:
-        """Casts floating parameters and buffers, in place, and clears their gradients; returns self.
+        """Casts floating parameters and buffers, in place, and their gradients; returns self.
 
         Args:
             device: host memory, the only place served yet; or a dtype.
@@ -48,7 +48,7 @@ class LayerCasting(LayerTree):
         return self if dtype is None else self.astype(dtype)
 
     def astype(self: Self, dtype: DTypeLike) -> Self:
-        """Casts floating parameters and buffers, in place, and clears their gradients; returns self.
+        """Casts floating parameters and buffers, in place, and their gradients; returns self.
 
         Raises:
             DTypeError: a dtype that is not floating.
@@ -92,7 +92,8 @@ def _cast(tensor: Tensor, dtype: np.dtype[np.generic]) -> None:
     if tensor._array.dtype != dtype:
         tensor._array = tensor._array.astype(dtype)
         tensor._version = [0]  # new memory; what was saved of the old stays as it is
-        tensor.grad = None
+        if isinstance(tensor._grad, Tensor):  # what backwards have gathered counts in the next step
+            tensor._grad = Tensor(tensor._grad._array.astype(dtype))
 
 
 def _device_name(device: object) -> str | None:

@@ -243,7 +243,11 @@ class Optimizer:
     def _state_of(self, name: str, param: Any) -> dict[str, Tensor]:
         if name not in self._state:
             self._state[name] = {slot.name: full(*_filling(slot, param)) for slot in self.slots}
-        return self._state[name]
+        held = self._state[name]
+        for slot in self.slots:
+            if held[slot.name].dtype != slot.dtype(param):  # its layer was cast since
+                held[slot.name] = held[slot.name].astype(slot.dtype(param))
+        return held
 
     # -- learning rate ------------------------------------------------------------------------------------------------
 

@@ -464,3 +464,34 @@ def test_a_no_grad_set_names_parameters_that_there_are(blocked):
 @pytest.mark.parametrize("rate", [np.float32(0.5), np.float16(0.5), np.int8(0)])
 def test_a_rate_may_be_a_number_of_numpys(rate):
     assert SGD(rate, parameters=[opsdk.nn.Parameter(np.ones(1))]).get_lr() == float(rate)
+
+
+@pytest.mark.parametrize("make", [Momentum, Adam, AdamW])
+@pytest.mark.parametrize(("first", "then"), [("float32", "float64"), ("float64", "float32"), ("float16", "float64")])
+def test_an_optimizer_goes_on_in_the_dtype_that_its_layer_is_cast_to(make, first, then):
+    layer, wide = (opsdk.nn.Linear(2, 1) for _ in range(2))
+    for one, dtype in ((layer, first), (wide, "float64")):
+        one.weight.set_value(np.array([[0.5], [0.25]], "float32"))
+        one.to(dtype=dtype)
+    optimizers = [make(0.125, parameters=one.parameters()) for one in (layer, wide)]
+    x = np.array([[0.5, 2.0]])
+    for step in range(6):
+        for one, optimizer in zip((layer, wide), optimizers, strict=True):
+            one(opsdk.to_tensor(x, one.weight.dtype)).sum().backward()
+            if step == 2 and one is layer:
+                layer.to(dtype=then)  # with a gradient that has been gathered
+            optimizer.step()
+            optimizer.clear_grad()
+    state = optimizers[0].state_dict().values()
+    assert {held.dtype for held in state if getattr(held, "size", 1) > 1} == {np.dtype(then)}
+    rtol = 1e-2 if first == "float16" else 1e-6
+    np.testing.assert_allclose(layer.weight.numpy(), wide.weight.numpy(), rtol=rtol)
+
+
+def test_a_cast_takes_the_gathered_gradient_along():
+    layer = opsdk.nn.Linear(2, 1)
+    layer(opsdk.to_tensor([[1.0, 2.0]])).sum().backward()
+    layer.to(dtype="float64")
+    assert (layer.weight.grad.dtype, layer.weight.grad.tolist()) == (np.float64, [[1.0], [2.0]])
+    layer(opsdk.to_tensor(np.array([[10.0, 20.0]]))).sum().backward()
+    assert layer.weight.grad.tolist() == [[11.0], [22.0]]
