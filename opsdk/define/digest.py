@@ -34,6 +34,8 @@ from opsdk.core.origin import PACKAGE_ROOT
 from opsdk.define.code_reads import reads_of, with_inner
 
 UNSEEN = "unseen"  # how the text of what cannot be read begins
+_LATER = "not there yet"
+_NONCE = r"(?<=\bunseen )[^\n]*? [0-9a-f]{16}(?![0-9a-f])"  # what makes it equal to nothing
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented)))
 _SETS = (set, frozenset)
 _FIXED = (tuple, frozenset)
@@ -83,7 +85,7 @@ def text_of(value: Any) -> str:
 
 
 def reads(function: Callable[..., Any]) -> dict[str, str]:
-    """Returns, by name, hashes of what a Python function reads from outside; without what cannot be read."""
+    """Returns, by name, hashes of what a Python function reads from outside, as far as it is there and can be read."""
     inner = python_of(function)
     if inner is None:
         return {}
@@ -91,7 +93,8 @@ def reads(function: Callable[..., Any]) -> dict[str, str]:
         texts = _Reader().surroundings(inner)
     except Exception:  # see text_of
         return {}
-    return {name: digest_of(text) for name, text in texts.items() if UNSEEN not in text}
+    there = {name: text for name, text in texts.items() if f"{UNSEEN} {_LATER}" not in text}
+    return {name: digest_of(re.sub(_NONCE, "", text)) for name, text in there.items()}
 
 
 def changed(function: Callable[..., Any], known: Mapping[str, str]) -> list[str]:
@@ -198,7 +201,7 @@ class _Reader:
             try:
                 found[name] = self._chained(cell.cell_contents, chains.get(name, _ITSELF))
             except ValueError:
-                found[name] = unseen("empty")  # what it is given later cannot be known
+                found[name] = unseen(f"{_LATER}, empty")  # what it is given cannot be known
         for name in names:
             if name in known:
                 found[f"global {name}"] = self._chained(known[name], chains.get(name, _ITSELF))
@@ -206,7 +209,7 @@ class _Reader:
                 found[f"global {name}"] = unseen(name)
             else:
                 is_there = hasattr(builtins, name)
-                found[f"global {name}"] = f"builtin {name}" if is_there else unseen(f"not defined yet: {name}")
+                found[f"global {name}"] = f"builtin {name}" if is_there else unseen(f"{_LATER}: {name}")
         for name in modules:
             found[f"import {name}"] = self._imported(name, every)
         return found
@@ -235,7 +238,7 @@ class _Reader:
                 continue
             held = getattr(value, first, self)
             rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
-            texts.append(f".{first}={unseen(first) if held is self else self._chained(held, rest)}")
+            texts.append(f".{first}={unseen(_LATER) if held is self else self._chained(held, rest)}")
         return " ".join(texts)
 
     def _code(self, code: CodeType) -> str:

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import os
 import re
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.define.digest import digest_of, reads, text_of
+from opsdk.core.errors import DefinitionError
+from opsdk.define.digest import changed, digest_of, reads, text_of
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
 from opsdk.define.parse import parse_schema
 
@@ -353,3 +355,59 @@ def test_what_opsdk_loads_on_first_use_has_one_digest_before_and_after(monkeypat
     before = digest_of(function)
     assert opsdk.vmath.exp(0.0) == 1.0
     assert digest_of(function) == before
+
+
+class Locked:
+    """Holds something that nobody can read."""
+
+    def __init__(self):
+        self.gain = 2.0
+        self.lock = threading.Lock()
+
+
+@dataclasses.dataclass
+class Settings:
+    gain: float = 2.0
+    lock: object = dataclasses.field(default_factory=threading.Lock)
+
+
+@pytest.mark.parametrize("make", [Locked, Settings, lambda: {"gain": 2.0, "lock": threading.Lock()}])
+def test_what_can_be_read_of_an_object_is_compared_beside_what_cannot(make):
+    config = make()
+
+    def function(x):
+        return x * (config["gain"] if isinstance(config, dict) else config.gain)
+
+    known = reads(function)
+    assert changed(function, known) == []
+    if isinstance(config, dict):
+        config["gain"] = 5.0
+    else:
+        config.gain = 5.0
+    assert changed(function, known) == ["config"]
+
+
+def test_an_expression_has_one_value_of_what_it_reads_from_a_dataclass():
+    config = Settings()
+    with opsdk.REGISTRY.scoped():
+
+        @opsdk.elementwise(namespace="t")
+        def scaled(x, *, training: bool = True):
+            return config.gain * x
+
+        assert scaled(np.ones(1)).tolist() == [2.0]
+        config.gain = 5.0
+        assert scaled(np.ones(1)).tolist() == [2.0]
+        with pytest.raises(DefinitionError, match="expected 'config' to be what it was when the op was defined"):
+            scaled(np.ones(1), training=False)
+
+
+def test_a_helper_that_is_defined_later_has_not_changed():
+    scope = {}
+    exec("def function(x):\n    return helper(x)\n", scope)
+    known = reads(scope["function"])
+    exec("def helper(x):\n    return other(x)\n", scope)
+    assert changed(scope["function"], known) == []
+    known = reads(scope["function"])
+    exec("def other(x):\n    return x\n", scope)
+    assert changed(scope["function"], known) == []
