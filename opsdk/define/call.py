@@ -221,7 +221,7 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
     """
     for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
         is_list = isinstance(spec, list) and all(isinstance(item, TensorSpec) for item in spec)
-        if decl.kind == "list" and spec is not None and not is_list:
+        if decl.kind == "list" and not decl.mutated and spec is not None and not is_list:
             raise ReturnError(
                 f"{opdef.subject}, infer: output {decl.name!r} expected a list of specs, or None where only a run can "
                 f"tell, got {spec}; correct the rule, @{opdef.schema.name}.infer",

@@ -36,7 +36,8 @@ class Recorder:
         block = program_of(opdef, inputs).current_block()
         with block.all_or_nothing():
             values = lift(block, opdef, inputs)
-            made = None if opdef.body is None else self._parts(block, opdef, values, attrs)
+            is_made = opdef.body is not None and not (opdef.gradient_of is not None and all(stops(opdef, values)))
+            made = self._parts(block, opdef, values, attrs) if is_made else None
             if made is None:
                 return append(block, opdef, values, attrs)
             return made[0] if len(made) == 1 else tuple(made)
@@ -68,8 +69,9 @@ def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[s
         ShapeError, DTypeError: an output is not what the infer rule says.
         MutationError: the body changes an input that the schema does not say is changed.
     """
-    complete = complete_attrs(opdef, attrs)
-    inferred = infer(opdef, values, complete)
+    if opdef.gradient_of is not None:  # a gradient is held to its input where it arrives
+        return body_outputs(block, opdef, values, attrs)
+    inferred = infer(opdef, values, complete_attrs(opdef, attrs))
     is_guarded = opdef.check is not None and not opdef.check.reads_attributes_only
     if is_guarded:
         append(block, guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel

@@ -14,7 +14,7 @@ from opsdk.ops.complex import real_part
 from opsdk.ops.shape import assign, cast
 from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.block import Block
-from opsdk.static.frontend import body_outputs, expanded
+from opsdk.static.frontend import expanded
 from opsdk.static.mode import is_trained
 from opsdk.static.operator import PY_FUNC, Operator
 from opsdk.static.recording import connect, infer
@@ -122,10 +122,8 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     tail = block.ops[at + 1 :]
     block.ops = block.ops[:at]
     values = _inputs(block, operator)
-    if operator.opdef.is_composite and operator.opdef.gradient_of is None:
+    if operator.opdef.is_composite:
         results = expanded(block, operator.opdef, values, operator.attrs)
-    elif operator.opdef.is_composite:
-        results = body_outputs(block, operator.opdef, values, operator.attrs)
     else:
         results = _again(block, operator, values)
     for result, (slot, names) in zip(results, operator.outputs.items(), strict=True):

@@ -269,7 +269,7 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
         session.find_raised(row, check, str(error), error, call, at=at)
         return None
     session.did(row, "alias")
-    if not _is_separate(session, row, call, fresh, at):
+    if not _is_separate(session, row, call, settle.as_outputs(opdef, raw), at):  # a call copies what is not
         return None
     if specs is not None:
         try:
