@@ -19,6 +19,7 @@ from types import (
     CodeType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
@@ -146,6 +147,8 @@ class _Reader:
         if kind in _SETS:  # in an order of its own in every process
             told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else [unseen("order")]
             return f"{kind.__name__}[{', '.join(told)}]"
+        if kind is MappingProxyType:
+            return f"view of {self.value(dict(value))}"
         if kind is dict:
             return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
         if kind is np.ndarray and not value.dtype.hasobject:
@@ -168,6 +171,8 @@ class _Reader:
             return f"partial {self.value((value.func, value.args, value.keywords))}"
         if _has_function(value):
             return f"compiled {self.value(value.py_func)}{getattr(value, 'targetoptions', None)!r}"
+        if type(value).__module__ == "numba.core.ccallback":
+            return f"callback {self.value(value._pyfunc)} {value._sig}"
         if type(value).__module__.startswith("numba.np.ufunc.") and hasattr(value, "__wrapped__"):
             declared = getattr(value, "types", ()) if getattr(value, "_frozen", False) else ()  # others grow with use
             shape, unit = (getattr(value, name, None) for name in ("signature", "identity"))

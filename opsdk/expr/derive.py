@@ -240,6 +240,11 @@ class _Derivation:
             tuple((n, self._scalar.role(Source("input", i)), n in fixed) for i, n in enumerate(self._names)),
             tuple((decl.name, _tried(decl, i)) for i, decl in enumerate(opdef.schema.attrs) if decl.name in made.attrs),
             tuple((name, *opdef.traits.domain[name]) for name in self._names if name in opdef.traits.domain),
+            tuple(
+                (self._outputs[i], self._scalar.role(Source("output", i)), node)
+                for i in self._carriers
+                if (node := forward.outputs[i]) is not None and arrived and not arrived[i]
+            ),
         )
         wrong = refuted(claim)
         if wrong is not None:

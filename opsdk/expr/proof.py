@@ -41,6 +41,7 @@ class Claim:
         inputs: of the forward: name, role, and whether it only holds whole numbers, such as positions.
         attrs: names and values of the attributes.
         bounds: where values lie, by name.
+        saved: outputs of the forward of which no cotangent enters, which gradients may read: name, role, itself.
     """
 
     outputs: tuple[tuple[str, str, str, Node], ...]
@@ -48,6 +49,7 @@ class Claim:
     inputs: tuple[tuple[str, str, bool], ...]
     attrs: tuple[tuple[str, float], ...]
     bounds: tuple[tuple[str, float | None, float | None], ...] = ()
+    saved: tuple[tuple[str, str, Node], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,9 @@ def _products(
         given[saved] = np.broadcast_to(value, shape)
         forward.append(np.broadcast_to(change, (len(along), *shape)) * entering[cotangent])
         leaving.append(given[saved] * entering[cotangent])  # how large what may have cancelled was
+    read = evaluate([node for *_, node in claim.saved], given, np, dtype, _MEANINGS)
+    for (name, role, _), value in zip(claim.saved, read, strict=True):
+        given[name] = np.broadcast_to(value, (_POINTS, _width(role)))
     found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, _MEANINGS)
     backward = [np.broadcast_to(g, to.shape) * to for g, to in zip(found, along, strict=True)]
     sums = [_summed(forward, lambda terms: terms), np.stack([terms.sum(-1) for terms in backward])]

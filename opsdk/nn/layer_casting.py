@@ -28,7 +28,7 @@ class LayerCasting(LayerTree):
         blocking: bool | None = None,
         non_blocking: bool | None = None,
     ) -> Self:
-        """Casts floating parameters and buffers, in place, and their gradients; returns self.
+        """Casts real floating parameters and buffers, in place, and their gradients; returns self.
 
         Args:
             device: host memory, the only place served yet; or a dtype.
@@ -48,7 +48,7 @@ class LayerCasting(LayerTree):
         return self if dtype is None else self.astype(dtype)
 
     def astype(self: Self, dtype: DTypeLike) -> Self:
-        """Casts floating parameters and buffers, in place, and their gradients; returns self.
+        """Casts real floating parameters and buffers, in place, and their gradients; returns self.
 
         Raises:
             DTypeError: a dtype that is not floating.
@@ -59,7 +59,8 @@ class LayerCasting(LayerTree):
         for layer in self.sublayers(include_self=True):
             layer._dtype = wanted
         for tensor in (*self.parameters(), *self.buffers()):
-            if not isinstance(tensor, UnsetTensor) and is_differentiable(tensor.dtype):
+            is_real = not isinstance(tensor, UnsetTensor) and tensor.dtype.kind != "c"
+            if is_real and is_differentiable(tensor.dtype):
                 _cast(tensor, wanted)
         return self
 

@@ -411,3 +411,23 @@ def test_a_helper_that_is_defined_later_has_not_changed():
     known = reads(scope["function"])
     exec("def other(x):\n    return x\n", scope)
     assert changed(scope["function"], known) == []
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    gain: float = 2.0
+    shift: float = 0.0
+
+
+def test_a_dataclass_can_be_read_whole():
+    assert "unseen" not in text_of(Frozen())
+    assert text_of(Frozen()) == text_of(Frozen(2.0))
+    assert text_of(Frozen()) != text_of(Frozen(5.0))
+
+
+def test_a_callback_of_numba_is_the_function_that_it_was_made_of():
+    numba = pytest.importorskip("numba")
+    made = [numba.cfunc("float64(float64)")(scaled(factor)) for factor in (2.0, 2.0, 5.0)]
+    texts = list(map(text_of, made))
+    assert "unseen" not in texts[0]
+    assert texts[0] == texts[1] != texts[2]

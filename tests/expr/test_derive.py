@@ -647,3 +647,14 @@ def test_the_rows_of_a_derived_gradient_agree(rng, dtype):
     for got, want in zip(*on_rows(f.grad, x, y, d), strict=True):
         assert got.dtype == want.dtype == np.dtype(dtype)
         np.testing.assert_allclose(got, want, rtol=20 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("wanted", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("decorator", [opsdk.elementwise, opsdk.rowwise])
+def test_a_gradient_may_read_an_output_of_which_no_cotangent_enters(decorator, wanted):
+    with opsdk.REGISTRY.scoped():
+        op = decorator("t::both(Tensor x) -> (Tensor y, Tensor s)")(lambda x: (vmath.exp(x) * 2, vmath.exp(x)))
+        x = opsdk.to_tensor(np.array([0.5, -1.0]), stop_gradient=False)
+        made = op(x)
+        sum(made[i].sum() for i in wanted).backward()
+        np.testing.assert_allclose(x.grad.numpy(), sum((2, 1)[i] for i in wanted) * np.exp([0.5, -1.0]), rtol=1e-14)

@@ -405,8 +405,10 @@ def test_a_deep_copy_is_trained_apart():
 def test_casting_changes_floats_only():
     net = nn.Linear(2, 2)
     net.register_buffer("count", opsdk.to_tensor([1]))
+    net.register_buffer("phase", opsdk.to_tensor(np.array([0.5 + 2j])))
     net(opsdk.ones([1, 2])).backward()
     assert net.to(dtype="float64") is net
+    assert net.phase.tolist() == [0.5 + 2j]
     assert (net.weight.dtype, net.count.dtype) == (np.float64, np.int64)
     assert (net.weight.grad.dtype, net.weight.grad.tolist()) == (np.float64, [[1.0, 1.0], [1.0, 1.0]])
     assert repr(net) == "Linear(in_features=2, out_features=2, dtype=float64)"
