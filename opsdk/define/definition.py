@@ -123,7 +123,8 @@ def namespace_of(function: Callable[..., Any]) -> str:
     """
     module = getattr(function, "__module__", None) or "__main__"
     if module in ("__main__", "__mp_main__"):  # the second in processes of `multiprocessing`
-        file = getattr(sys.modules.get("__main__"), "__file__", None)
+        own = getattr(function, "__globals__", {}).get("__file__")  # in a spawned process __main__ has none yet
+        file = own or getattr(sys.modules.get("__main__"), "__file__", None)
         module = file.replace("\\", "/").rpartition("/")[2].partition(".")[0] if file else "main"
     top = module.partition(".")[0]
     return "".join(char if char.isalnum() or char == "_" else "_" for char in top).lstrip("_0123456789") or "main"

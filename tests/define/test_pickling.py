@@ -1,4 +1,5 @@
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import DefinitionError, UnknownOpError
 from opsdk.define.op import REGISTRY
+from tests.contracts.tree import REPOSITORY
 
 
 @pytest.fixture
@@ -63,3 +65,29 @@ def test_an_op_that_only_another_process_made_is_said_to_be_so(tmp_path):
         k = 3
         made = opsdk.op(namespace="worker", name="times3")(lambda x: k * x)
         np.testing.assert_array_equal(made(np.ones(1)), [3])
+
+
+SCRIPT = """
+import multiprocessing
+import numpy as np
+import opsdk
+
+@opsdk.op
+def scaled(x):
+    return x * 2.0
+
+def use(op):
+    return op(np.ones(1)).tolist()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply_async(use, [scaled]).get(60), scaled.schema)
+"""
+
+
+def test_an_op_of_a_script_has_one_name_in_the_script_and_in_its_workers(tmp_path):
+    script = tmp_path / "study.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "[2.0] study::scaled@1(Tensor x) -> Tensor y\n", done.stderr
