@@ -184,8 +184,14 @@ class _Reader:
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, ModuleType):
-            return unseen(f"module {value.__name__}")
+            return self._module(value)
         return self._instance(value)
+
+    def _module(self, module: ModuleType) -> str:
+        """Returns the text of a module of which anything may be read: its constants, and that it is more than these."""
+        name = module.__name__
+        held = {} if is_library(name) else {k: v for k, v in vars(module).items() if k[:2] != "__" and is_fixed(v)}
+        return f"{unseen(f'module {name}')}{''.join(f' {key}={self.value(held[key])}' for key in sorted(held))}"
 
     def _function(self, function: FunctionType) -> str:
         code = function.__code__
@@ -233,7 +239,7 @@ class _Reader:
         if not isinstance(value, ModuleType):
             return self.value(value)
         if () in chains and not is_library(value.__name__):
-            return unseen(f"module {value.__name__}")
+            return self._module(value)
         texts = [f"module {value.__name__}"]
         for first in sorted({chain[0] for chain in chains if chain}):
             if is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):

@@ -431,3 +431,18 @@ def test_a_callback_of_numba_is_the_function_that_it_was_made_of():
     texts = list(map(text_of, made))
     assert "unseen" not in texts[0]
     assert texts[0] == texts[1] != texts[2]
+
+
+def test_constants_of_a_module_that_is_a_value_are_compared():
+    settings = types.ModuleType("settings")
+    settings.gain, settings.cache = 2.0, []
+
+    def function(x, name="gain"):
+        return x * getattr(settings, name)
+
+    known = reads(function)
+    settings.cache.append(1)
+    assert changed(function, known) == []
+    settings.gain = 5.0
+    assert changed(function, known) == ["settings"]
+    assert text_of(function) != text_of(function)  # what else is read of it cannot be known
