@@ -203,7 +203,8 @@ class CallPlan:
             inferred = infer(self.opdef, inputs, complete)
             outputs = self.settled(raw, inputs, self._dtypes_of(inferred))
             settle.check_specs(self.opdef, outputs, inferred)
-            self._hold.remember(inputs, complete, inferred)
+            if self.holds:
+                self._hold.remember(inputs, complete, inferred)
         return outputs[0] if self.single else tuple(outputs)
 
     def run_any(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
