@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from opsdk.backends.settle import as_outputs, check_specs
 from opsdk.core.errors import MutationError, ProgramError, ReturnError
@@ -102,9 +102,17 @@ def _spec_beside(value: Any, wanted: Any) -> Any:
     return TensorSpec([other if size is None else size for size, other in sizes], value.dtype)
 
 
-@cache
+_guards: WeakKeyDictionary[OpDef, OpDef] = WeakKeyDictionary()  # by composite; a guard holds its check alone
+
+
 def guard_of(opdef: OpDef) -> OpDef:
     """Returns an op of no output that asks the value check of a composite op in front of its parts."""
+    if opdef not in _guards:
+        _guards[opdef] = _guard(opdef)
+    return _guards[opdef]
+
+
+def _guard(opdef: OpDef) -> OpDef:
     check, schema = opdef.check, opdef.schema
     assert check is not None
 
