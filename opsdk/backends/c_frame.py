@@ -16,7 +16,6 @@ from opsdk.backends.c_call import call_at
 from opsdk.backends.c_library import Library
 from opsdk.backends.c_options import COptions
 from opsdk.backends.c_signature import Signature, suffix_of
-from opsdk.backends.c_source import looks_up
 from opsdk.backends.one_shape import one_shape
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.spec import TensorSpec
@@ -214,7 +213,7 @@ class Frame:
                 )
             # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
             is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
-            if told is None and not is_held and not looks_up(self._opdef, self._kernel):
+            if told is None and not is_held and not self._library.looks_up:
                 raise KernelNotFoundError(
                     f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
                     f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "

@@ -34,6 +34,7 @@ from opsdk.backends.c_source import (
     headers_of,
     hides_files,
     line_directive,
+    looks_up,
     opsdk_header,
     read,
     shapes_stay,
@@ -105,6 +106,11 @@ class Job:
     def has_fixed_shapes(self) -> bool:
         """Whether neither the source nor its author's headers make or change a DLTensor."""
         return not self.hides_files and shapes_stay(self.source.text + headers_of(self.source, self.folders))
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the source, or a header of its author's, asks for the dtypes of tensors."""
+        return looks_up(self.source.text + headers_of(self.source, self.folders))
 
     @cached_property
     def key(self) -> str:

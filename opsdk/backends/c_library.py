@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from opsdk.backends.c_compiler import LIBRARY_SUFFIX
 from opsdk.backends.c_job import Job
@@ -22,6 +23,7 @@ from opsdk.define.opdef import OpDef
 
 _open: dict[str, Library] = {}  # by key; libraries are never closed, since functions of them may be anywhere
 _openmp: dict[str, Library] = {}  # by file
+_of_row: WeakKeyDictionary[Kernel, Library] = WeakKeyDictionary()  # a row stays what was read at its first call
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +35,14 @@ class Library:
         functions: by the suffix of their dtype.
         file: the library's file.
         lib: what cffi opened.
+        looks_up: whether its source asks for the dtypes of tensors.
     """
 
     ffi: Any
     functions: dict[str, Callable[..., Any]]
     file: str
     lib: Any
+    looks_up: bool
 
     def message(self, status: int) -> str:
         """Returns what the source says about a status; empty where it says nothing."""
@@ -57,11 +61,17 @@ class Library:
 
 
 def library_of(opdef: OpDef, kernel: Kernel) -> Library:
-    """Returns the library of a row, compiled where it is not yet.
+    """Returns the library of a row, compiled where it is not yet; files that change later do not change the row.
 
     Raises:
         CompileError, BindingError: see `Job`.
     """
+    library = _of_row.get(kernel)
+    return _of_row.setdefault(kernel, _found(opdef, kernel)) if library is None else library
+
+
+def _found(opdef: OpDef, kernel: Kernel) -> Library:
+    """Returns the library of a row as its files are now."""
     job = Job.of(opdef, kernel)
     ahead = prebuilt(job)
     key = str(ahead.library) if ahead else _key(job)
@@ -116,7 +126,7 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
         for suffix in SUFFIXES.values()
         if signature.symbol(suffix) in there
     }
-    library = Library(ffi, functions, file, lib)
+    library = Library(ffi, functions, file, lib, job.looks_up)
     if job.options.uses_openmp and _has_threads(ffi, lib):
         _openmp[file] = library
     return library

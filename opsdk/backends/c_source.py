@@ -115,10 +115,8 @@ def _headers(source: CSource, include_dirs: Sequence[str]) -> dict[tuple[str, Pa
     return found
 
 
-def looks_up(opdef: OpDef, kernel: Kernel) -> bool:
-    """Whether the source of a row, or a header of its author's, asks for the dtypes of tensors, under any name."""
-    source = read(opdef, kernel)
-    text = source.text + headers_of(source, kernel.options.get("include_dirs", ()))
+def looks_up(text: str) -> bool:
+    """Whether a C text asks for the dtypes of tensors, under any name."""
     return re.search(r"\bOPSDK_IS\s*\(|(?:->|\.)\s*dtype\b", text) is not None
 
 

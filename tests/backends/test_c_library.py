@@ -39,6 +39,38 @@ def test_a_library_is_opened_once(tmp_path):
     assert Path(first.file).is_relative_to(tmp_path)
 
 
+BOTH = """#define F(T, s) int32_t f_##s(const DLTensor *x, DLTensor *y) { *OPSDK_DATA(T, y) = FACTOR; return 0; }
+F(float, f32)
+F(double, f64)
+"""
+
+
+@pytest.mark.parametrize("named", ["source", "header"])
+def test_a_row_stays_what_its_files_were_at_its_first_call_for_every_dtype(tmp_path, named):
+    source, header = tmp_path / "f.c", tmp_path / "factor.h"
+    source.write_text('#include "factor.h"\n' + BOTH)
+    header.write_text("#define FACTOR 2\n")
+    made = op("f(Tensor x) -> Tensor y", str(source))
+    assert made(X)[0] == 2.0
+    if named == "source":
+        source.write_text("#define FACTOR 3\n" + BOTH)
+    else:
+        header.write_text("#define FACTOR 3\n")
+    assert made(X)[0] == 2.0
+    assert made(X.astype("float64"))[0] == 2.0
+    assert op("f(Tensor x) -> Tensor y", str(source))(X.astype("float64"))[0] == 3.0  # registered again
+
+
+def test_a_source_that_did_not_compile_is_read_again(tmp_path):
+    source = tmp_path / "f.c"
+    source.write_text("#define FACTOR nothing\n" + BOTH)
+    made = op("f(Tensor x) -> Tensor y", str(source))
+    with pytest.raises(CompileError, match="nothing"):
+        made(X)
+    source.write_text("#define FACTOR 4\n" + BOTH)
+    assert made(X)[0] == 4.0
+
+
 def test_a_found_library_needs_no_compiler_run(tmp_path, monkeypatch):
     compiler = tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/log\nexec gcc "$@"\n')
