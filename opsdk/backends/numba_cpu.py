@@ -76,7 +76,7 @@ class NumbaCPU:
             if lists is not None:
                 lists.give_back(values, taken)
             if not buffers:
-                return returned
+                return _own(returned, values)
             if returned is not None:
                 _check_returned(opdef, kernel, [arguments[schema.outputs[i].name] for i in buffers], returned)
             return made[0] if len(made) == 1 else tuple(made)
@@ -248,7 +248,7 @@ def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...],
     def launch(*values: Any, **chosen: Any) -> Any:
         values = values if given is None else tuple(given(values))
         try:
-            return function(*values, *[chosen[name] for name in attrs])
+            return _own(function(*values, *[chosen[name] for name in attrs]), values)
         except Exception as error:
             if is_compile_failure(error):
                 arguments = dict(zip(opdef.schema.input_names, values, strict=True))
@@ -256,6 +256,28 @@ def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...],
             raise
 
     return launch
+
+
+# Any: what a kernel returned; arrays, lists of arrays, None.
+def _own(returned: Any, inputs: Sequence[Any]) -> Any:
+    """Returns what a kernel returned, with copies of arrays that it did not make: of its module, or of objmode.
+
+    What it made has a base, Numba's own, and no parent; a view of what came from Python has that for a parent.
+    """
+    if returned.__class__ is np.ndarray:
+        base = returned.base
+        origin = returned if base is None else getattr(base, "parent", None)
+        if origin is None or any(origin is item for value in inputs for item in _items(value)):
+            return returned  # whether it may be a view of an input, the plan says
+        return returned.copy(order="K")
+    if isinstance(returned, (tuple, list)):
+        items = [_own(item, inputs) for item in returned]
+        return items if isinstance(returned, list) else tuple(items)
+    return returned
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
 def _of_known_shapes(opdef: OpDef, launch: Launch) -> Launch:

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.numba_cpu import _compiled
-from opsdk.core.errors import CompileError, DefinitionError, DTypeError, MissingDependencyError, ShapeError
+from opsdk.core.errors import AliasError, CompileError, DefinitionError, DTypeError, MissingDependencyError, ShapeError
 
 numba = pytest.importorskip("numba")
 X = np.array([-1.0, 2.0])
@@ -370,3 +370,64 @@ def test_two_results_of_one_memory_are_made_two(pair):
         for _ in range(3):
             a, b = op(X)
             assert not np.shares_memory(a, b)
+
+
+@pytest.mark.parametrize("size", [10, 150_000])
+@pytest.mark.parametrize("body", ["return TABLE", "return TABLE[: len(TABLE)]", "return TABLE[::-1][::-1]"])
+def test_an_array_of_its_module_that_a_kernel_returns_is_copied(op, size, body):
+    read = {"TABLE": np.ones(size)}
+    exec(f"def returns(x):\n    {body}", read)
+    op.kernel("cpu", language="numba")(read["returns"])
+    x = np.zeros(size)
+    first, second = op(x), op(x)
+    first *= 0
+    assert [second.sum(), op(x).sum(), read["TABLE"].sum()] == [size] * 3
+
+
+WORK = np.zeros(2)
+
+
+def kept(x):
+    WORK[:] = x
+    return WORK
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(None, None, -1)])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_array_that_python_code_keeps_inside_of_a_kernel_is_copied(op, part, is_whole):
+    @op.kernel("cpu", language="numba")
+    @numba.njit
+    def returns(x, slope):
+        with numba.objmode(y="float64[::1]"):
+            y = kept(x)
+        return y if is_whole else y[part]
+
+    first, second = op(np.ones(2)), op(np.full(2, 5.0))
+    assert [first.tolist(), second.tolist()] == [[1.0, 1.0], [5.0, 5.0]]
+
+
+def test_a_kernel_that_returns_a_view_of_its_input_is_refused(op):
+    @op.kernel("cpu", language="numba")
+    def view(x):
+        return x[::-1]
+
+    with pytest.raises(AliasError, match="expected a new array, got a view of input 'x'"):
+        op(X)
+
+
+def test_arrays_of_its_module_among_several_results_are_copied_too():
+    table = np.ones((2, 150_000))
+
+    @opsdk.op("t::two(Tensor x) -> (Tensor y, Tensor[] parts)", infer=lambda x: (x, [x, x]))
+    def two(x):
+        raise AssertionError("the reference ran")
+
+    @two.kernel("cpu", language="numba")
+    def returns(x):
+        return table[0], [table[1], table[0]]
+
+    y, (one, other) = two(table[0])
+    for made in (y, one, other):
+        made *= 0
+    assert table.sum() == 300_000
+    assert [part.sum() for part in two(table[0])[1]] == [150_000, 150_000]
