@@ -10,13 +10,16 @@ from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
 from opsdk.core.spec import as_shape
 from opsdk.define.call import complete_attrs
+from opsdk.define.digest import digest_of
 from opsdk.ops.creation import constant
-from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
+from opsdk.ops.initializer import Constant, Initializer, ParamAttr, XavierUniform, as_param_attr
 from opsdk.static.framework import default_main_program, default_startup_program
 from opsdk.static.operator import FORWARD
 from opsdk.static.program import Program
 from opsdk.static.recording import connect, infer
 from opsdk.static.variable import Parameter, Variable
+
+_SAID = ("initializer", "regularizer", "trainable", "need_clip")
 
 
 def create_parameter(
@@ -39,8 +42,8 @@ def create_parameter(
         default_initializer: used where `attr` gives none; Xavier uniform unless given.
 
     Raises:
-        ProgramError: a size is unknown, or the name belongs to a variable of another shape or dtype; nothing is
-            created then.
+        ProgramError: a size is unknown, or the name belongs to a variable of another shape or dtype, or to a
+            parameter of which something else was said; nothing is created then.
     """
     wanted = as_param_attr(attr, "create_parameter: attr")
     if wanted is None:
@@ -48,7 +51,7 @@ def create_parameter(
     startup = default_startup_program()
     block = default_main_program().global_block()
     final = wanted.name or name or block.free_name(unique_name("create_parameter") + ".w_0")
-    is_new = not block.has_var(final)
+    held = block.vars.get(final)
     with block.all_or_nothing(), startup.global_block().all_or_nothing():
         made = block.create_parameter(
             final,
@@ -59,20 +62,48 @@ def create_parameter(
             regularizer=wanted.regularizer,
             need_clip=wanted.need_clip,
         )
-        if is_new:
+        if held is None:
             initializer = wanted.initializer or default_initializer or (Constant(0.0) if is_bias else XavierUniform())
+            made.initializer = initializer
             op, attrs = initializer.op([size for size in made.spec.shape if size is not None], made.dtype)
-            initialize(startup, made, op, attrs)
+            initialize(startup, made, op, attrs, is_told=wanted.initializer is not None)
+        else:
+            _check_shared(made, wanted)
     return made
 
 
-def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, Any]) -> None:
+def _check_shared(parameter: Parameter, wanted: ParamAttr) -> None:
+    """Checks that who shares a parameter repeats what was said of it, or says nothing.
+
+    Raises:
+        ProgramError: something else is said.
+    """
+    plain = ParamAttr()
+    for name, held in {**parameter.optimize_attr, **{name: getattr(parameter, name) for name in _SAID}}.items():
+        said = getattr(wanted, name)
+        if not any(said == one or digest_of(said) == digest_of(one) for one in (getattr(plain, name), held)):
+            raise ProgramError(
+                f"parameter {parameter.name!r}: {name} expected {held}, as it was created, or nothing said, since it is"
+                f" shared by name, got {said}; give both the same ParamAttr, or two names"
+            )
+
+
+def initialize(
+    startup: Program, variable: Variable, op: Any, attrs: dict[str, Any], *, is_told: bool = False
+) -> None:
     """Appends to a startup Program the creation op (Any: its handle) that gives a persistable variable its value.
 
     What the startup Program initialises already, for another main Program, it does not initialise twice.
 
+    Args:
+        startup: the Program.
+        variable: of the main Program.
+        op: what makes the value.
+        attrs: those of its call.
+        is_told: whether somebody asked for this value, so that another one there is an error.
+
     Raises:
-        ProgramError: it initialises a variable of that name and another shape or dtype.
+        ProgramError: it initialises a variable of that name and another shape or dtype, or with another value.
         InputValueError: the op does not take the attributes.
     """
     block = startup.global_block()
@@ -82,6 +113,22 @@ def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, A
         complete = complete_attrs(op.opdef, attrs)
         infer(op.opdef, [], complete)
         connect(block, op.opdef, [], [twin], complete, FORWARD).repeats = True
+    elif is_told:
+        _check_value(startup, variable, op, attrs)
+
+
+def _check_value(startup: Program, variable: Variable, op: Any, attrs: dict[str, Any]) -> None:
+    """Checks that a startup Program gives a variable the value that is asked for; seeds may differ."""
+    wanted = {**complete_attrs(op.opdef, attrs), "seed": None}
+    for operator in startup.global_block().ops:
+        there = {**operator.attrs, "seed": None}
+        if variable.name in operator.output_arg_names and digest_of(operator.type, there) != digest_of(
+            op.opdef.schema.name, wanted
+        ):
+            raise ProgramError(
+                f"variable {variable.name!r}: expected the first value that another main Program gave it in the same "
+                f"startup Program, {operator.type}, got another; use a startup Program or a name of its own"
+            )
 
 
 def create_global_var(
@@ -117,5 +164,5 @@ def create_global_var(
     with block.all_or_nothing(), startup.global_block().all_or_nothing():
         made = block.create_var(final, sizes, dtype, persistable=True, stop_gradient=True)
         known = [size for size in sizes if size is not None]
-        initialize(startup, made, *constant(value, dtype, "create_global_var", known))
+        initialize(startup, made, *constant(value, dtype, "create_global_var", known), is_told=True)
     return made

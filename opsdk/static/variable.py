@@ -198,6 +198,7 @@ class Parameter(Variable):
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
         self.need_clip = need_clip
+        self.initializer: Any = None  # Any: an Initializer; what its first values are by, where it has some
 
     @property
     def trainable(self) -> bool:

@@ -90,6 +90,64 @@ def test_a_parameter_that_exists_with_another_shape_is_refused():
         static.create_parameter([3], name="w")
 
 
+SAYING = {
+    "initializer": Constant(2.0),
+    "regularizer": opsdk.optimizer.L2Decay(0.5),
+    "learning_rate": 0.5,
+    "trainable": False,
+    "need_clip": False,
+}
+
+
+@pytest.mark.parametrize("name", SAYING)
+def test_who_shares_a_parameter_may_repeat_what_was_said_of_it_or_say_nothing(name):
+    def attr(value):
+        return opsdk.nn.ParamAttr(name="w", **{name: value})
+
+    again = Constant(2.0) if name == "initializer" else SAYING[name]
+    first = static.create_parameter([2], attr=attr(SAYING[name]))
+    assert static.create_parameter([2], attr=attr(again)) is first
+    assert static.create_parameter([2], attr="w") is first
+
+
+@pytest.mark.parametrize("name", SAYING)
+def test_who_shares_a_parameter_and_says_something_else_of_it_is_refused(name, main, startup, state):
+    static.create_parameter([2], attr="w")
+    before = state(main), state(startup)
+    with pytest.raises(ProgramError, match=f"parameter 'w': {name} expected .*; give both the same ParamAttr, or two"):
+        static.create_parameter([2], attr=opsdk.nn.ParamAttr(name="w", **{name: SAYING[name]}))
+    assert (state(main), state(startup)) == before
+
+
+def test_a_clone_knows_what_was_said_of_its_parameters(main):
+    static.create_parameter([2], attr=opsdk.nn.ParamAttr(name="w", initializer=Constant(2.0)))
+    with static.program_guard(main.clone()):
+        static.create_parameter([2], attr=opsdk.nn.ParamAttr(name="w", initializer=Constant(2.0)))
+        with pytest.raises(ProgramError, match="initializer expected Constant"):
+            static.create_parameter([2], attr=opsdk.nn.ParamAttr(name="w", initializer=Constant(3.0)))
+
+
+@pytest.mark.parametrize("make", ["create_parameter", "create_global_var"])
+def test_two_programs_that_want_other_first_values_of_one_startup_program_are_refused(startup, make):
+    def made(value):
+        with static.program_guard(static.Program(), startup):
+            if make == "create_global_var":
+                return static.create_global_var([2], value, "float32", name="w")
+            return static.create_parameter([2], attr=opsdk.nn.ParamAttr(name="w", initializer=Constant(value)))
+
+    made(1.0), made(1.0)
+    with pytest.raises(ProgramError, match="variable 'w': expected the first value that another main Program gave it"):
+        made(2.0)
+
+
+def test_two_programs_of_one_startup_program_may_draw_with_other_seeds(startup):
+    for _ in range(2):
+        with static.program_guard(static.Program(), startup):
+            attr = opsdk.nn.ParamAttr(name="w", initializer=opsdk.nn.initializer.Normal(0.0, 2.0))
+            static.create_parameter([2], attr=attr)
+    assert len(startup.global_block().ops) == 1
+
+
 def test_two_programs_share_one_startup_program(startup):
     made = []
     for _ in range(2):
