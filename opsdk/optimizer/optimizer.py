@@ -260,10 +260,12 @@ class Optimizer:
 
         Raises:
             AttributeValueError: no number ≥ 0.
+            ProgramError: they run in another Scope than the one that is the global one now.
         """
-        self._learning_rate = _as_rate(value, f"{self.subject}, set_lr")
+        rate = _as_rate(value, f"{self.subject}, set_lr")
+        self._static.set_rate(rate)
+        self._learning_rate = rate
         self._rates.clear()
-        self._static.set_rate(self._learning_rate)
 
     # -- state --------------------------------------------------------------------------------------------------------
 

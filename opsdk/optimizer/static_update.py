@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.tensor import Tensor
-from opsdk.core.errors import StateDictError
+from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
 from opsdk.optimizer.slot import Slot, learning_rate_factor, rate_dtype
@@ -65,15 +65,24 @@ class StaticUpdate:
         return updates
 
     def set_rate(self, value: float) -> None:
-        """Sets the learning rate of all Programs: what their startup Program gives it, and what the Scope holds."""
-        for variable, startup in self._rates:
+        """Sets the learning rate of all Programs: what their startup Program gives it, and what the global Scope holds.
+
+        Raises:
+            ProgramError: the startup Programs ran, but in other Scopes.
+        """
+        held = [global_scope().find_var(variable.name) for variable, _ in self._rates]
+        if not any(held) and any(startup.ran_in for _, startup in self._rates):
+            raise ProgramError(
+                f"{self._optimizer.subject}, set_lr: expected {self._rates[0][0].name!r} in the global Scope, the "
+                "startup Program ran in another one; call this inside static.scope_guard(scope)"
+            )
+        for found, (variable, startup) in zip(held, self._rates, strict=True):
             for operator in startup.global_block().ops:
                 if operator.output_arg_names == [variable.name]:
                     operator.fill(value)
             startup.touch()
-            held = global_scope().find_var(variable.name)
-            if held is not None:
-                held.get_tensor().set(np.full(variable.shape, value, variable.dtype))
+            if found is not None:
+                found.get_tensor().set(np.full(variable.shape, value, variable.dtype))
 
     def parameters(self, own: Mapping[int, str]) -> dict[str, Variable]:
         """Returns what Programs update by the name that its state goes by: of `own`, by id, else the variable's.

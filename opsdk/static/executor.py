@@ -127,6 +127,7 @@ class Executor:
             found = [fetched(name, values[compiled.slots[name]]) for name in fetches]
             if compiled.writes:
                 scope.commit(compiled.changes(held, values))
+                program.ran_in.add(scope)
         return found
 
     def _compile(self, program: Program, targets: list[str] | None) -> Compiled:

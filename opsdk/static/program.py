@@ -7,7 +7,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.suggest import alternatives
@@ -15,6 +16,9 @@ from opsdk.static.block import Block
 from opsdk.static.mode import tested
 from opsdk.static.operator import FORWARD, Operator
 from opsdk.static.variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from opsdk.static.scope import Scope
 
 _numbers = count()
 
@@ -24,6 +28,9 @@ class Program:
 
     Several threads may build one, call by call: each call is appended whole or not at all, in the order in which they
     come. Running it meanwhile runs what is there.
+
+    Attributes:
+        ran_in: the Scopes that runs of it have written to.
     """
 
     def __init__(self) -> None:
@@ -33,6 +40,7 @@ class Program:
         self._random_seed = 0
         self.blocks = [Block(self, 0)]
         self._current = 0
+        self.ran_in: WeakSet[Scope] = WeakSet()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuses to be pickled or copied, and with it all that belongs to a Program.

@@ -148,6 +148,20 @@ def test_the_learning_rate_of_a_program_can_be_set(started):
         assert scope.lookup(weight.name) == pytest.approx(np.zeros((1, 10)), abs=1e-6)
 
 
+def test_a_learning_rate_that_is_in_another_scope_is_not_set_and_nothing_is():
+    optimizer, exe, scope = SGD(0.1), static.Executor(), static.Scope()
+    _, startup, _, _ = build(optimizer)
+    exe.run(startup, scope=scope)
+    with static.scope_guard(static.Scope()):
+        for call in (lambda: optimizer.set_lr(10.0), lambda: optimizer.set_state_dict({"learning_rate": 10.0})):
+            with pytest.raises(ProgramError, match=r"SGD, set_lr: expected 'learning_rate_\d+' in the global Scope"):
+                call()
+    assert optimizer.get_lr() == 0.1
+    with static.scope_guard(scope):
+        optimizer.set_lr(10.0)
+    assert scope.lookup(startup.global_block().ops[-1].output_arg_names[0]) == pytest.approx([10.0])
+
+
 def test_a_classifier_learns():
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, size=(64, 1))
