@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,7 @@ def native(op: Op | OpDef, *values: Any, **attrs: Any) -> NativeEntry:
         BindingError: this is no op.
         KernelNotFoundError: no compiled row serves these inputs.
         ShapeError: the inputs of an elementwise op differ in shape, or a row op has none with rows.
+        AttributeValueError: the axis of a row op is not the last one.
         DTypeError, CompileError: the row cannot be compiled for them.
 
     Example:
@@ -95,6 +96,8 @@ def native(op: Op | OpDef, *values: Any, **attrs: Any) -> NativeEntry:
     specs = [_spec(opdef, name, value) for name, value in zip(opdef.schema.input_names, inputs, strict=True)]
     complete = complete_attrs(opdef, given)
     kernel = _row(opdef, specs)
+    if isinstance(kernel.source, RowFunction):
+        _check_rows(opdef, specs, complete)
     frozen = tuple((name, value) for name, value in complete.items() if type(value) not in (int, float))
     shapes = tuple(spec and (spec.dtype, spec.shape) for spec in specs)
     key = ("native", kernel, shapes, attrs_key(complete), repr(frozen))
@@ -131,6 +134,19 @@ def _row(opdef: OpDef, specs: Sequence[TensorSpec | None]) -> Kernel:
     return row
 
 
+def _check_rows(opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
+    """Checks that there are rows, along the last axis: one behind the other in memory."""
+    last = max((spec.ndim for spec in specs if spec is not None), default=0) - 1
+    if last < 0:
+        raise ShapeError(f"{opdef.subject}: native entry expected an input with rows, got none with a dimension")
+    axis = attrs.get(AXIS, -1)
+    if axis not in (-1, last):
+        raise AttributeValueError(
+            f"{opdef.subject}: native entry expected axis -1 or {last}, the last, since it walks rows that lie one "
+            f"behind the other in memory, got {axis}; move the axis there, and ask for the entry of that"
+        )
+
+
 def _made(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]) -> NativeEntry:
     source = kernel.source
     present = [spec for spec in specs if spec is not None]
@@ -138,8 +154,6 @@ def _made(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attr
         function = c_row.native_entry(opdef, present[0].dtype)
         return NativeEntry(function.address, function.prototype, DLTENSORS, str(kernel), (), (), function)
     if isinstance(source, RowFunction):
-        if all(spec.ndim == 0 for spec in present):
-            raise ShapeError(f"{opdef.subject}: native entry expected an input with rows, got none with a dimension")
         static = static_of({name: value for name, value in attrs.items() if name != AXIS})
         rows = Rowwise(opdef, source).code(present, static)  # type: ignore[arg-type]  # a spec has the dtype of an array
         return _of_code(opdef, kernel, rows, ROWS)

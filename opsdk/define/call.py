@@ -183,7 +183,7 @@ def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
     Numbers and lists have no dtype of their own yet; they are asked about as the arrays that they become.
 
     Raises:
-        ArityError: an input is missing.
+        ArityError: an input is missing, or a tensor of a list.
         AttributeValueError: a list where one tensor is expected, or the other way round.
         DTypeError: the schema declares elements of another kind.
     """
@@ -194,6 +194,9 @@ def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
             raise AttributeValueError(
                 f"{opdef.subject}: input {decl.name!r} expected a list of tensors, got {type(value).__name__}"
             )
+        if decl.kind == "list" and any(item is None for item in value):
+            at = next(i for i, item in enumerate(value) if item is None)
+            raise ArityError(f"{opdef.subject}: input {decl.name!r} expected tensors, got None at {at}; leave it out")
         if decl.elements:
             _check_elements(opdef, decl, value)
 

@@ -9,6 +9,7 @@ import opsdk
 from opsdk import TensorSpec, native, vmath
 from opsdk.core.errors import (
     ArityError,
+    AttributeValueError,
     BindingError,
     CompileError,
     DefinitionError,
@@ -157,6 +158,19 @@ def test_a_numba_kernel_is_given_whole_numbers_or_a_status():
         assert call_whole(entry, x, y, attrs=[given]) == 0
         assert y.tolist() == [given]
     assert [call_whole(entry, x, y, attrs=[n]) for n in (2.0**53, -(2.0**60), 0.5, np.nan, np.inf)] == [INEXACT] * 5
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_row_entry_along_another_axis_is_refused(gradient):
+    @opsdk.rowwise(namespace="t")
+    def soft(x, *, axis: int = -1):
+        return x - opsdk.vmath.row_logsumexp(x)
+
+    op = soft.grad if gradient else soft
+    specs = [opsdk.TensorSpec((None, None), "float32")] * len(op.opdef.schema.inputs)
+    assert opsdk.native(op, *specs, axis=1).address == opsdk.native(op, *specs).address
+    with pytest.raises(AttributeValueError, match="entry expected axis -1 or 1, the last, since it walks rows"):
+        opsdk.native(op, *specs, axis=0)
 
 
 def test_a_row_op_without_rows_is_refused():

@@ -148,3 +148,16 @@ def test_one_tensor_where_a_list_stands_is_refused(join):
         AttributeValueError, match=r"^op 't::join': input 'rest' expected a list of tensors, got ndarray"
     ):
         check_inputs(join, ("x", np.ones(2)))
+
+
+def test_an_absent_tensor_of_a_list_is_an_error_in_every_runtime():
+    @opsdk.op("t::join(Tensor[] xs) -> Tensor y", infer=lambda xs: xs[0])
+    def join(xs):
+        return xs[0] + xs[1]
+
+    x = np.ones(2)
+    with opsdk.static.program_guard(opsdk.static.Program()):
+        variable = opsdk.static.data("v", [2], "float64")
+        for value in (opsdk.to_tensor(x), opsdk.to_tensor(x, stop_gradient=False), variable):
+            with pytest.raises(ArityError, match="op 't::join': input 'xs' expected tensors, got None at 1; leave it"):
+                join([value, None])
