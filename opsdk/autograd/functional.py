@@ -25,6 +25,7 @@ from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.arena import is_leased
 from opsdk.backends.device import memory_of, zeros_at
+from opsdk.backends.settle import shares
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
@@ -204,7 +205,7 @@ def grad(
     finally:
         ACTIVE.pop()
     found: list[Any] = []
-    handed = [value for value in seeds if not create_graph]  # arrays that belong to somebody already
+    handed = [value._array if create_graph else value for value in seeds]  # arrays that belong to somebody already
     for i, target in enumerate(targets):
         entry = leaves.get(id(target), (None, None))[1] if target._edge is None else captured.get(wanted[target._edge])
         if entry is None and not allow_unused:
@@ -217,10 +218,20 @@ def grad(
             is_shared = target._edge is not None or is_view or any(entry is held for held in handed)
             handed.append(entry)
             entry = tensor_of(entry.copy() if is_shared else entry)
+        elif entry is not None:
+            if any(shares(entry._array, held) for held in handed) or _has_hooks(target):
+                with GradMode(True):  # under no_grad too the gradients lead to what they were computed from
+                    entry = entry.clone()
+            handed.append(entry._array)
         found.append(entry)
     if not keep:
         free([node for node in visited if narrowed.leads(node)])
     return found
+
+
+def _has_hooks(target: Tensor) -> bool:
+    """Whether hooks may have put a tensor of theirs in the place of a gradient."""
+    return target._edge is not None and bool(target._edge[0].hooks)
 
 
 def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:

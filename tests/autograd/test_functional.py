@@ -74,29 +74,53 @@ def test_grad_frees_the_graph_unless_told_otherwise():
         opsdk.grad(y, x)
 
 
-def test_gradients_share_no_memory():
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_share_no_memory(create_graph):
     x, y = leaf([1.0]), leaf([1.0])
     start = opsdk.to_tensor(np.array([1.0]))
-    dx, dy = opsdk.grad(x + y, [x, y], start)
-    dx.fill_(5.0)
+    dx, dy = opsdk.grad(x + y, [x, y], start, create_graph=create_graph)
+    with opsdk.no_grad():
+        dx.fill_(5.0)
     assert (dy.tolist(), start.tolist()) == ([1.0], [1.0])
 
 
-def test_the_gradient_of_an_output_itself_shares_no_memory_with_the_cotangent():
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_gradient_of_an_output_itself_shares_no_memory_with_the_cotangent(create_graph):
     x = leaf([1.0])
     start = opsdk.to_tensor(np.array([1.0]))
-    (dx,) = opsdk.grad(x, x, start)
-    dx.fill_(5.0)
+    (dx,) = opsdk.grad(x, x, start, create_graph=create_graph)
+    with opsdk.no_grad():
+        dx.fill_(5.0)
     assert start.tolist() == [1.0]
 
 
-def test_one_interior_tensor_may_be_asked_for_twice():
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_one_interior_tensor_may_be_asked_for_twice(create_graph):
     x = leaf([2.0])
     w = x * 1.0
-    first, second = opsdk.grad(w * w, [w, w])
+    first, second = opsdk.grad(w * w, [w, w], create_graph=create_graph)
     assert (first.tolist(), second.tolist()) == ([4.0], [4.0])
-    first.fill_(0.0)
+    with opsdk.no_grad():
+        first.fill_(0.0)
     assert second.tolist() == [4.0]
+
+
+def test_a_gradient_that_a_hook_replaced_shares_no_memory_with_what_it_gave():
+    x, kept = leaf([2.0]), opsdk.to_tensor(np.array([3.0]))
+    w = x * 1.0
+    w.register_hook(lambda gradient: kept)
+    for create_graph in (False, True):
+        (dw,) = opsdk.grad(w * w, [w], create_graph=create_graph, retain_graph=True)
+        with opsdk.no_grad():
+            dw.fill_(0.0)
+        assert kept.tolist() == [3.0]
+
+
+def test_gradients_that_were_made_apart_lead_on_to_what_they_were_computed_from():
+    x, y = leaf([2.0]), leaf([3.0])
+    total = x + y
+    dx, dy = opsdk.grad((total * total * total).sum(), [x, y], create_graph=True)  # 3 (x + y)²
+    assert [opsdk.grad(dx + dy, one, retain_graph=True)[0].tolist() for one in (x, y)] == [[60.0], [60.0]]
 
 
 # -- constants and unused inputs --------------------------------------------------------------------------------------
