@@ -275,4 +275,9 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
         raise ShapeError(f"backward: cotangent expected shape {array.shape} like the tensor, got {value.shape}")
     if value.dtype is not array.dtype and value.dtype != array.dtype:  # `is` first, which is quick to ask
         raise DTypeError(f"backward: cotangent expected dtype {array.dtype} like the tensor, got {value.dtype}")
-    return value
+    return value.copy() if has_hooks(tensor) else value  # a hook may keep what it gets, and change it later
+
+
+def has_hooks(tensor: Any) -> bool:
+    """Whether hooks see the gradient of a tensor that is no leaf."""
+    return tensor._edge is not None and bool(tensor._edge[0].hooks)

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.engine import ArrayAlgebra, WideSum, check_root, edge_of, free, run, run_backward, seed_of
+from opsdk.autograd.engine import (
+    ArrayAlgebra,
+    WideSum,
+    check_root,
+    edge_of,
+    free,
+    has_hooks,
+    run,
+    run_backward,
+    seed_of,
+)
 from opsdk.autograd.gradients import (
     gradient_attrs,
     gradient_inputs,
@@ -219,7 +229,7 @@ def grad(
             handed.append(entry)
             entry = tensor_of(entry.copy() if is_shared else entry)
         elif entry is not None:
-            if any(shares(entry._array, held) for held in handed) or _has_hooks(target):
+            if any(shares(entry._array, held) for held in handed) or has_hooks(target):
                 with GradMode(True):  # under no_grad too the gradients lead to what they were computed from
                     entry = entry.clone()
             handed.append(entry._array)
@@ -229,16 +239,13 @@ def grad(
     return found
 
 
-def _has_hooks(target: Tensor) -> bool:
-    """Whether hooks may have put a tensor of theirs in the place of a gradient."""
-    return target._edge is not None and bool(target._edge[0].hooks)
-
-
 def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:
     array = seed_of(root, value)
     if not create_graph:
         return array
-    return value if isinstance(value, Tensor) else tensor_of(array)
+    if not isinstance(value, Tensor):
+        return tensor_of(array)
+    return value.clone() if has_hooks(root) else value
 
 
 @trimming

@@ -116,6 +116,25 @@ def test_a_gradient_that_a_hook_replaced_shares_no_memory_with_what_it_gave():
         assert kept.tolist() == [3.0]
 
 
+@pytest.mark.parametrize("create_graph", [None, False, True])
+def test_what_a_hook_keeps_shares_no_memory_with_the_cotangent(create_graph):
+    x, start, kept = leaf([2.0]), opsdk.to_tensor(np.array([1.0])), []
+    y = x + x
+    z = y.reshape([1, 1]) + 0.0
+    for tensor in (y, z):
+        tensor.register_hook(kept.append)
+    for root, cotangent in ((y, start), (z, start.reshape([1, 1]))):
+        if create_graph is None:
+            root.backward(cotangent, retain_graph=True)
+        else:
+            opsdk.grad(root, x, cotangent, create_graph=create_graph, retain_graph=True)
+    assert len(kept) == 3
+    with opsdk.no_grad():
+        for gradient in kept:
+            gradient.fill_(7.0)
+    assert start.tolist() == [1.0]
+
+
 def test_gradients_that_were_made_apart_lead_on_to_what_they_were_computed_from():
     x, y = leaf([2.0]), leaf([3.0])
     total = x + y

@@ -93,12 +93,20 @@ static int follow(PyObject **edge, PyObject **value, Py_ssize_t *steps) {
   }
 }
 
+/* Whether hooks may see the gradient of a tensor that is no leaf, and keep it; Python asks which. */
+static int has_hooks(PyObject *tensor) {
+  PyObject *edge = AT(tensor, EDGE);
+  if (!edge || !PyTuple_CheckExact(edge)) return 0;
+  PyObject *node = PyTuple_GET_ITEM(edge, 0);
+  return (PyObject *)Py_TYPE(node) != py.GradNode || AT(node, N_HOOKS) != Py_None;
+}
+
 /* The cotangent that a backward starts from. */
 static PyObject *seed_for(PyObject *root, PyObject *given) {
   PyObject *array = AT(root, ARRAY);
   if (array && PyArray_CheckExact(array) && AT(root, STOP) == Py_False) {
     PyObject *value = IS_A(given, py.Tensor) ? AT(given, ARRAY) : NULL;
-    if (value && PyArray_CheckExact(value) && is_like(value, array)) return Py_INCREF(value), value;
+    if (value && PyArray_CheckExact(value) && is_like(value, array) && !has_hooks(root)) return Py_INCREF(value), value;
     if (given == Py_None && PyArray_ISFLOAT((PyArrayObject *)array)) {
       PyObject *ones = PyArray_NewLikeArray((PyArrayObject *)array, NPY_CORDER, NULL, 0);
       if (ones && PyArray_FillWithScalar((PyArrayObject *)ones, one)) Py_CLEAR(ones);
