@@ -67,7 +67,12 @@ def forget_plans() -> None:
 # Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.
 def attrs_key(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns what a plan's key holds of the attributes: names, types, and values where these are few."""
-    return (*attrs, *[value if isinstance(value, _KEYED) else value.__class__ for value in attrs.values()])
+    return (*attrs, *[value if isinstance(value, _KEYED) else _kind(value) for value in attrs.values()])
+
+
+def _kind(value: Any) -> Any:
+    """Returns the class of an attribute's value; of a list those of its items, since [1] equals [True]."""
+    return tuple(map(type, value)) if value.__class__ is tuple else value.__class__
 
 
 class CallPlan:

@@ -27,9 +27,7 @@ def accuracy(input: Any, label: Any, k: int = 1) -> Any:
         AttributeValueError: k below 1.
         ShapeError: not one label per row.
     """
-    if k < 1:
-        raise AttributeValueError(f"accuracy: k expected ≥ 1, got {k}")
-    return loss.accuracy(input, label, k=k)
+    return loss.among_best(input, label, k)
 
 
 class Accuracy:

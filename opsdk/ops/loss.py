@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
 from opsdk.expr import vmath
 from opsdk.expr.rowwise import rowwise
 
-# Any, in this file: symbols, while an expression is read.
+# Any, in this file: symbols, while an expression is read; values of any runtime.
 
 
 def _picked(x: Any, label: Any, ignore_index: Any) -> tuple[Any, Any]:
@@ -111,6 +111,17 @@ def accuracy(x: np.ndarray, label: np.ndarray, *, k: int = 1) -> np.ndarray:
     best = best_first(x)[:, :k]
     with np.errstate(invalid="ignore"):
         return np.divide((best == flat).any(axis=1).sum(), flat.shape[0]).astype(np.float32)
+
+
+def among_best(x: Any, label: Any, k: int) -> Any:
+    """Returns what `accuracy` gives, for any runtime.
+
+    Raises:
+        AttributeValueError: k below 1.
+    """
+    if k < 1:
+        raise AttributeValueError(f"accuracy: k expected ≥ 1, got {k}")
+    return accuracy(x, label, k=k)
 
 
 def best_first(scores: np.ndarray) -> np.ndarray:

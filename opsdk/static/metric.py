@@ -18,5 +18,8 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:
 
     Returns:
         A 0-d float32 Variable. Not differentiable.
+
+    Raises:
+        AttributeValueError: k below 1.
     """
-    return loss.accuracy(input, label, k=k)
+    return loss.among_best(input, label, k)

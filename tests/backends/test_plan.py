@@ -1,3 +1,4 @@
+import re
 import threading
 
 import numpy as np
@@ -316,3 +317,14 @@ def test_the_first_call_of_a_gradient_op_refuses_a_cotangent_that_is_none_of_the
         with pytest.raises(ShapeError, match=r"op 't::f_grad': expected dy of the shape of y, \(2,\), got \(1,\)"):
             gradient(X, X[:1])
     assert gradient(X, X).tolist() == [2.0, 8.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "wrong"), [("float[]", [2, 1], [2, True]), ("int[]", [1], [True]), ("bool[]", [True], [1])]
+)
+def test_a_list_that_equals_one_that_was_taken_is_looked_at_all_the_same(kind, given, wrong):
+    made = opsdk.op(f"t::first(Tensor x, *, {kind} at) -> Tensor y")(lambda x, at: x + at[0])
+    for _ in range(3):
+        made(np.ones(2), at=given)
+        with pytest.raises(AttributeValueError, match=f"attribute 'at' expected {re.escape(kind)}, got"):
+            made(np.ones(2), at=wrong)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from opsdk import static
+from opsdk.core.errors import AttributeValueError
 
 SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]], np.float32)
 LABELS = np.array([[1], [1], [2], [0]])
@@ -35,3 +36,9 @@ def test_it_is_a_0_d_float32(fetch, scores, label):
 def test_it_carries_no_gradient(label):
     scores = static.create_parameter([4, 3])
     assert static.accuracy(scores, label).stop_gradient is True
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_at_least_one_score_counts(scores, label, k):
+    with pytest.raises(AttributeValueError, match=f"accuracy: k expected ≥ 1, got {k}"):
+        static.accuracy(scores, label, k=k)
