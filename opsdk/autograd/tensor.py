@@ -23,7 +23,7 @@ from opsdk.core.place import CPU, Place
 from opsdk.core.traceback import trimmed
 from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
-from opsdk.ops.numpy_protocol import Obstacle, check_leaves, values_of
+from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving, values_of
 
 
 class Tensor(TensorState, ValueMethods):
@@ -163,6 +163,7 @@ class Tensor(TensorState, ValueMethods):
         return self._array.tolist()
 
     def __float__(self) -> float:
+        tell_leaving(self)
         return float(self.item())
 
     def __int__(self) -> int:
@@ -200,6 +201,8 @@ class Tensor(TensorState, ValueMethods):
 
     def set_value(self, value: Any) -> None:
         """Copies values into the tensor; what the tape saved of it before can then no longer be differentiated.
+
+        No gradient flows through it: values are all that is taken of a tensor; `opsdk.assign` is the op.
 
         Args:
             value: tensor or array of this shape; the dtype is converted; that may round floats, no more.

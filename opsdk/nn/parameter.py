@@ -18,7 +18,7 @@ class Parameter(Tensor):
     """A tensor that is trained: a leaf with `stop_gradient=False` that a layer registers when it becomes an attribute.
 
     Args:
-        data: the first values, copied: a tensor, an array, or nested lists of numbers.
+        data: the first values, copied: a tensor, whose gradient ends there, an array, or nested lists of numbers.
         trainable: whether it receives gradients and updates.
         name: unique among parameters; one is made unless given.
         dtype: of the parameter; that of the data unless given.

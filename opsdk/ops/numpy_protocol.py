@@ -7,6 +7,7 @@ values, outside of the graph: it gets them where nothing is lost by it, and is r
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -89,6 +90,14 @@ def check_leaves(value: NumpyProtocol) -> None:
             f"NumPy array: expected a value outside of the graph, and {obstacle.reason}, which would end in the array; "
             "pass x.numpy() where it may, make one tensor of a list with opsdk.stack"
         )
+
+
+def tell_leaving(value: NumpyProtocol) -> None:
+    """Warns where a float is made of a value that needs a gradient: `float(x)`, `array[i] = x`, `math.exp(x)`."""
+    obstacle = value._numpy_obstacle()
+    if obstacle is not None:
+        text = f"float: {obstacle.reason}, which ends in the number; x.item() or x.detach() say that it may"
+        warnings.warn(text, stacklevel=3)
 
 
 def values_of(value: Any) -> Any:

@@ -1,3 +1,4 @@
+import math
 import operator
 
 import numpy as np
@@ -55,6 +56,22 @@ def test_numpy_reads_a_tensor_without_being_able_to_change_it():
     view = np.asarray(t)
     assert not view.flags.writeable
     assert np.array(t, dtype="float64").dtype == np.float64
+
+
+def fill_element(x):
+    np.zeros(1)[0] = x
+
+
+@pytest.mark.parametrize("use", [float, math.exp, fill_element, lambda x: np.fromiter(x.reshape([1]), float)])
+def test_a_float_of_what_needs_a_gradient_warns_that_the_gradient_ends(use):
+    x = opsdk.to_tensor(2.5, stop_gradient=False) * 1.0
+    with pytest.warns(UserWarning, match="^float: .* ends in the number; x.item") as told:
+        use(x)
+    assert told[0].filename == __file__
+    use(x.detach())
+    with opsdk.no_grad():
+        use(x)
+    assert (x.item(), int(x), bool(x), f"{x.item():.1f}") == (2.5, 2, True, "2.5")
 
 
 def test_one_element_converts_to_python_numbers():
