@@ -28,13 +28,18 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from opsdk.define.code_reads import chains_of, globals_of, texts_of, with_inner
+from opsdk.define.code_reads import chains_of, globals_of, imports_of, texts_of, with_inner
 from opsdk.define.digest import digest_of
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
 _STOCK = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numba_cuda", "numpy", "operator"})
 _OURS = ("opsdk.backends.native", "opsdk.backends.vmath", "opsdk.expr")
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+# What code that runs while Numba types a call may read and nobody sees, by the library that has it
+_LOOKUPS = {
+    "builtins": ("__import__", "compile", "eval", "exec", "globals", "input", "locals", "vars"),
+    "numpy": ("DataSource", "fromfile", "genfromtxt", "lib", "load", "loadtxt", "memmap"),
+}
 _LARGEST = 1 << 20  # bytes of an array that a kernel refers to; Numba keeps larger ones by address, for one process
 
 
@@ -70,6 +75,7 @@ class Reading:
         self.is_parallel = False
         self._context = cpu_target.typing_context
         self._numbers: dict[tuple[Any, ...], int] = {}  # by id; of modules also by the names that are read
+        self._compiled: list[Any] = [function]  # what Numba runs, and not Python
         self._held: list[Any] = []  # what has a number lives, so that nothing else gets its id
         with global_compiler_lock:  # another thread may be compiling, and a context is for one at a time
             self._context.refresh()
@@ -108,6 +114,8 @@ class Reading:
         if _is_stock(value):
             return f"{value.__module__}:{value.__name__}{self._overloads(value)}"
         if isinstance(value, FunctionType):
+            if value not in self._compiled:
+                self._refuse_lookups(value)
             return f"{self._function(value)}{self._overloads(value)}"
         name = str(getattr(value, "__name__", ""))
         if isinstance(value, np.ufunc) and getattr(np, name, None) is value:
@@ -160,6 +168,7 @@ class Reading:
         told = [f"{name}={self._option(options[name])}" for name in sorted(options)]
         told += [f"{name}:{dispatcher.locals[name]}" for name in sorted(dispatcher.locals)]
         fixed = "" if dispatcher._can_compile else str(sorted(map(str, dispatcher.nopython_signatures)))
+        self._compiled.append(dispatcher.py_func)
         return f"jit({told}{fixed}{self._value(dispatcher.py_func, _NOTHING)})"
 
     def _option(self, value: Any) -> str:
@@ -168,6 +177,22 @@ class Reading:
         if isinstance(value, (set, frozenset)):
             return str(sorted(map(self._option, value)))
         return repr(value) if type(value) in _PLAIN else self._give_up(f"option {value!r}")
+
+    def _refuse_lookups(self, function: FunctionType) -> None:
+        """Gives up where a function that Python runs, while Numba types a call, finds what no text can tell.
+
+        The body of an overload is one, and what it calls. It may import a module, or load a file.
+        """
+        code = function.__code__
+        imported = next(imports_of(code), None)
+        if imported is not None:
+            self._give_up(f"import {imported} in {function.__name__}")
+        for name, chain in chains_of(code):
+            held = {**vars(builtins), **function.__globals__}.get(name)
+            home = held.__name__ if isinstance(held, ModuleType) else getattr(held, "__module__", "")
+            read = chain[0] if isinstance(held, ModuleType) and chain else getattr(held, "__name__", "")
+            if read in _LOOKUPS.get(str(home).partition(".")[0], ()):
+                self._give_up(f"{read} in {function.__name__}")
 
     def _function(self, function: FunctionType) -> str:
         code, outer = function.__code__, function.__globals__

@@ -207,3 +207,24 @@ def test_only_what_is_read_after_a_module_counts():
     source = "def m():\n    k = h\n    def f(x):\n        return np.exp(x) * k.{}\n    return f\nf = m()"
     assert read(source.format("K"), h=helper)
     assert unread(source.format("exp"), h=helper) == "list"
+
+
+LOOKUPS = {
+    "a module that it imports": "import json; k = len(json.__name__)",
+    "a file that NumPy loads": "k = np.load('k.npy')[0]",
+    "a number that NumPy draws": "k = np.random.rand()",
+    "a text that is run": "k = eval('2.0')",
+    "what a helper of its imports": "k = helper()",
+}
+
+
+@pytest.mark.parametrize("body", LOOKUPS.values(), ids=LOOKUPS)
+def test_what_an_overload_finds_where_no_text_can_tell_leaves_its_callers_without_one(body):
+    lines = ["def taught(x):", f"    {body}", "    return lambda x: x * k"]
+    read = {"np": np, "__name__": "made"}
+    exec("def helper():\n    import json\n    return len(json.__name__)", read)
+    exec("\n".join(lines), read)
+    exec("def stub(x):\n    return x\ndef calls(x):\n    return stub(x)", read)
+    assert Reading(read["calls"]).text is not None
+    overloading.overload(read["stub"])(read["taught"])
+    assert Reading(read["calls"]).text is None
