@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import optional, slow
 from opsdk.define.digest import changed
 from opsdk.define.kernel import Kernel
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
@@ -95,6 +95,24 @@ def check_unchanged(opdef: OpDef, kernel: Kernel) -> None:
         DefinitionError: something is another value by now.
     """
     reads_as_registered(opdef, kernel)()
+    _note_reads(opdef)
+
+
+_NOTED: WeakSet[Kernel] = WeakSet()
+
+
+def _note_reads(opdef: OpDef | None) -> None:
+    """Enters what the kernels of an op and of its gradients read into what they have to find there whenever compiled.
+
+    One may read a global that is assigned below it: with the first compilation the op is what it is.
+    """
+    while opdef is not None:
+        for row in opdef.kernels:
+            if callable(row.source) and row.language == "numba" and row not in _NOTED:
+                changed(row.source, row.reads)
+                _NOTED.add(row)
+        rule = opdef.rule
+        opdef = rule.op.opdef if isinstance(rule, GradRule) else None
 
 
 def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[[], None]:

@@ -13,7 +13,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -98,9 +98,14 @@ def reads(function: Callable[..., Any]) -> dict[str, str]:
     return {name: digest_of(re.sub(_NONCE, "", text)) for name, text in there.items()}
 
 
-def changed(function: Callable[..., Any], known: Mapping[str, str]) -> list[str]:
-    """Returns the names of what a function reads that is another value than when `reads` told of it."""
-    now = reads(function) if known else {}
+def changed(function: Callable[..., Any], known: dict[str, str]) -> list[str]:
+    """Returns the names of what a function reads that is another value than when `reads` told of it.
+
+    What was not there yet, as a global that is assigned below the function, is entered into `known` when it is.
+    """
+    now = reads(function)
+    for name, value in now.items():
+        known.setdefault(name, value)
     return [name.rpartition(" ")[2] for name, value in known.items() if now.get(name) != value]
 
 

@@ -78,7 +78,8 @@ class Kernel(ByItsOp):
         options: what only this language understands, such as a launch shape.
         load: imports the function and returns the row with it; None where the function is here.
         owner: who registered it, as `registrar` says; empty for those that come with the op.
-        reads: of a Python function that is compiled, what it read from outside when it was registered.
+        reads: of a Python function that is compiled, what it read from outside when it was registered; what was not
+            there yet is entered when a kernel of the op is first compiled.
     """
 
     key: KernelKey
@@ -89,7 +90,7 @@ class Kernel(ByItsOp):
     options: Mapping[str, Any] = field(default_factory=dict)
     load: Callable[[], Kernel] | None = None
     owner: str = ""
-    reads: Mapping[str, str] = field(default_factory=dict)
+    reads: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.language} {self.key}"

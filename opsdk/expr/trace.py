@@ -121,10 +121,10 @@ def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]
     Raises:
         DefinitionError: when it is called, something is another value by then.
     """
-    known = {} if is_ours(function) else reads(function)
+    known = None if is_ours(function) else reads(function)
 
     def read(*symbols: Any, **attrs: Any) -> Any:
-        others = changed(function, known)
+        others = [] if known is None else changed(function, known)
         if others:
             raise DefinitionError(
                 f"{subject}: expected {others[0]!r} to be what it was when the op was defined, it was changed since; "

@@ -372,6 +372,39 @@ def test_two_results_of_one_memory_are_made_two(pair):
             assert not np.shares_memory(a, b)
 
 
+LATE = """
+def scaled(x, y):
+    for i in range(x.size):
+        y.flat[i] = k * x.flat[i]
+def scaled_grad(dy, dx):
+    for i in range(dy.size):
+        dx.flat[i] = k * dy.flat[i]
+"""
+
+
+@pytest.mark.parametrize("helper", [False, True])
+def test_a_global_that_is_assigned_below_the_kernels_is_what_the_first_compilation_found(helper):
+    scope = {"__name__": "__main__", "numba": numba}
+    exec(compile(LATE.replace("k *", "k() *") if helper else LATE, "<stdin-1>", "exec"), scope)
+    op = opsdk.op(lambda x: 2.0 * x, name="scaled", namespace="t")
+    op.backward(lambda dy: 2.0 * dy)
+    op.kernel("cpu", scope["scaled"], language="numba")
+    op.grad.kernel("cpu", scope["scaled_grad"], language="numba")
+
+    def assign(value):
+        exec(f"@numba.njit\ndef k():\n    return {value}" if helper else f"k = {value}", scope)
+
+    assign(2.0)
+    x = opsdk.to_tensor(np.ones(2), stop_gradient=False)
+    y = op(x)
+    assert y.tolist() == [2.0, 2.0]
+    assign(3.0)
+    for call in (lambda: op(np.ones(2, "float32")), lambda: op.grad(np.ones(2)), lambda: y.sum().backward()):
+        with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered, it was"):
+            call()
+    assert op(x).tolist() == [2.0, 2.0]
+
+
 @pytest.mark.parametrize("size", [10, 150_000])
 @pytest.mark.parametrize("body", ["return TABLE", "return TABLE[: len(TABLE)]", "return TABLE[::-1][::-1]"])
 def test_an_array_of_its_module_that_a_kernel_returns_is_copied(op, size, body):

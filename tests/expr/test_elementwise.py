@@ -532,3 +532,16 @@ def test_an_attribute_may_have_any_name(name):
     op = opsdk.elementwise(namespace="t")(names["f"])
     assert op(X, **{name: 3.0}).tolist() == [-6.0, 0.0, 9.0]
     assert op(X.astype(np.int64), **{name: 3.0}).tolist() == [-6.0, 0.0, 9.0]
+
+
+def test_a_global_that_was_not_there_when_the_op_was_defined_is_what_it_was_when_it_was_first_read():
+    scope = {"__name__": "__main__"}
+    lines = ["def f(x, *, mode: str = 'plain'):", "    return x if mode == 'plain' else x * k if mode == 'once' else x * k * k"]
+    exec(compile("\n".join(lines), "<stdin-1>", "exec"), scope)
+    f = opsdk.elementwise(scope["f"], namespace="t")
+    scope["k"] = 2.0
+    assert f(np.ones(1), mode="once")[0] == 2.0
+    scope["k"] = 3.0
+    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the op was defined, it was changed"):
+        f(np.ones(1), mode="twice")
+    assert f(np.ones(1), mode="once")[0] == 2.0
