@@ -13,6 +13,7 @@ import functools
 import os
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from types import (
     BuiltinFunctionType,
@@ -156,6 +157,10 @@ class _Reader:
             return f"view of {self.value(dict(value))}"
         if kind is dict:
             return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
+        if kind is memoryview:
+            return f"view {value.format}{value.shape}{value.tobytes()!r}"
+        if isinstance(value, weakref.ref):
+            return f"reference to {self.value(value())}"
         if kind is np.ndarray and not value.dtype.hasobject:
             return f"array:{value.dtype!r}{value.shape}{_content(value)}"
         return self._callable(value)

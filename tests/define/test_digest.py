@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import types
+import weakref
 from fractions import Fraction
 
 import ml_dtypes
@@ -446,3 +447,13 @@ def test_constants_of_a_module_that_is_a_value_are_compared():
     settings.gain = 5.0
     assert changed(function, known) == ["settings"]
     assert text_of(function) != text_of(function)  # what else is read of it cannot be known
+
+
+def test_what_a_view_of_memory_shows_and_a_weak_reference_leads_to_is_seen_to_change():
+    memory, config = bytearray(b"\x02"), Config(2)
+    view, reference = memoryview(memory), weakref.ref(config)
+    shown, led = within(USES.format("K[0]"), K=view), within(USES.format("K().k"), K=reference)
+    known = reads(shown), reads(led)
+    assert [changed(shown, known[0]), changed(led, known[1])] == [[], []]
+    memory[0], config.k = 3, 3
+    assert [changed(shown, known[0]), changed(led, known[1])] == [["K"], ["K"]]
