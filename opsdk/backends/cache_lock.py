@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from opsdk.core.lazy import slow
 
@@ -21,7 +21,7 @@ _QUIET = 2.0  # seconds of waiting before it is said; a kernel is compiled in le
 _PAUSE = 0.005  # seconds between two looks at a lock that another process holds
 
 # A file lock of this sort belongs to the process, so threads keep one another out with a lock of their own.
-_threads: dict[str, threading.Lock] = {}
+_threads: dict[str, Any] = {}  # Any: an RLock, whose class has no name
 
 
 @contextmanager
@@ -33,11 +33,11 @@ def locked(path: Path, longest: float | None = None) -> Iterator[bool]:
         longest: seconds to wait; `LONGEST` unless given.
     """
     deadline = time.monotonic() + (LONGEST if longest is None else longest)
-    mine = _threads.setdefault(str(path), threading.Lock())
-    if not mine.acquire(timeout=max(0.0, deadline - time.monotonic())):
-        yield False
-        return
+    mine = _threads.setdefault(str(path), threading.RLock())
     try:
+        if not mine.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            yield False
+            return
         file = _acquire(path, deadline)
         try:
             yield file is not None
@@ -45,7 +45,8 @@ def locked(path: Path, longest: float | None = None) -> Iterator[bool]:
             if file is not None:
                 _release(path, file)
     finally:
-        mine.release()
+        if mine._is_owned():  # asked of the lock: an interrupt may come between it and any line that would note it
+            mine.release()
 
 
 def _acquire(path: Path, deadline: float) -> IO[bytes] | None:

@@ -35,6 +35,38 @@ def test_a_lock_is_held_and_leaves_no_file(path):
     assert not path.exists()
 
 
+class Interrupted:
+    """A lock whose owner is interrupted as soon as he has it, the first time."""
+
+    def __init__(self, lock):
+        self._lock, self._is_first = lock, True
+
+    def __getattr__(self, name):
+        return getattr(self._lock, name)
+
+    def acquire(self, **options):
+        made = self._lock.acquire(**options)
+        if self._is_first:
+            self._is_first = False
+            raise KeyboardInterrupt
+        return made
+
+
+def test_a_lock_whose_owner_was_interrupted_is_free(path, monkeypatch):
+    with locked(path):
+        (made,) = [lock for name, lock in cache_lock._threads.items() if name == str(path)]
+    monkeypatch.setitem(cache_lock._threads, str(path), Interrupted(made))
+    with pytest.raises(KeyboardInterrupt), locked(path):
+        raise AssertionError("the lock was never held")
+    found = []
+    others = threading.Thread(target=lambda: found.append(locked(path, 1.0).__enter__()))
+    others.start()
+    others.join()
+    with locked(path, 0.1) as held:
+        found.append(held)
+    assert found == [True, True]
+
+
 def test_a_lock_that_another_thread_holds_is_waited_for_and_not_forever(path):
     inside, leave = threading.Event(), threading.Event()
 
