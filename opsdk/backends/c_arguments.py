@@ -84,8 +84,15 @@ def is_plain(array: np.ndarray, *, contiguous: bool) -> bool:
     return not any(stride % array.itemsize for stride in array.strides)
 
 
+def is_truth(array: np.ndarray) -> bool:
+    """Whether the bytes of an array, where it is of bools, are those that C has for them: 0 and 1."""
+    return array.dtype.kind != "b" or bool(array.view(np.uint8).max(initial=0) <= 1)
+
+
 def plain(array: np.ndarray) -> np.ndarray:
-    """Returns a C-contiguous, aligned copy in the byte order of the machine."""
+    """Returns a C-contiguous, aligned copy in the byte order of the machine; of bools 0 and 1, whatever is true."""
+    if array.dtype.kind == "b":
+        return np.array(array.view(np.uint8) != 0, order="C")
     dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
     return np.array(array, dtype=dtype, order="C", copy=True)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.backends.arena import SMALLEST, empty
 from opsdk.backends.buffers import given_by_hand, infer
-from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, plain
+from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, is_truth, plain
 from opsdk.backends.c_call import call_at
 from opsdk.backends.c_library import Library
 from opsdk.backends.c_options import COptions
@@ -124,7 +124,7 @@ class Frame:
 
     def _learn(self, values: Sequence[Any], ready: list[np.ndarray], texts: Mapping[str, Any]) -> None:
         """Keeps what the next call is compared with, and what it needs."""
-        if not all(array.flags.num & C_ALIGNED == C_ALIGNED for array in ready):
+        if not all(array.flags.num & C_ALIGNED == C_ALIGNED and array.dtype.kind != "b" for array in ready):
             self.quick = None
             return
         arrays = iter(ready)
@@ -145,11 +145,14 @@ class Frame:
         """Returns an array as the function takes it; what it changes in a copy is written back afterwards."""
         if value.__class__ is list:
             return [self._ready(decl, item, back) for item in value]
-        if is_plain(value, contiguous=self._options.contiguous is not False):
+        lies_well = is_plain(value, contiguous=self._options.contiguous is not False)
+        if lies_well and is_truth(value):
             return value
         copy = plain(value)
         if decl.mutated:
             back.append((value, copy))
+        if lies_well:
+            return copy
         if copy.nbytes >= LARGE and self._options.contiguous is None and (self._origin, decl.name) not in _told:
             _told.add((self._origin, decl.name))
             sys.stderr.write(

@@ -590,3 +590,36 @@ def test_a_dtype_or_op_without_a_c_row_has_no_bare_function():
         native_entry(leaky(), "int8")
     with pytest.raises(KernelNotFoundError, match=r"op 'opsdk::relu': no C row for float32; there are numpy \(cpu"):
         native_entry(opsdk.relu, "float32")
+
+
+COUNTS = """
+int32_t count_bool(const DLTensor *m, DLTensor *y) {
+  for (int64_t i = 0; i < opsdk_size(m); ++i) OPSDK_DATA(double, y)[i] = OPSDK_DATA(const unsigned char, m)[i];
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_bools_come_as_0_and_1_whatever_byte_they_have(step):
+    made = op("count(Tensor<bool> m) -> Tensor y", COUNTS, infer=lambda m: opsdk.TensorSpec(m.shape, "float64"))
+    plain = np.array([True, False, True, True])
+    odd = np.repeat(np.array([255, 0, 2, 1][:: step if step < 0 else 1], "uint8"), abs(step)).view(bool)[::step]
+    for mask in (plain, odd, plain, odd):
+        assert made(mask).tolist() == [1.0, 0.0, 1.0, 1.0]
+        assert made(opsdk.to_tensor(mask)).tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert odd.view("uint8").tolist() == [255, 0, 2, 1]
+
+
+def test_bools_that_are_changed_in_place_are_changed_where_they_are():
+    source = """
+    int32_t flip_bool(DLTensor *m) {
+      unsigned char *in = OPSDK_DATA(unsigned char, m);
+      for (int64_t i = 0; i < opsdk_size(m); ++i) in[i] = 1 - in[i];
+      return 0;
+    }
+    """
+    made = op("flip(Tensor(a!) m) -> Tensor(a!) y", source)
+    odd = np.array([255, 0, 2, 1], "uint8").view(bool)
+    made(odd)
+    assert odd.tolist() == [False, True, False, False]
