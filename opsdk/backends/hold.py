@@ -8,6 +8,7 @@ from typing import Any
 
 from opsdk.backends.buffers import infer
 from opsdk.backends.settle import check_specs
+from opsdk.core.as_written import as_key
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 
@@ -48,7 +49,7 @@ class Hold:
 
 
 def _key(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    return (*map(_sizes, inputs), *attrs.values())
+    return (*map(_sizes, inputs), *map(as_key, attrs.values()))
 
 
 def _sizes(value: Any) -> Any:

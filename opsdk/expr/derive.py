@@ -24,7 +24,7 @@ from opsdk.expr.derivative import is_exact
 from opsdk.expr.like_terms import combined
 from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.proof import Claim, refuted
-from opsdk.expr.scalar import ScalarFunction, Static, static_of
+from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.simplify import simplify
 from opsdk.expr.trace import Expression
 
@@ -193,7 +193,7 @@ class _Derivation:
 
     def expression(self, static: Static, sources: Sequence[Source]) -> Expression:
         """Returns the gradients for a combination of static attributes, in terms of what is saved."""
-        flags: Mapping[str, Any] = dict(static)
+        flags = values_of(static)
         expression = self._forward_expression(flags)
         grads = self._gradients(expression, flags.get(self.given or "") or ())
         saved = self._given(expression, [source.position for source in sources if source.kind == "output"])
@@ -225,7 +225,7 @@ class _Derivation:
             DefinitionError: forward-mode numbers contradict a gradient: opsdk, or a rule of it, is wrong here.
         """
         made = self.expression(static, sources)
-        flags: Mapping[str, Any] = dict(static)
+        flags = values_of(static)
         forward, arrived = self._forward_expression(flags), flags.get(self.given or "") or ()
         opdef = self._forward
         pairs = [(i, made.outputs[at]) for at, i in enumerate(self._wrt)]

@@ -20,7 +20,7 @@ from opsdk.define.parse import parse_schema
 from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient, with_complex_backward
-from opsdk.expr.scalar import ScalarFunction, Static, static_of
+from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.trace import Expression, as_defined, check_read, trace
 
 # By name of what the decorator takes, or another one, as users take it for an attribute that opsdk reads.
@@ -164,7 +164,7 @@ def scalar_function(schema: OpSchema, function: Callable[..., Any]) -> ScalarFun
     read = as_defined(function, subject)
 
     def make(static: Static) -> Expression:
-        fixed = dict(static)
+        fixed = values_of(static)
         symbols = [attr for attr in schema.attr_names if attr not in fixed]
         bound = functools.partial(read, **fixed) if fixed else read
         return trace(bound, schema.input_names, symbols, subject, outputs=len(schema.outputs))

@@ -24,7 +24,7 @@ from opsdk.expr.node import topological
 from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements, spread
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS, RowInfer
-from opsdk.expr.scalar import Static
+from opsdk.expr.scalar import Static, values_of
 from opsdk.expr.trace import Expression, as_defined, check_read, trace
 
 # By name of what the decorator takes, or calls otherwise, as users take it for an attribute.
@@ -202,7 +202,7 @@ def _row_function(
     inputs = dict(zip(own.input_names, roles, strict=True))
 
     def make(static: Static) -> Expression:
-        fixed = dict(static)
+        fixed = values_of(static)
         symbols = [attr for attr in own.attr_names if attr not in fixed]
         bound = functools.partial(read, **fixed) if fixed else read
         traced = trace(bound, own.input_names, symbols, subject, outputs=len(own.outputs))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from opsdk.core.as_written import as_key, of_key
 from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import DTypeError, GradientMissingError
@@ -258,26 +259,13 @@ def _shape_of(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 def static_of(attrs: Mapping[str, Any]) -> Static:
     """Returns what of the attributes decides the expression."""
-    return tuple([(name, _hashable(value)) for name, value in attrs.items() if not _is_number(value)])
+    return tuple([(name, as_key(value)) for name, value in attrs.items() if not _is_number(value)])
 
 
-class _Values(tuple[Any, ...]):
-    """The values of a list as a key: one list is another only if they are written alike, as 0.0 and -0.0 are not."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return repr(self) == repr(other) if isinstance(other, _Values) else super().__eq__(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-
-def _hashable(value: Any) -> Any:
-    return _Values(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
+# Any: attribute values.
+def values_of(static: Static) -> dict[str, Any]:
+    """Returns the values of static attributes, by name, as the function of an op is given them."""
+    return {name: of_key(value) for name, value in static}
 
 
 def _is_number(value: Any) -> bool:

@@ -78,3 +78,20 @@ def test_what_compiled_kernels_and_gradients_fill_needs_no_look():
     op = define(lambda x: x + 0)
     op.kernel("cpu", language="numba")(lambda x, y: None)
     assert not make_plan(op.opdef, [X], {}).holds
+
+
+@pytest.mark.parametrize("kind", ["float", "complex", "float[]", "complex[]"])
+def test_attributes_that_compare_equal_are_asked_for_each(kind):
+    def sign(k):
+        number = k[0] if isinstance(k, (list, tuple)) else k
+        return np.copysign(1.0, number.imag if kind.startswith("complex") else number)
+
+    op = opsdk.register_op(
+        f"planted::signed_{kind.replace('[]', 's')}(Tensor x, *, {kind} k) -> Tensor y",
+        forward=lambda x, k: np.zeros(2 if sign(k) > 0 else 3),
+        infer=lambda x, k: opsdk.TensorSpec((2 if sign(k) > 0 else 3,), "float64"),
+    )
+    plus, minus = (complex(1, 0.0), complex(1, -0.0)) if kind.startswith("complex") else (0.0, -0.0)
+    for each in (plus, minus, plus):
+        size = 2 if each is plus else 3
+        assert op(X, k=[each] if kind.endswith("[]") else each).shape == (size,)

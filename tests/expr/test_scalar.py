@@ -1,5 +1,8 @@
 """The reference of an elementwise op: NumPy, step by step, in one dtype."""
 
+import cmath
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -163,3 +166,32 @@ def test_the_sign_of_a_zero_in_a_list_reaches_the_rows(first):
 
     for zero in (first, -first):
         assert row_over(np.ones((1, 2)), k=[zero]).tolist() == [[np.copysign(np.inf, zero)] * 2]
+
+
+@pytest.mark.parametrize("first", [complex(-1, 0.0), complex(-1, -0.0)])
+@pytest.mark.parametrize("kind", ["complex", "complex?"])
+@pytest.mark.parametrize("decorator", [opsdk.elementwise, opsdk.rowwise])
+def test_the_sign_of_a_zero_in_a_complex_number_reaches_the_result_and_the_gradient(decorator, kind, first):
+    @decorator(f"test_scalar::turned(Tensor x, *, {kind} k = 1.0) -> Tensor y", replace=True)
+    def turned(x, *, k):
+        return x * cmath.phase(k)
+
+    program = opsdk.static.Program()
+    with opsdk.static.program_guard(program):
+        data = opsdk.static.data("data", [1, 2], "float64")
+        variables = [turned(data, k=k) for k in (first, first.conjugate())]
+    ran = opsdk.static.Executor().run(program, feed={"data": np.ones((1, 2))}, fetch_list=variables)
+    for k, in_program in zip((first, first.conjugate()), ran, strict=True):
+        want = [[math.copysign(math.pi, k.imag)] * 2]
+        assert turned(np.ones((1, 2)), k=k).tolist() == in_program.tolist() == want
+        t = opsdk.to_tensor(np.ones((1, 2)), stop_gradient=False)
+        turned(t, k=k).sum().backward()
+        assert t.grad.numpy().tolist() == want
+
+
+def test_lists_and_complex_numbers_reach_the_function_as_plain_values():
+    @opsdk.elementwise("test_scalar::same(Tensor x, *, float[] a=[0.0], float[] b=[0.0], complex c=0.0) -> Tensor y")
+    def same(x, *, a, b, c):
+        return x * (1.0 if a == b and c == 0 and type(c) is complex and type(a) is tuple else 2.0)
+
+    assert same(np.ones(1), a=[0.0], b=[-0.0], c=complex(0.0, -0.0)).tolist() == [1.0]
