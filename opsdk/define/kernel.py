@@ -130,6 +130,7 @@ class KernelTable:
 
     def __init__(self) -> None:
         self._rows: list[Kernel] = []
+        self._before: KernelTable | None = None  # that this one continues, with rows of its own
         self._lock = threading.Lock()
         self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when they change
 
@@ -140,8 +141,21 @@ class KernelTable:
             self._rows = [*kept, kernel]
         self.forget()
 
+    def continued(self) -> KernelTable:
+        """Returns a table of the same rows; those that come later count on what graphs with this one do not know.
+
+        What was planned on these rows is forgotten, so that calls from now on know it.
+        """
+        self.forget()
+        made = KernelTable()
+        made._rows = list(self)
+        made._before = self
+        return made
+
     def remove(self, kernel: Kernel) -> None:
-        """Takes a row away."""
+        """Takes a row away, from what this table continues too."""
+        if self._before is not None:
+            self._before.remove(kernel)
         self.restore(row for row in self if row is not kernel)
 
     def forget(self) -> None:

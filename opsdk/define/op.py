@@ -245,8 +245,8 @@ class Op(Handle):
             if isinstance(grad.op, Op) and isinstance(grad.op.opdef.infer, GradientInfer):
                 old = grad.op.opdef.infer
                 its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions, old.schema)
-                grad.op.opdef = renewed(grad.op.opdef, infer=its_rule)
-        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts)
+                grad.op.opdef = renewed(grad.op.opdef, infer=its_rule, kernels=grad.op.opdef.kernels.continued())
+        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts, kernels=self.opdef.kernels.continued())
         return function
 
     def samples(self, function: F, *, replace: bool = False) -> F:
@@ -266,7 +266,7 @@ class Op(Handle):
         """
         check = ValueCheck(function, self.opdef.schema)
         gifts = given(self.opdef, "check", function, replace=replace)
-        self.opdef = renewed(self.opdef, check=check, given=gifts)
+        self.opdef = renewed(self.opdef, check=check, given=gifts, kernels=self.opdef.kernels.continued())
         return function
 
     def bench(self, function: F, *, replace: bool = False) -> F:

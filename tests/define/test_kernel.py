@@ -2,12 +2,15 @@ import gc
 import threading
 
 import numpy as np
+import pytest
 
 import opsdk
+from opsdk.core.errors import InputValueError
 from opsdk.core.origin import Origin
 from opsdk.define.kernel import MOST_PLANS, Kernel, KernelKey, KernelTable, PlanCache
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
+BAD = {"x": np.arange(4.0), "index": np.array([1, 6])}
 
 
 def row(language, dtype=None, place="cpu", source="a"):
@@ -161,3 +164,94 @@ def test_lists_of_every_length_leave_a_bounded_number_of_plans():
     for count in range(1, len(tensors) + 1):
         assert opsdk.concat(tensors[:count]).shape == [count]
     assert len(opsdk.find_op("concat").opdef.plans) <= MOST_PLANS
+
+
+# Kernels that come after a check or an infer rule count on it: graphs that do not know it go without them.
+
+
+@pytest.fixture
+def pick():
+    infer = lambda x, index: opsdk.TensorSpec(index.shape, x.dtype)  # noqa: E731 - a rule in a line
+
+    @opsdk.op("t::pick(Tensor x, Tensor<int> index) -> Tensor y", infer=infer, replace=True)
+    def pick(x, index):
+        return x[index % len(x)]
+
+    @pick.backward
+    def pick_grad(x, index, dy):
+        dx = np.zeros_like(x)
+        np.add.at(dx, index % len(x), dy)
+        return dx
+
+    return pick
+
+
+def lies_within(x, index):
+    return "an index lies outside" if index.max() >= len(x) else None
+
+
+def program_of(op, **specs):
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        made = op(*[opsdk.static.data(name, *spec) for name, spec in specs.items()])
+
+    def run(**feed):
+        return opsdk.static.Executor().run(main, feed=feed, fetch_list=[made])[0].tolist()
+
+    return run
+
+
+def test_a_program_from_before_a_check_does_without_a_later_kernel_that_counts_on_it(pick):
+    run = program_of(pick, x=([None], "float64"), index=([None], "int64"))
+    assert run(**BAD) == [1.0, 2.0]
+    pick.check(lies_within)
+    pick.kernel("cpu", language="numpy")(lambda x, index: np.full(index.shape, 1000.0))
+    assert run(**BAD) == [1.0, 2.0]
+    with pytest.raises(InputValueError, match="an index lies outside"):
+        program_of(pick, x=([None], "float64"), index=([None], "int64"))(**BAD)
+
+
+def test_a_graph_from_before_a_check_of_the_gradient_does_without_its_later_kernel(pick):
+    def recorded():
+        x = opsdk.to_tensor(BAD["x"], stop_gradient=False)
+        return x, pick(x, opsdk.to_tensor(BAD["index"]))
+
+    x, y = recorded()
+    pick.grad.check(lambda x, index: lies_within(x, index))
+    _, later = recorded()
+    with pytest.raises(InputValueError, match="an index lies outside"):
+        later.sum().backward()
+    pick.grad.kernel("cpu", language="numpy")(lambda x, index, dy: np.full(x.shape, 1000.0))
+    y.sum().backward()
+    assert x.grad.numpy().tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_a_program_from_before_an_infer_rule_does_without_a_later_kernel_that_counts_on_it():
+    @opsdk.op("t::scaled(Tensor x, Tensor w) -> Tensor y", infer=opsdk.infer.like("x"), replace=True)
+    def scaled(x, w):
+        return x * w
+
+    scaled.backward(lambda x, w, dy: (dy * w, (dy * x).sum(0)))
+    specs = {"x": ([None, 4], "float64"), "w": ([4], "float64")}
+    run = program_of(scaled, **specs)
+    x, w = np.ones((3, 4)), np.arange(4.0)
+    tensor = opsdk.to_tensor(w, stop_gradient=False)
+    y = scaled(opsdk.to_tensor(x), tensor)
+    scaled.infer(opsdk.infer.broadcast, replace=True)
+    gave = []
+    scaled.kernel("cpu", language="numba")(lambda x, w, y: None)
+    scaled.grad.kernel("cpu", language="numpy")(lambda x, w, dy: gave.append(w.shape) or (dy * w, dy * x))
+    assert run(x=x, w=w) == (x * w).tolist()
+    y.sum().backward()
+    assert tensor.grad.numpy().tolist() == [3.0, 3.0, 3.0, 3.0]
+    assert gave == []
+
+
+def test_a_kernel_that_is_taken_back_serves_no_older_graph_either(pick):
+    pick.kernel("cpu", language="numba")(lambda x, index: np.full(index.shape, 1000.0))
+    run = program_of(pick, x=([None], "float64"), index=([None], "int64"))
+    assert run(**BAD) == [1000.0, 1000.0]
+    pick.check(lambda x: None)
+    pick.check(lambda index: None)
+    pick.unregister_kernel("cpu", language="numba")
+    assert run(**BAD) == [1.0, 2.0]
