@@ -18,9 +18,9 @@ from opsdk.backends.numba_lists import Lists
 from opsdk.backends.one_shape import Given, one_shape
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import optional, slow
-from opsdk.define.digest import changed
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
+from opsdk.define.unchanged import changed
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
@@ -115,12 +115,19 @@ def _note_reads(opdef: OpDef | None) -> None:
         opdef = rule.op.opdef if isinstance(rule, GradRule) else None
 
 
-def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[[], None]:
-    """Returns that check for what compiles a kernel later; it does not keep the op or the kernel alive."""
-    source, reads, subject, at = kernel.source, kernel.reads, opdef.subject, str(kernel.origin)
+def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[..., None]:
+    """Returns that check for what compiles a kernel later; it does not keep the op or the kernel alive.
 
-    def check() -> None:
+    It may be told what Numba was taught of the functions that the kernel calls, which has to stay what it was first.
+    """
+    source, reads, subject, at = kernel.source, kernel.reads, opdef.subject, str(kernel.origin)
+    first: list[str] = []
+
+    def check(taught: str | None = None) -> None:
         others = changed(source, reads) if callable(source) else []
+        if taught is not None and not others:
+            first.append(taught)
+            others = [] if taught == first[0] else ["an overload of what it calls"]
         if others:
             raise DefinitionError(
                 f"{subject}, numba row: expected {others[0]!r} to be what it was when the row was registered, it was "

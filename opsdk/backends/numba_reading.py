@@ -67,6 +67,7 @@ class Reading:
 
     Attributes:
         unread: why there is no text; empty where there is one.
+        taught: the text of what others taught Numba to put in the place of functions that it calls.
         is_parallel: whether it, or a compiled function that it calls, was compiled for Numba's own threads.
     """
 
@@ -76,10 +77,12 @@ class Reading:
         self._context = cpu_target.typing_context
         self._numbers: dict[tuple[Any, ...], int] = {}  # by id; of modules also by the names that are read
         self._compiled: list[Any] = [function]  # what Numba runs, and not Python
+        self._taught: list[str] = []
         self._held: list[Any] = []  # what has a number lives, so that nothing else gets its id
         with global_compiler_lock:  # another thread may be compiling, and a context is for one at a time
             self._context.refresh()
             self._text = self._value(function, _NOTHING)
+            self.taught = "\n".join(self._taught)
             for operation in vars(operator).values():  # signs and brackets in the code
                 if callable(operation):
                     self._text += self._overloads(operation)
@@ -249,6 +252,7 @@ class Reading:
             for template in getattr(known, "templates", ())
             if not hasattr(template, "_overload_func") and not _is_our_class(template)
         ]
+        self._taught += [*found, *map(repr, foreign)]
         return self._give_up(f"{function!r}, which is compiled as {foreign[0]!r}") if foreign else "".join(found)
 
     def _refuse_methods(self, names: frozenset[str]) -> None:
@@ -257,6 +261,7 @@ class Reading:
             for template in templates:
                 name, taught = getattr(template, "_attr", None), getattr(template, "_overload_func", None)
                 if name in names and taught is not None and not _is_ours(taught):
+                    self._taught.append(self._value(taught, _NOTHING))
                     self._give_up(f"attribute {name}, which is compiled as {taught!r}")
 
 

@@ -49,15 +49,15 @@ _loaded: dict[str, Any] = {}  # Any: Numba's results by key; code that two dispa
 
 # Any, in this file: kernels of any signature, Numba's objects.
 def compiled(
-    function: Callable[..., Any], *, parallel: bool = False, check: Callable[[], None] | None = None
+    function: Callable[..., Any], *, parallel: bool = False, check: Callable[[str], None] | None = None
 ) -> Callable[..., Any]:
     """Returns the dispatcher of a user's Python function, which looks for its code in the store.
 
     Args:
         function: the kernel.
         parallel: its `numba.prange` loops are shared by Numba's threads.
-        check: called before each compilation, one for every layout of the arguments; raises where the function has
-            become another.
+        check: called before each compilation, one for every layout of the arguments, with what Numba was taught of the
+            functions that it calls; raises where the function has become another.
     """
     dispatcher: Any = numba.njit(**_OPTIONS, parallel=parallel)(function)
     is_compiler = isinstance(dispatcher, Dispatcher)  # no, where NUMBA_DISABLE_JIT is set
@@ -68,10 +68,10 @@ def compiled(
     return dispatcher
 
 
-def _compile(dispatcher: Any, check: Callable[[], None] | None, signature: Any) -> Any:
+def _compile(dispatcher: Any, check: Callable[[str], None] | None, signature: Any) -> Any:
     """Compiles without Numba's word that lists as arguments may be called something else one day: they are ours."""
     if check is not None:
-        check()
+        check(Reading(dispatcher.py_func).taught)
     with global_compiler_lock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*reflected list", NumbaPendingDeprecationWarning)
         return Dispatcher.compile(dispatcher, signature)

@@ -11,11 +11,11 @@ from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyEr
 from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.binding import check_names, name_of, parameters_of
-from opsdk.define.digest import reads
 from opsdk.define.giving import add_kernel
 from opsdk.define.kernel import Kernel, KernelKey
 from opsdk.define.launch import row_options
 from opsdk.define.opdef import OpDef
+from opsdk.define.unchanged import reads
 
 
 def add_deferred_row(

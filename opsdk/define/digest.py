@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -22,10 +22,8 @@ from types import (
     GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
-    MethodDescriptorType,
     MethodType,
     ModuleType,
-    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -34,32 +32,21 @@ import numpy as np
 from opsdk.core.lazy import slow
 from opsdk.core.origin import PACKAGE_ROOT
 from opsdk.define.code_reads import reads_of, with_inner
+from opsdk.define.libraries import is_library, openness, stock_name
 
 UNSEEN = "unseen"  # how the text of what cannot be read begins
-_LATER = "not there yet"
-_NONCE = r"(?<=\bunseen )[^\n]*? [0-9a-f]{16}(?![0-9a-f])"  # what makes it equal to nothing
+LATER = "not there yet"
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented)))
 _SETS = (set, frozenset)
 _FIXED = (tuple, frozenset)
-# Libraries whose functions do not change while a process runs: where a name leads to is all that there is to read.
-_LIBRARIES = {
-    "cffi", "gradcheck", "jax", "jaxlib", "llvmlite", "ml_dtypes", "numba", "numpy", "opsdk", "paddle", "scipy",
-    "torch",
-}  # fmt: skip
-# Of these a name tells what is computed; what others give, and these functions, depends on files, environment and time.
-_CLOSED = {
-    "abc", "builtins", "cmath", "collections", "copy", "dataclasses", "enum", "fractions", "functools",
-    "gradcheck", "itertools", "math", "ml_dtypes", "numba", "numbers", "numpy", "operator", "opsdk", "re", "scipy",
-    "types", "typing",
-}  # fmt: skip
-_READERS = {"DataSource", "fromfile", "fromregex", "genfromtxt", "io", "load", "loadtxt", "memmap", "random"}
-OPEN = "open to the world"
 # What reads or runs what no code object names.
 _OPEN_ENDED = frozenset(("__import__", "eval", "exec", "globals", "input", "locals", "open", "vars"))
 # Whose instances have nothing but attributes, and what the constructor makes again.
 _NATIVE = frozenset((object, tuple, list, set, frozenset, dict, str, bytes, int, float, complex, np.ndarray))
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_…: classes made by Python code are the first and not the second
 _MOST = 20_000  # objects that are read for one definition, some tens of milliseconds
+_MOST_BYTES = 1 << 26  # of memory that is read
+_CACHED = type(functools.lru_cache(len))
 _OWN = 16  # bytes for the dictionary of an instance and for references to it
 _NOT_CODE = {
     "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
@@ -81,33 +68,9 @@ def digest_of(*parts: Any) -> str:
 def text_of(value: Any) -> str:
     """Returns a text that is the same for two values only if they compute the same."""
     try:
-        return _Reader().value(value)
+        return Reader().value(value)
     except Exception as error:  # what is nested too deep, changes while it is read, or raises when it is looked at
         return unseen(type(error).__name__)
-
-
-def reads(function: Callable[..., Any]) -> dict[str, str]:
-    """Returns, by name, hashes of what a Python function reads from outside, as far as it is there and can be read."""
-    inner = python_of(function)
-    if inner is None:
-        return {}
-    try:
-        texts = _Reader().surroundings(inner)
-    except Exception:  # see text_of
-        return {}
-    there = {name: text for name, text in texts.items() if f"{UNSEEN} {_LATER}" not in text}
-    return {name: digest_of(re.sub(_NONCE, "", text)) for name, text in there.items()}
-
-
-def changed(function: Callable[..., Any], known: dict[str, str]) -> list[str]:
-    """Returns the names of what a function reads that is another value than when `reads` told of it.
-
-    What was not there yet, as a global that is assigned below the function, is entered into `known` when it is.
-    """
-    now = reads(function)
-    for name, value in now.items():
-        known.setdefault(name, value)
-    return [name.rpartition(" ")[2] for name, value in known.items() if now.get(name) != value]
 
 
 def python_of(value: Any) -> FunctionType | None:
@@ -121,12 +84,28 @@ def python_of(value: Any) -> FunctionType | None:
     return value
 
 
-class _Reader:
+class Reader:
     """One reading. A value that occurs again, or holds itself, is a reference to where it was first met."""
 
     def __init__(self) -> None:
         self._met: dict[int, int] = {}
         self._held: list[Any] = []  # what has a number lives, so that nothing else gets its id
+
+    def unread(self, what: str, value: Any) -> str:
+        """Returns the text of a value that cannot be read."""
+        return unseen(what)
+
+    def absent(self, what: str, *key: Any) -> str:
+        """Returns the text of a name that has no value yet."""
+        return unseen(f"{LATER}: {what}")
+
+    def is_absent(self, *key: Any) -> bool:
+        """Whether a name counts as one that has no value yet."""
+        return False
+
+    def stock(self, value: Any) -> str:
+        """Returns the name of what does not change under it; empty for others."""
+        return stock_name(value)
 
     def value(self, value: Any) -> str:
         """Returns the text of a value."""
@@ -145,13 +124,13 @@ class _Reader:
         if id(value) in self._met:
             return f"@{self._met[id(value)]}"
         if len(self._met) > _MOST:
-            return unseen("rest")
+            return self.unread("rest", value)
         self._met[id(value)] = len(self._met)
         self._held.append(value)
         if kind in (tuple, list):
             return f"{kind.__name__}[{', '.join(map(self.value, value))}]"
         if kind in _SETS:  # in an order of its own in every process
-            told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else [unseen("order")]
+            told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else [self.unread("order", value)]
             return f"{kind.__name__}[{', '.join(told)}]"
         if kind is MappingProxyType:
             return f"view of {self.value(dict(value))}"
@@ -163,10 +142,12 @@ class _Reader:
             return f"reference to {self.value(value())}"
         if kind is np.ndarray and not value.dtype.hasobject:
             return f"array:{value.dtype!r}{value.shape}{_content(value)}"
+        if kind is np.flatiter:
+            return f"flat of {self.value(value.base)} at {value.index}"
         return self._callable(value)
 
     def _callable(self, value: Any) -> str:
-        name = stock_name(value)
+        name = self.stock(value)
         if name:
             return name
         if isinstance(value, FunctionType):
@@ -180,13 +161,16 @@ class _Reader:
         if isinstance(value, functools.partial):
             return f"partial {self.value((value.func, value.args, value.keywords))}"
         if _has_function(value):
-            return f"compiled {self.value(value.py_func)}{getattr(value, 'targetoptions', None)!r}"
+            return f"compiled {self.value(value.py_func)}{_options(value)}"
+        if isinstance(value, _CACHED):
+            return self.remembering(self.value(value.__wrapped__))
         if type(value).__module__ == "numba.core.ccallback":
             return f"callback {self.value(value._pyfunc)} {value._sig}"
         if type(value).__module__.startswith("numba.np.ufunc.") and hasattr(value, "__wrapped__"):
             declared = getattr(value, "types", ()) if getattr(value, "_frozen", False) else ()  # others grow with use
             shape, unit = (getattr(value, name, None) for name in ("signature", "identity"))
-            return f"{type(value).__name__} {self.value(value.__wrapped__)}{declared}{shape}{unit}"
+            options = [_options(getattr(value, name, None)) for name in ("_dispatcher", "gufunc_builder")]
+            return f"{type(value).__name__} {self.value(value.__wrapped__)}{declared}{shape}{unit}{options}"
         if isinstance(value, (MemberDescriptorType, GetSetDescriptorType)):
             return f"slot {value.__name__}"
         if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type(None))):
@@ -197,11 +181,16 @@ class _Reader:
             return self._module(value)
         return self._instance(value)
 
+    def remembering(self, function: str) -> str:
+        """Returns the text of a function that keeps its results, given that of the function: they may be older."""
+        return f"cached {function} {unseen('results')}"
+
     def _module(self, module: ModuleType) -> str:
         """Returns the text of a module of which anything may be read: its constants, and that it is more than these."""
         name = module.__name__
+        unread = self.unread(f"module {name}", module)
         held = {} if is_library(name) else {k: v for k, v in vars(module).items() if k[:2] != "__" and is_fixed(v)}
-        return f"{unseen(f'module {name}')}{''.join(f' {key}={self.value(held[key])}' for key in sorted(held))}"
+        return f"{unread}{''.join(f' {key}={self.value(held[key])}' for key in sorted(held))}"
 
     def _function(self, function: FunctionType) -> str:
         code = function.__code__
@@ -220,17 +209,23 @@ class _Reader:
         found: dict[str, str] = {}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
-                found[name] = self._chained(cell.cell_contents, chains.get(name, _ITSELF))
-            except ValueError:
-                found[name] = unseen(f"{_LATER}, empty")  # what it is given cannot be known
+                held = cell.cell_contents
+            except ValueError:  # what it is given cannot be known
+                found[name] = self.absent("empty", code, name)
+                continue
+            found[name] = (
+                self.absent("empty", code, name)
+                if self.is_absent(code, name)
+                else self.chained(held, chains.get(name, _ITSELF))
+            )
         for name in names:
-            if name in known:
-                found[f"global {name}"] = self._chained(known[name], chains.get(name, _ITSELF))
+            key = f"global {name}"
+            if name in known and not self.is_absent(code, key):
+                found[key] = self.chained(known[name], chains.get(name, _ITSELF))
             elif name in _OPEN_ENDED:
-                found[f"global {name}"] = unseen(name)
+                found[key] = self.unread(name, None)
             else:
-                is_there = hasattr(builtins, name)
-                found[f"global {name}"] = f"builtin {name}" if is_there else unseen(f"{_LATER}: {name}")
+                found[key] = f"builtin {name}" if hasattr(builtins, name) else self.absent(name, code, key)
         for name in modules:
             found[f"import {name}"] = self._imported(name, every)
         return found
@@ -238,13 +233,13 @@ class _Reader:
     def _imported(self, name: str, names: Iterable[str]) -> str:
         """Returns the text of a module that is imported inside a function, which may read what it names of it."""
         if is_library(name):
-            return f"module {name}{''.join(sorted({_openness(name, each) for each in names}))}"
+            return f"module {name}{''.join(sorted({openness(name, each) for each in names}))}"
         module = sys.modules.get(name)
         if module is None:
-            return unseen(f"module {name}")
-        return self._chained(module, frozenset((each,) for each in names if hasattr(module, each)))
+            return self.unread(f"module {name}", None)
+        return self.chained(module, frozenset((each,) for each in names if hasattr(module, each)))
 
-    def _chained(self, value: Any, chains: _Chains) -> str:
+    def chained(self, value: Any, chains: _Chains) -> str:
         """Returns the text of what attributes, each read from the one before, lead to; of other than modules, all."""
         if not isinstance(value, ModuleType):
             return self.value(value)
@@ -255,18 +250,20 @@ class _Reader:
             if is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
                 # Loaded when it is first used, not by being looked at: of opsdk's own the name is the text before and
                 # after, since reading an expression loads them.
-                texts.append(f".{first}{_openness(value.__name__, first)}")
+                texts.append(f".{first}{openness(value.__name__, first)}")
                 continue
-            held = getattr(value, first, self)
+            held = self if self.is_absent(value, first) else getattr(value, first, self)
             rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
-            texts.append(f".{first}={unseen(_LATER) if held is self else self._chained(held, rest)}")
+            texts.append(
+                f".{first}={self.absent(first, value, first) if held is self else self.chained(held, rest)}"
+            )
         return " ".join(texts)
 
     def _code(self, code: CodeType) -> str:
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         handlers = getattr(code, "co_exceptiontable", b"").hex()
-        constants = [_Reader().value(each) for each in code.co_consts]  # shared or not, as the compiler likes
+        constants = [type(self)().value(each) for each in code.co_consts]  # shared or not, as the compiler likes
         return f"{code.co_code.hex()}{handlers}{counts}{names}{constants}"
 
     def _class(self, made: type) -> str:
@@ -302,20 +299,40 @@ class _Reader:
     def _reduced(self, value: Any, made: type) -> str:
         """Returns the text of an object of a library's class, from what it says of itself to be copied."""
         if not is_library(made.__module__):
-            return unseen(made.__name__)
+            return f"{self.unread(made.__name__, value)}{_memory(value)}"
         try:
             told = value.__reduce_ex__(4)
         except Exception:  # a lock, a file: there is nothing to say
-            return unseen(made.__name__)
-        if not isinstance(told, tuple):
-            return unseen(made.__name__)  # a name, of something that says nothing of what it holds
+            return f"{self.unread(made.__name__, value)}{_memory(value)}"
+        if not isinstance(told, tuple):  # a name, of something that says nothing of what it holds
+            return self.unread(made.__name__, value)
         items = [None if part is None else list(part) for part in told[3:5]]
-        return self.value((*told[:3], *items))
+        return self.made_anew((*told[:3], *items), value)
+
+    def made_anew(self, parts: Any, of: Any) -> str:
+        """Returns the text of what an object says that it can be made of, which is made by asking."""
+        return self.value(parts)
 
 
 def unseen(what: str) -> str:
     """Returns a text for what cannot be read, which no other text is equal to, of this process or another."""
     return f"{UNSEEN} {what} {os.urandom(8).hex()}"
+
+
+def _memory(value: Any) -> str:
+    """Returns the bytes that an object of C shows, such as a structure of ctypes or a map of memory."""
+    try:
+        view = memoryview(value)
+    except (TypeError, ValueError, BufferError):
+        return ""
+    return f" {_content(view)}" if view.nbytes <= _MOST_BYTES else ""
+
+
+def _options(compiled: Any) -> str:
+    """Returns how something was compiled by Numba, its function apart."""
+    told = [getattr(compiled, name, None) for name in ("targetoptions", "locals")]
+    is_fixed = getattr(compiled, "_can_compile", True) is False
+    return f"{told!r}{sorted(map(str, compiled.nopython_signatures)) if is_fixed else ''}"
 
 
 def _content(value: Any) -> str:
@@ -339,46 +356,12 @@ def _has_function(value: Any) -> bool:
 def _slots(made: type) -> list[str]:
     declared = vars(made).get("__slots__", ())
     names = [declared] if isinstance(declared, str) else list(declared)
-    return [name for name in names if name not in ("__dict__", "__weakref__")]
-
-
-def is_library(module: str | None) -> bool:
-    """Whether a module is of a library, whose functions a name tells."""
-    top = str(module).partition(".")[0]
-    return top in _LIBRARIES or (top in sys.stdlib_module_names and top != "__main__")
-
-
-def _openness(module: str, name: str) -> str:
-    """Returns a mark for a name of a library whose meaning is not all in the name."""
-    is_closed = module.partition(".")[0].lstrip("_") in _CLOSED and name not in _READERS
-    return "" if is_closed else f" {OPEN}"
+    names = [name for name in names if name not in ("__dict__", "__weakref__")]
+    return [f"_{made.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name for name in names]
 
 
 def _is_op(value: Any) -> bool:
     return type(value).__module__ == "opsdk.define.op" and hasattr(value, "opdef")
-
-
-def stock_name(value: Any) -> str:
-    """Returns the name of a function or class that is what its library has under that name; empty for others."""
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    if not isinstance(name, str) or isinstance(value, ModuleType):
-        return ""
-    if isinstance(value, np.ufunc):
-        known = next((each for each in ("numpy", "scipy.special") if _named(each, name) is value), "")
-        return f"ufunc:{known}.{name}" if known else ""
-    if isinstance(value, (MethodDescriptorType, WrapperDescriptorType)):
-        return f"slot:{value.__objclass__.__qualname__}.{name}" if stock_name(value.__objclass__) else ""
-    module = getattr(value, "__module__", None)
-    if not isinstance(module, str) or not is_library(module) or _named(module, name) is not value:
-        return ""
-    return f"{type(value).__name__}:{module}.{name}{_openness(module, name)}"
-
-
-def _named(module: str, name: str) -> Any:
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
 
 
 def is_ours(function: Any) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from opsdk.core.bounded import Bounded
 from opsdk.core.origin import Origin
 from opsdk.define.pickling import ByItsOp, refuse
+from opsdk.define.unchanged import Reads
 
 REFERENCE = "numpy"  # the language of the row that defines what is right
 
@@ -90,7 +91,7 @@ class Kernel(ByItsOp):
     options: Mapping[str, Any] = field(default_factory=dict)
     load: Callable[[], Kernel] | None = None
     owner: str = ""
-    reads: dict[str, str] = field(default_factory=dict)
+    reads: Reads = field(default_factory=Reads)
 
     def __str__(self) -> str:
         return f"{self.language} {self.key}"

@@ -16,7 +16,6 @@ from opsdk.core.traceback import trimmed
 from opsdk.define.attribute import freeze
 from opsdk.define.call import absences, bind
 from opsdk.define.deferred_row import add_deferred_row, checked_parameters
-from opsdk.define.digest import reads
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
@@ -28,6 +27,7 @@ from opsdk.define.op_signature import SignatureOf
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
 from opsdk.define.text_row import READERS, add_text_row
+from opsdk.define.unchanged import Reads, reads
 from opsdk.define.value_check import ValueCheck
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -200,7 +200,7 @@ class Op(Handle):
             held = row_options(place, options, self.opdef.schema, subject)
             names = checked_parameters(self.opdef, function, subject, held)
             owner = registrar(origin := origin_of(function))
-            read = {} if language == REFERENCE else reads(function)
+            read = Reads() if language == REFERENCE else reads(function)
             row = Kernel(key, language, function, origin, names, held, owner=owner, reads=read)
             add_kernel(self.opdef, row, replace=replace)
             return function

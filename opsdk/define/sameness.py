@@ -8,7 +8,8 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from opsdk.define.code_reads import reads_of
-from opsdk.define.digest import OPEN, is_fixed, is_library, python_of, stock_name, text_of
+from opsdk.define.digest import is_fixed, python_of, text_of
+from opsdk.define.libraries import OPEN, is_library, stock_name
 
 
 # Any, in this file: callables of any kind.

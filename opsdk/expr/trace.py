@@ -11,7 +11,8 @@ from typing import Any
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.core.origin import shorten
 from opsdk.define.code_reads import unread
-from opsdk.define.digest import changed, is_ours, reads
+from opsdk.define.digest import is_ours
+from opsdk.define.unchanged import changed, reads
 from opsdk.expr.node import BOOL, Node, literal, topological
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Written, as_node
@@ -130,7 +131,10 @@ def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]
                 f"{subject}: expected {others[0]!r} to be what it was when the op was defined, it was changed since; "
                 "define the op again before it is called with attributes that are new to it"
             )
-        return function(*symbols, **attrs)
+        made = function(*symbols, **attrs)
+        if known is not None and changed(function, known):  # by itself: it remembers something
+            known.renew(function)
+        return made
 
     return functools.wraps(function)(read)
 

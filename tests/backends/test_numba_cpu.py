@@ -1,3 +1,5 @@
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -464,3 +466,44 @@ def test_arrays_of_its_module_among_several_results_are_copied_too():
         made *= 0
     assert table.sum() == 300_000
     assert [part.sum() for part in two(table[0])[1]] == [150_000, 150_000]
+
+
+def looped(name, **scope):
+    """Returns an op and its Numba kernel, which calls a global of its own module for each element."""
+    exec("def kernel(x, y):\n    for i in range(x.size):\n        y.flat[i] = called(x.flat[i])\n", scope)
+    op = opsdk.register_op(f"test_numba_cpu::{name}", forward=lambda x: x + 0, replace=True)
+    op.kernel("cpu", scope["kernel"], language="numba")
+    return op, scope
+
+
+def test_another_function_of_c_under_a_name_that_a_kernel_calls_is_refused():
+    library = ctypes.CDLL(None)
+    for name in ("labs", "llabs"):
+        getattr(library, name).argtypes, getattr(library, name).restype = [ctypes.c_double], ctypes.c_double
+    op, scope = looped("of_c", called=library.labs)
+    op(np.ones(2))
+    scope["called"] = library.llabs
+    with pytest.raises(DefinitionError, match="expected 'called' to be what it was when the row was registered"):
+        op(np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("again", [2, 3])
+def test_another_overload_of_what_a_kernel_calls_is_refused(again):
+    def taught(factor):
+        def called(value):
+            return value * 2
+
+        def meaning(value):
+            return lambda value: value * factor
+
+        numba.extending.overload(called)(meaning)
+        return called
+
+    op, scope = looped(f"taught_{again}", called=taught(2))
+    assert op(np.ones(2)).tolist() == [2.0, 2.0]
+    scope["called"] = taught(again)
+    if again == 2:
+        assert op(np.ones((2, 1))).tolist() == [[2.0], [2.0]]
+        return
+    with pytest.raises(DefinitionError, match="expected 'an overload of what it calls' to be what it was"):
+        op(np.ones((2, 1)))

@@ -109,3 +109,21 @@ def test_what_the_author_raises_reaches_the_user():
     line = opsdk.elementwise("test_ops::checked(Tensor x, *, float[] c=[1.0, 2.0]) -> Tensor y")(checked)
     with pytest.raises(ValueError, match=r"^two numbers, please"):
         line(np.ones(2), c=[3.0])
+
+
+def test_what_a_function_remembers_itself_while_it_is_read_is_no_change():
+    memory = {}
+
+    def factor(name):
+        return memory.setdefault(name, 2.0)
+
+    with opsdk.REGISTRY.scoped():
+
+        @opsdk.elementwise(namespace="t")
+        def scaled(x, *, mode: str = "a"):
+            return factor(mode) * x
+
+        assert [scaled(np.ones(1), mode=mode).tolist() for mode in "abc"] == [[2.0], [2.0], [2.0]]
+        memory["d"] = 5.0
+        with pytest.raises(DefinitionError, match="expected 'factor' to be what it was when the op was defined"):
+            scaled(np.ones(1), mode="d")
