@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import count
 from sys import getrefcount
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy as np
 from numpy import ndarray
@@ -172,6 +173,8 @@ def _has_own_memory(array: ndarray) -> bool:
     while array.base is not None:
         if getrefcount(array.base) > _BASE or array.base.__class__ not in (ndarray, Lease):
             return False
+        if array.base.__class__ is ndarray and getweakrefcount(array.base):
+            return False
         if array.base.__class__ is Lease:
             return True
         array = array.base
@@ -191,7 +194,8 @@ def handed_over(held: list[Any], views: Sequence[Any], inputs: Sequence[Any]) ->
         inputs: one entry per input.
     """
     made = held[0]
-    if made.__class__ is ndarray and made.base is None and made.flags.owndata and getrefcount(made) <= _ITEM + 1:
+    is_alone = getrefcount(made) <= _ITEM + 1 and not getweakrefcount(made)
+    if is_alone and made.__class__ is ndarray and made.base is None and made.flags.owndata:
         return made
     del made  # whose references are counted
     pairs = [
@@ -217,6 +221,7 @@ def _own(items: Any, key: Any, pairs: Sequence[tuple[Any, Any]], is_shared: bool
     for view, value in pairs:
         if item is view:
             return value
+    is_shared = is_shared or getweakrefcount(item) > 0
     if not is_shared and _has_own_memory(item):
         return item
     for view, value in pairs:

@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 import pytest
 
@@ -418,3 +420,24 @@ def test_an_array_that_a_kernel_gives_away_is_not_copied(scope):
         for _ in range(3):
             made = op(given)
             assert getattr(made, "_array", made).__array_interface__["data"][0] == seen[-1]
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(2)])
+@pytest.mark.parametrize("schema", ["(Tensor x) -> Tensor y", "(Tensor x) -> (Tensor y, Tensor s)"])
+def test_a_result_that_a_kernel_finds_again_while_it_lives_is_copied(schema, part):
+    held = weakref.WeakValueDictionary()
+
+    def twice(x):
+        out = held.get("array")
+        if out is None:
+            out = held["array"] = np.empty(x.shape)
+        np.multiply(x, 2, out=out)
+        return out[part] if schema.endswith("Tensor y") else (out[part], np.zeros(()))
+
+    op = define(twice, f"t::twice_{part.stop}{schema}")
+    spec = opsdk.TensorSpec((part.stop or 4,), "float64")
+    op.infer(lambda x: spec if schema.endswith("Tensor y") else (spec, opsdk.TensorSpec((), "float64")))
+    for place in (np.asarray, opsdk.to_tensor):
+        results = [op(place(np.arange(4.0) + i)) for i in (0, 10)]
+        first = results[0][0] if isinstance(results[0], tuple) else results[0]
+        assert np.asarray(first)[:2].tolist() == [0.0, 2.0]

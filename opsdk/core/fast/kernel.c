@@ -69,9 +69,15 @@ int is_leased(PyObject *base, PyObject *const *inputs, int count) {
   return (PyObject *)Py_TYPE(base) == py.Lease;
 }
 
+/* Whether somebody has a weak reference to an object, by which it is found for as long as it lives. */
+static int is_watched(PyObject *object) {
+  const Py_ssize_t offset = Py_TYPE(object)->tp_weaklistoffset;
+  return offset > 0 && *(PyObject **)((char *)object + offset);
+}
+
 /* Whether a result is an array of the right dtype in memory that NumPy or the arena gave it, and nobody else holds. */
 static int is_new(const Kind *kind, PyObject *made, PyObject *const *inputs, int count) {
-  if (!PyArray_CheckExact(made) || Py_REFCNT(made) != 1) return 0;
+  if (!PyArray_CheckExact(made) || Py_REFCNT(made) != 1 || is_watched(made)) return 0;
   if (kind->dtype != Py_None && DTYPE(made) != kind->dtype) return 0;
   PyObject *base = BASE(made);
   if (!base) return PyArray_CHKFLAGS((PyArrayObject *)made, NPY_ARRAY_OWNDATA);
