@@ -26,7 +26,15 @@ from opsdk.backends.c_compiler import (
     run,
 )
 from opsdk.backends.c_options import COptions
-from opsdk.backends.c_read import environment, folders_in, folders_of_environment, state_of_archives, state_of_files
+from opsdk.backends.c_read import (
+    asks_linker,
+    environment,
+    folders_in,
+    folders_of_environment,
+    state_of_archives,
+    state_of_files,
+    state_of_linked,
+)
 from opsdk.backends.c_signature import MESSAGE, TYPES, Signature, suffix_of
 from opsdk.backends.c_source import (
     HEADER,
@@ -127,7 +135,18 @@ class Job:
         """
         anew = self.hides_files or bool(self.folders) or len(self.compiler.command) > 1  # `gcc -Ifolder` is one too
         files = state_of_files(self.key, self.folders, lambda: self.preprocessed, anew=anew)
-        return f"{self.key}\0{state_of_archives(self.options)}\0{files}"
+        return f"{self.key}\0{state_of_archives(self.options)}\0{self._linked}\0{files}"
+
+    @property
+    def _linked(self) -> str:
+        """The state of the files that the linker takes into the library beside the source, as it tells them."""
+        options = self.options
+        if not options.libraries and not asks_linker(options.flags) and len(self.compiler.command) == 1:
+            return ""
+        with slow("tempfile").TemporaryDirectory() as folder:
+            arguments = ["-Wl,-t", *self.arguments, "-o", f"{folder}/traced", "-", *self._last]
+            told, _ = run(self.compiler, arguments, "", Path(folder))
+            return state_of_linked(told)
 
     @cached_property
     def preprocessed(self) -> str:

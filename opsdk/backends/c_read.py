@@ -24,6 +24,9 @@ _VARIABLES = (*_HEADERS, "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SD
 _ENTERED = r'^# \d+ "((?:[^"\\\n]|\\.)+)" 1\b'
 _TABLE = r"\.incbin\s+\\?\"([^\"\\\n]+)"
 _INCLUDED = (".h", ".hh", ".hpp", ".inc", ".inl", ".def", ".tab", ".c", ".cpp", ".bin", ".dat")
+_COMPILES = ("-D", "-I", "-O", "-U", "-W", "-f", "-g", "-i", "-m", "-pedantic", "-std", "-w")
+_LINKS = ("-Wl,", "-fuse-ld", "-flto", "-fplugin")
+_SEARCHED = ("-L", "-B", "--library-directory=", "--library-path=")
 _FOLDER = ("-I", "-isystem", "-iquote", "-idirafter")
 
 
@@ -65,19 +68,34 @@ def state_of_files(key: str, folders: Iterable[str], preprocessed: Callable[[], 
 
 
 def state_of_archives(options: COptions, inside: Path | None = None) -> str:
-    """Returns the content, hashed, of what the linker takes into a library: archives, and files among the flags.
+    """Returns the content, hashed, of what flags and libraries name for the linker: libraries, scripts, other files.
 
     Args:
         options: of the row.
         inside: only files below this folder count; all of them, unless given.
     """
+    flags = [word for flag in options.flags for word in _for_linker(flag)]
     searched = os.environ.get("LIBRARY_PATH", "").split(os.pathsep)
-    folders = [*options.library_dirs, *folders_in(options.flags, ("-L",)), *(name for name in searched if name)]
-    names = [*options.libraries, *(flag[2:] for flag in options.flags if flag.startswith("-l"))]
-    files = [name[1:] if name.startswith(":") else f"lib{name}.a" for name in names]
-    told = [re.split("[=,@]", flag)[-1] for flag in options.flags]  # @more, -Wl,-T,script, -fprofile-use=counts
+    folders = [*options.library_dirs, *folders_in(flags, _SEARCHED), *(name for name in searched if name)]
+    names = [*options.libraries, *(flag[2:] for flag in flags if flag.startswith("-l"))]
+    files = [file for name in names for file in ([name[1:]] if name[:1] == ":" else [f"lib{name}.so", f"lib{name}.a"])]
+    told = [word for flag in flags for word in re.split("[=,@]", flag)]  # @more, -T,script, -fprofile-use=counts
     paths = [Path(folder, file) for folder in folders for file in files] + list(map(Path, filter(None, told)))
     return _hashed([path for path in paths if path.is_file() and (inside is None or path.is_relative_to(inside))])
+
+
+def asks_linker(flags: Iterable[str]) -> bool:
+    """Whether flags may say what is linked: all that are not known to be the compiler's alone."""
+    return not all(flag.startswith(_COMPILES) and not flag.startswith(_LINKS) for flag in flags)
+
+
+def state_of_linked(traced: str) -> str:
+    """Returns the content, hashed, of the files that a linker says it took, on lines as `lib/libm.a` or `-lm (path)`.
+
+    Which library a name leads to, only the linker knows: its own folders, scripts and files of flags decide it.
+    """
+    named = dict.fromkeys(word for line in traced.splitlines() for word in (line, *re.split("[()]", line)))
+    return _hashed([path for path in map(Path, filter(None, named)) if path.is_file()])
 
 
 def state_of_folders(folders: Iterable[str]) -> str:
@@ -94,6 +112,11 @@ def folders_in(flags: Iterable[str], words: tuple[str, ...] = _FOLDER) -> Iterat
         else:
             yield from (flag.removeprefix(word) for word in words if flag.startswith(word) and flag != word)
         before = flag
+
+
+def _for_linker(flag: str) -> list[str]:
+    """Returns the words of a flag as the linker gets them, where it is one that is handed on to it."""
+    return flag[4:].split(",") if flag.startswith("-Wl,") else [] if flag == "-Xlinker" else [flag]
 
 
 def _listed(preprocessed: str) -> bytes:

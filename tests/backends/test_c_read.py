@@ -5,7 +5,7 @@ import pytest
 
 from opsdk.backends import c_library
 from opsdk.backends.c_options import COptions
-from opsdk.backends.c_read import folders_in, state_of_archives, state_of_folders
+from opsdk.backends.c_read import asks_linker, folders_in, state_of_archives, state_of_folders, state_of_linked
 from tests.backends.c_rows import nothing, op
 
 X = np.ones(1, "float32")
@@ -118,6 +118,17 @@ def test_a_table_of_bytes_is_read_anew(folder):
         assert value(source) == expected
 
 
+DECLARED = "double value_of(void);\n#define VALUE (float)value_of()\n"
+
+
+def archive(folder, expected):
+    """Makes a static library of a function that returns a number."""
+    (folder / "value.c").write_text(f"double value_of(void) {{ return {expected}; }}\n")
+    subprocess.run(["cc", "-fPIC", "-c", "value.c"], cwd=folder, check=True)
+    (folder / "libvalue.a").unlink(missing_ok=True)
+    subprocess.run(["ar", "rcs", "libvalue.a", "value.o"], cwd=folder, check=True)
+
+
 @pytest.mark.parametrize("named", ["libraries", "flags", "a file", "the environment"])
 def test_a_static_library_is_linked_anew(named, folder, monkeypatch):
     options = {
@@ -131,10 +142,80 @@ def test_a_static_library_is_linked_anew(named, folder, monkeypatch):
     if named == "a file":
         options["flags"] = ["-x", "none", *options["flags"], "-x", "c"]
     for expected in (2.0, 3.0):
-        (folder / "value.c").write_text(f"double value_of(void) {{ return {expected}; }}\n")
-        subprocess.run(["cc", "-fPIC", "-c", "value.c"], cwd=folder, check=True)
-        subprocess.run(["ar", "rcs", "libvalue.a", "value.o"], cwd=folder, check=True)
-        assert value("double value_of(void);\n#define VALUE (float)value_of()\n", **options) == expected
+        archive(folder, expected)
+        assert value(DECLARED, **options) == expected
+
+
+LINKED = {  # how flags name an archive so that only the linker knows which it is
+    "whole": ("-Wl,--whole-archive,{}/libvalue.a,--no-whole-archive",),
+    "a folder for the linker": ("-Wl,-L,{}", "-lvalue"),
+    "a folder for the linker, joined": ("-Wl,-L{}", "-lvalue"),
+    "a name for the linker": ("-L{}", "-Wl,-u,value_of,-lvalue"),
+    "a prefix": ("-B{}", "-lvalue"),
+    "a folder by its long name": ("--library-directory={}", "-lvalue"),
+    "a file of flags": ("-Wl,-u,value_of,@{}/more",),
+    "a linker script": ("-Wl,-u,value_of,{}/both.ld",),
+}
+
+
+@pytest.mark.parametrize("flags", LINKED.values(), ids=LINKED)
+def test_what_the_linker_alone_finds_is_linked_anew(flags, folder):
+    (folder / "more").write_text(f"-L{folder} -lvalue")
+    (folder / "both.ld").write_text(f"INPUT({folder}/libvalue.a)")
+    for expected in (2.0, 3.0):
+        archive(folder, expected)
+        assert value(DECLARED, flags=[flag.format(folder) for flag in flags]) == expected
+
+
+def test_a_library_that_is_found_before_another_is_the_one(folder):
+    first, second = folder / "first", folder / "second"
+    first.mkdir()
+    second.mkdir()
+    folders = [str(first), str(second)]
+    options = {"libraries": ["value"], "library_dirs": folders, "flags": [f"-Wl,-rpath,{second}"]}
+    archive(second, 2.0)
+    assert value(DECLARED, **options) == 2.0
+    (second / "value.c").write_text("double value_of(void) { return 3.0; }\n")
+    subprocess.run(["cc", "-fPIC", "-shared", "value.c", "-o", "libvalue.so"], cwd=second, check=True)
+    assert value(DECLARED, **options) == 3.0  # a shared one beside the archive
+    archive(first, 4.0)
+    assert value(DECLARED, **options) == 4.0
+
+
+def test_an_archive_in_a_folder_of_the_compilers_own_is_linked_anew(folder, monkeypatch):
+    monkeypatch.setenv("OPSDK_CC", f"cc -L{folder}")
+    for expected in (2.0, 3.0):
+        archive(folder, expected)
+        assert value(DECLARED, libraries=["value"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "asks"),
+    [
+        ((), False),
+        (("-O2", "-fno-math-errno", "-DK=2", "-Wall", "-march=native", "-std=gnu11", "-I.", "-g"), False),
+        *[((f,), True) for f in ("-Wl,-O1", "-lm", "-L.", "lib/x.a", "-Xlinker", "@more", "-fuse-ld=gold", "-B.")],
+    ],
+)
+def test_flags_that_are_the_compilers_alone_need_no_linker(flags, asks):
+    assert asks_linker(flags) is asks
+
+
+def test_words_for_the_linker_count_in_a_package_too(folder):
+    archive(folder, 2.0)
+    options = COptions(flags=(f"-Wl,-L,{folder}", f"-Wl,--whole-archive,{folder}/libvalue.a", "-Xlinker", "-lvalue"))
+    before = state_of_archives(options, inside=folder)
+    archive(folder, 3.0)
+    assert state_of_archives(options, inside=folder) != before
+
+
+def test_a_linker_tells_files_in_several_ways(folder):
+    (folder / "libone.a").write_bytes(b"1")
+    first = state_of_linked(f"{folder}/libone.a\n")
+    for line in (f"-lone ({folder}/libone.a)", f"({folder}/libone.a)one.o", f"{folder}/libone.a(one.o)"):
+        assert state_of_linked(f"/tmp/none.o\n{line}\n") == first
+    (folder / "libone.a").write_bytes(b"2")
+    assert state_of_linked(f"{folder}/libone.a\n") != first
 
 
 def test_a_file_of_flags_is_read_anew(folder):
