@@ -13,16 +13,13 @@ import functools
 import os
 import re
 import sys
-import weakref
 from collections.abc import Iterable
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
-    MappingProxyType,
     MemberDescriptorType,
-    MethodType,
     ModuleType,
 )
 from typing import Any
@@ -32,6 +29,7 @@ import numpy as np
 from opsdk.core.lazy import slow
 from opsdk.core.origin import PACKAGE_ROOT
 from opsdk.define.code_reads import reads_of, with_inner
+from opsdk.define.contents import contents_of, memory_of
 from opsdk.define.libraries import is_library, openness, stock_name
 
 UNSEEN = "unseen"  # how the text of what cannot be read begins
@@ -45,7 +43,7 @@ _OPEN_ENDED = frozenset(("__import__", "eval", "exec", "globals", "input", "loca
 _NATIVE = frozenset((object, tuple, list, set, frozenset, dict, str, bytes, int, float, complex, np.ndarray))
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_…: classes made by Python code are the first and not the second
 _MOST = 20_000  # objects that are read for one definition, some tens of milliseconds
-_MOST_BYTES = 1 << 26  # of memory that is read
+
 _CACHED = type(functools.lru_cache(len))
 _OWN = 16  # bytes for the dictionary of an instance and for references to it
 _NOT_CODE = {
@@ -130,20 +128,12 @@ class Reader:
         if kind in (tuple, list):
             return f"{kind.__name__}[{', '.join(map(self.value, value))}]"
         if kind in _SETS:  # in an order of its own in every process
-            told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else [self.unread("order", value)]
+            told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else self.unordered(value)
             return f"{kind.__name__}[{', '.join(told)}]"
-        if kind is MappingProxyType:
-            return f"view of {self.value(dict(value))}"
         if kind is dict:
             return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
-        if kind is memoryview:
-            return f"view {value.format}{value.shape}{value.tobytes()!r}"
-        if isinstance(value, weakref.ref):
-            return f"reference to {self.value(value())}"
         if kind is np.ndarray and not value.dtype.hasobject:
             return f"array:{value.dtype!r}{value.shape}{_content(value)}"
-        if kind is np.flatiter:
-            return f"flat of {self.value(value.base)} at {value.index}"
         return self._callable(value)
 
     def _callable(self, value: Any) -> str:
@@ -152,14 +142,9 @@ class Reader:
             return name
         if isinstance(value, FunctionType):
             return self._function(value)
-        if isinstance(value, MethodType):
-            return f"method {self.value(value.__func__)} of {self.value(value.__self__)}"
-        if isinstance(value, (staticmethod, classmethod)):
-            return f"{type(value).__name__} {self.value(value.__func__)}"
-        if isinstance(value, property):
-            return f"property {self.value((value.fget, value.fset, value.fdel))}"
-        if isinstance(value, functools.partial):
-            return f"partial {self.value((value.func, value.args, value.keywords))}"
+        told = contents_of(value)
+        if told is not None:
+            return f"{type(value).__name__} of {self.value(told)}"
         if _has_function(value):
             return f"compiled {self.value(value.py_func)}{_options(value)}"
         if isinstance(value, _CACHED):
@@ -180,6 +165,10 @@ class Reader:
         if isinstance(value, ModuleType):
             return self._module(value)
         return self._instance(value)
+
+    def unordered(self, items: set[Any] | frozenset[Any]) -> list[str]:
+        """Returns the texts of a set's items, which lie in an order of their own in every process."""
+        return [self.unread("order", items)]
 
     def remembering(self, function: str) -> str:
         """Returns the text of a function that keeps its results, given that of the function: they may be older."""
@@ -291,7 +280,7 @@ class Reader:
             parts.append(self.value(native(value)))
         slots = [name for base in made.__mro__ for name in _slots(base)]
         if made.__basicsize__ > native.__basicsize__ + 8 * len(slots) + _OWN or native not in _NATIVE:
-            return f"{parts[0]} {self._reduced(value, made)}"  # it holds something that its attributes do not say
+            parts.append(self._reduced(value, made))  # it holds something that its attributes do not say
         held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
         held |= getattr(value, "__dict__", {})
         return f"instance {' '.join(parts)} {self.value(held)}"
@@ -320,12 +309,8 @@ def unseen(what: str) -> str:
 
 
 def _memory(value: Any) -> str:
-    """Returns the bytes that an object of C shows, such as a structure of ctypes or a map of memory."""
-    try:
-        view = memoryview(value)
-    except (TypeError, ValueError, BufferError):
-        return ""
-    return f" {_content(view)}" if view.nbytes <= _MOST_BYTES else ""
+    view = memory_of(value)
+    return "" if view is None else f" {_content(view)}"
 
 
 def _options(compiled: Any) -> str:

@@ -34,9 +34,17 @@ def openness(module: str, name: str) -> str:
     return "" if is_closed else f" {OPEN}"
 
 
+def held(value: Any, name: str) -> Any:
+    """Returns an attribute of any object; None where it has none, or raises whatever it likes when it is asked."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # `__getattr__ = dict.__getitem__`
+        return None
+
+
 def stock_name(value: Any) -> str:
     """Returns the name of a function or class that is what its library has under that name; empty for others."""
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    name = held(value, "__qualname__") or held(value, "__name__")
     if not isinstance(name, str) or isinstance(value, ModuleType):
         return ""
     if isinstance(value, np.ufunc):
@@ -44,7 +52,7 @@ def stock_name(value: Any) -> str:
         return f"ufunc:{known}.{name}" if known else ""
     if isinstance(value, (MethodDescriptorType, WrapperDescriptorType)):
         return f"slot:{value.__objclass__.__qualname__}.{name}" if stock_name(value.__objclass__) else ""
-    module = getattr(value, "__module__", None)
+    module = held(value, "__module__")
     if not isinstance(module, str) or not is_library(module) or _named(module, name) is not value:
         return ""
     return f"{type(value).__name__}:{module}.{name}{openness(module, name)}"
@@ -59,7 +67,7 @@ def _named(module: str, name: str) -> Any:
 
 def installed_name(value: Any) -> str:
     """Returns the name of a function or class of an installed package that has it under that name; empty for others."""
-    name, module = getattr(value, "__qualname__", None), getattr(value, "__module__", None)
+    name, module = held(value, "__qualname__"), held(value, "__module__")
     if not isinstance(name, str) or not isinstance(module, str) or _named(module, name) is not value:
         return ""
     file = getattr(sys.modules[module], "__file__", None) or ""

@@ -49,6 +49,10 @@ class _Here(Reader):
         """Returns the name of what does not change under it, as what is installed does not while a process runs."""
         return super().stock(value) or installed_name(value)
 
+    def unordered(self, items: set[Any] | frozenset[Any]) -> list[str]:
+        """Returns the texts of a set's items: a set that is what it was has them in the order in which they were."""
+        return [self.value(item) for item in items]
+
     def remembering(self, function: str) -> str:
         """Returns the text of a function that keeps its results; of one object they are what they were."""
         return f"cached {function}"
