@@ -109,7 +109,16 @@ def one_hot(x: Any, num_classes: int) -> Any:
 
 
 def square_error_cost(input: Any, label: Any) -> Any:
-    """Returns (input - label)², element by element. Differentiable in both."""
+    """Returns (input - label)², element by element. Differentiable in both.
+
+    Raises:
+        ShapeError: input and label are of two shapes, and neither is one number; broadcast, they would be compared all
+            with all.
+    """
+    shapes = [getattr(value, "shape", None) for value in (input, label)]
+    shape, other = (np.shape(value) if it is None else it for value, it in zip((input, label), shapes, strict=True))
+    if len(shape) and len(other):
+        _check_shape("squared error: label", other, shape, "of the input")
     return square(subtract(input, label))
 
 
@@ -119,6 +128,7 @@ def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
     Raises:
         AttributeValueError: another reduction.
         DTypeError: input and label are both integers, whose squares would wrap around.
+        ShapeError: as of `square_error_cost`.
     """
     _check_reduction(reduction, "mse_loss")
     dtypes = [_dtype_of(value) or np.asarray(value).dtype for value in (input, label)]
@@ -159,7 +169,7 @@ def cross_entropy(
         Differentiable in the input.
 
     Raises:
-        ShapeError: the label's shape does not fit the input's.
+        ShapeError: the label's shape does not fit the input's, or the weight's is not (classes,).
         AttributeValueError: another reduction.
         DTypeError: input or label is no tensor or array.
     """
@@ -188,7 +198,10 @@ def _cross_entropy(
     last = axis in (-1, ndim - 1)
     if not last:
         input, label = _last(input, axis), _last(label, axis) if len(label.shape) == ndim else label
+    if weight is not None:
+        _check_shape("cross_entropy: weight", weight.shape, input.shape[-1:], "with a factor for each class")
     if soft_label:
+        _check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
         rows, share = _soft_rows(input, label, weight, use_softmax)
     else:
         if len(label.shape) not in (ndim, ndim - 1):
@@ -264,6 +277,16 @@ def _back(x: Any, axis: int) -> Any:
     order = list(range(len(x.shape) - 1))
     order.insert(axis % (len(order) + 1), len(order))
     return transpose(x, order)
+
+
+_OPEN = (-1, None)
+
+
+def _check_shape(subject: str, got: Any, wanted: Any, whose: str) -> None:
+    """Checks a shape; sizes that only a run can tell are not looked at."""
+    pairs = zip(got, wanted) if len(got) == len(wanted) else [(0, 1)]  # noqa: B905 - lengths are compared
+    if any(size not in _OPEN and other not in _OPEN and size != other for size, other in pairs):
+        raise ShapeError(f"{subject} expected shape {tuple(wanted)}, {whose}, got {tuple(got)}; reshape it")
 
 
 def _check_reduction(reduction: str, subject: str) -> None:

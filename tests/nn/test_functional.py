@@ -242,6 +242,36 @@ def test_a_bfloat16_layer_trains(rng):
     assert losses[-1] < 0.02 * losses[0]
 
 
+SCORES = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (4,), (3, 1), (1, 3)], ids=str)
+def test_cross_entropy_takes_one_weight_for_each_class(shape):
+    for label, soft in ((np.array([2, 1]), False), (SCORES / 6, True)):
+        with pytest.raises(ShapeError, match=r"cross_entropy: weight expected shape \(3,\), with a factor for each"):
+            F.cross_entropy(SCORES, label, weight=np.ones(shape), soft_label=soft)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 1), (1, 3)], ids=str)
+def test_soft_labels_are_one_for_each_class_of_each_row(shape):
+    with pytest.raises(ShapeError, match=r"cross_entropy: label expected shape \(2, 3\), of the input, a probability"):
+        F.cross_entropy(SCORES, np.ones(shape), soft_label=True)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 1), (1, 3), (2, 3, 1)], ids=str)
+def test_squared_errors_are_of_one_shape_or_against_one_number(shape):
+    for given in ((SCORES, np.ones(shape)), (opsdk.to_tensor(SCORES), opsdk.to_tensor(np.ones(shape)))):
+        with pytest.raises(ShapeError, match=r"squared error: label expected shape \(2, 3\), of the input, got"):
+            F.mse_loss(*given)
+    assert F.mse_loss(SCORES, 1.0).item() == ((SCORES - 1.0) ** 2).mean()
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        x = opsdk.static.data("x", [None, 3], "float64")
+        loss = F.mse_loss(x, opsdk.static.data("y", [None, 3], "float64"))  # how many rows, a run tells
+    feed = {"x": SCORES, "y": SCORES + 1.0}
+    assert opsdk.static.Executor().run(main, feed=feed, fetch_list=[loss])[0] == 1.0
+
+
 @pytest.mark.parametrize("value", [None, 3, [[0.1, 0.2]], "a"])
 def test_cross_entropy_is_of_tensors_or_arrays(value):
     x, label = np.ones((1, 2)), np.array([0])
