@@ -110,8 +110,8 @@ def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) 
     return reduction.reduce_min(x, axis=as_axes(axis), keepdim=keepdim)
 
 
-def argmax(x: Any, axis: int = -1, keepdim: bool = False) -> Any:
-    """Returns the position of the greatest element along an axis, int64. Not differentiable."""
+def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
+    """Returns the position of the greatest element along an axis, or in the flattened x; int64. Not differentiable."""
     return reduction.argmax(x, axis=axis, keepdim=keepdim)
 
 

@@ -184,7 +184,7 @@ class ValueMethods(NumpyProtocol):
         """Returns the least element over axes. Differentiable; ties share the gradient."""
         return reduction.reduce_min(self, axis=as_axes(axis), keepdim=keepdim)
 
-    def argmax(self, axis: int = -1, keepdim: bool = False) -> Any:
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Any:
         """Returns the position of the greatest element along an axis, int64. Not differentiable."""
         return reduction.argmax(self, axis=axis, keepdim=keepdim)
 

@@ -152,17 +152,18 @@ def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
     return where(is_extreme, share, nothing)
 
 
-@op("opsdk::argmax(Tensor x, *, int axis=-1, bool keepdim=False) -> Tensor<int> out", nondifferentiable=("x",))
-def argmax(x: np.ndarray, *, axis: int = -1, keepdim: bool = False) -> np.ndarray:
-    """Position of the greatest element along an axis, the first where several tie; int64."""
-    (at,) = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
-    if not x.shape[at]:
-        raise ShapeError(f"op 'opsdk::argmax': expected at least one element along axis {axis}, got shape {x.shape}")
-    return np.asarray(np.argmax(x, axis=at, keepdims=keepdim), dtype=np.int64, like=x)
+@op("opsdk::argmax(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out", nondifferentiable=("x",))
+def argmax(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> np.ndarray:
+    """Position of the greatest element along an axis, or in the flattened array; the first where several tie; int64."""
+    axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
+    if not all(x.shape[at] for at in axes):
+        where = "" if axis is None else f" along axis {axis}"
+        raise ShapeError(f"op 'opsdk::argmax': expected at least one element{where}, got shape {x.shape}")
+    return np.asarray(np.argmax(x, axis=axis, keepdims=keepdim), dtype=np.int64, like=x)
 
 
 @argmax.infer
-def _argmax(x: TensorSpec, axis: int, keepdim: bool) -> TensorSpec:
+def _argmax(x: TensorSpec, axis: int | None, keepdim: bool) -> TensorSpec:
     axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
     return TensorSpec([1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdim or i not in axes], "int64")
 
@@ -197,8 +198,11 @@ def _over_axes(rng: np.random.Generator) -> Iterator[Sample]:
 
 @argmax.samples
 def _argmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.normal(size=(3, 5)), reason="last axis")
+    yield Sample(rng.normal(size=(3, 5)), axis=-1, reason="last axis")
+    yield Sample(rng.normal(size=(3, 5)), reason="all axes")
+    yield Sample(rng.normal(size=(3, 5)), keepdim=True, reason="all axes, kept")
     yield Sample(rng.normal(size=(2, 3, 2)), axis=1, keepdim=True, reason="inner axis, kept")
-    yield Sample(np.array([[1.0, 2.0, 2.0]]), reason="ties, the first wins")
+    yield Sample(np.array([[1.0, 2.0, 2.0]]), axis=-1, reason="ties, the first wins")
     yield Sample(np.array([3, 1, 4]), axis=-1, reason="integers")
-    yield Sample(np.zeros((0, 4)), reason="no rows")
+    yield Sample(np.array(3.0), reason="0-d")
+    yield Sample(np.zeros((0, 4)), axis=-1, reason="no rows")

@@ -87,16 +87,32 @@ def test_an_axis_twice_is_refused():
 
 def test_argmax_is_the_first_of_the_greatest():
     x = np.array([[1.0, 3.0, 3.0], [5.0, 4.0, 5.0]])
-    np.testing.assert_array_equal(reduction.argmax(x), [1, 0])
+    np.testing.assert_array_equal(reduction.argmax(x, axis=-1), [1, 0])
     np.testing.assert_array_equal(reduction.argmax(x, axis=0, keepdim=True), [[1, 1, 1]])
     assert reduction.argmax(x).dtype == np.int64
 
 
+def test_argmax_without_an_axis_is_the_position_in_the_flattened_array():
+    x = np.array([[1.0, 5.0], [7.0, 2.0]])
+    for made in (opsdk.argmax(x), opsdk.to_tensor(x).argmax().numpy()):
+        assert made.shape == ()
+        assert made == 2
+    assert opsdk.argmax(x, keepdim=True).tolist() == [[2]]
+    assert opsdk.argmax(np.array(3.0)) == 0
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        at = opsdk.argmax(opsdk.static.data("x", [None, 2], "float64"))
+    assert at.shape == ()
+    assert opsdk.static.Executor().run(main, feed={"x": x}, fetch_list=[at])[0] == 2
+
+
 def test_argmax_of_nothing_is_refused():
     with pytest.raises(ShapeError, match=r"expected at least one element along axis -1, got shape \(3, 0\)"):
+        reduction.argmax(np.zeros((3, 0)), axis=-1)
+    with pytest.raises(ShapeError, match=r"expected at least one element, got shape \(3, 0\)"):
         reduction.argmax(np.zeros((3, 0)))
     with pytest.raises(ShapeError, match=r"op 'opsdk::argmax': axis expected in \[0, 0\), got -1"):
-        reduction.argmax(np.array(1.0))
+        reduction.argmax(np.array(1.0), axis=-1)
 
 
 def test_the_second_derivative_of_a_mean_of_squares_is_constant():
