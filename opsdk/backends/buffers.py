@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.backends import arena
+from opsdk.backends.one_shape import check_gradients
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_outputs
@@ -46,6 +47,11 @@ def lacks_specs(opdef: OpDef, kernel: Kernel, attrs: Mapping[str, Any]) -> bool:
     asks = getattr(opdef.infer, "asks", ())
     if not asks or all(name in attrs for name, _ in asks):
         return False
+    return fills_buffers(opdef, kernel)
+
+
+def fills_buffers(opdef: OpDef, kernel: Kernel) -> bool:
+    """Whether a kernel is given its outputs, of the specs that the infer rule gives, instead of returning them."""
     return kernel.language == "c" or any(name in kernel.parameters for name in opdef.schema.output_names)
 
 
@@ -64,6 +70,18 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
             raise wrong from error
         raise
     check_outputs(opdef, specs)
+    return specs
+
+
+def infer_buffers(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
+    """Returns the specs of the outputs of a row that fills them.
+
+    Raises:
+        ShapeError: those of a gradient are not of the shape that they have in an op without a rule.
+        InputValueError, DTypeError: as of `infer`.
+    """
+    specs = infer(opdef, inputs, attrs)
+    check_gradients(opdef, inputs, specs)
     return specs
 
 
@@ -93,9 +111,10 @@ def allocate(
     """Returns uninitialised arrays for the outputs at `positions`, made by `empty(shape, dtype)`.
 
     Raises:
-        ShapeError: the infer rule leaves a size open, so that a buffer cannot be made before the kernel runs.
+        ShapeError: the infer rule leaves a size open, so that a buffer cannot be made before the kernel runs; or as of
+            `infer_buffers`.
     """
-    specs = infer(opdef, inputs, attrs)
+    specs = infer_buffers(opdef, inputs, attrs)
     buffers = []
     for position in positions:
         spec = specs[position]

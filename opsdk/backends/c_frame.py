@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.arena import SMALLEST, empty
-from opsdk.backends.buffers import given_by_hand, infer
+from opsdk.backends.buffers import given_by_hand, infer_buffers
 from opsdk.backends.c_arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, is_truth, plain
 from opsdk.backends.c_call import call_at
 from opsdk.backends.c_library import Library
@@ -163,7 +163,7 @@ class Frame:
 
     def _prepare(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Decides what follows from shapes, dtypes and attributes: the outputs and the function."""
-        inferred = infer(self._opdef, values, attrs)
+        inferred = infer_buffers(self._opdef, values, attrs)
         specs = [inferred[i] for i in self._opdef.schema.fresh_outputs]
         self._specs = [
             [self._closed(f"{decl.name}[{i}]", item) for i, item in enumerate(spec)]

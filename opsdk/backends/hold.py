@@ -1,4 +1,4 @@
-"""Hold: what an author's Python gives, held to the op's infer rule in every call, whatever it is made of."""
+"""Hold: what an author's kernel takes and gives, held to the op's infer rule in every call, whatever it is made of."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from opsdk.backends.buffers import infer
+from opsdk.backends.language import Launch
 from opsdk.backends.settle import check_specs
 from opsdk.core.as_written import as_key
 from opsdk.define.infer import Inferred
@@ -31,14 +32,27 @@ class Hold:
         Raises:
             ArityError, ShapeError, DTypeError: it is not what the infer rule says; or whatever the rule raises.
         """
+        check_specs(self._opdef, outputs, self.inferred(inputs, attrs))
+
+    def inferred(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
+        """Returns what the rule gives, or raises what it raises."""
         try:
-            inferred = self._known.get(_key(inputs, attrs))
+            known = self._known.get(_key(inputs, attrs))
         except TypeError:  # an attribute that has no hash
-            inferred = None
-        if inferred is None:
-            inferred = infer(self._opdef, inputs, attrs)
-            self.remember(inputs, attrs, inferred)
-        check_specs(self._opdef, outputs, inferred)
+            known = None
+        if known is None:
+            known = infer(self._opdef, inputs, attrs)
+            self.remember(inputs, attrs, known)
+        return known
+
+    def first(self, launch: Launch) -> Launch:
+        """Returns a launch that asks the rule before it runs: what belongs together is known to nobody else."""
+
+        def asked(*values: Any, **attrs: Any) -> Any:
+            self.inferred(values, attrs)
+            return launch(*values, **attrs)
+
+        return asked
 
     def remember(self, inputs: Sequence[Any], attrs: Mapping[str, Any], inferred: Inferred) -> None:
         """Keeps what the rule gave."""

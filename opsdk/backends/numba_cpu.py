@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from opsdk.backends.buffers import allocate, infer, specs_of
+from opsdk.backends.buffers import allocate
 from opsdk.backends.c_arguments import is_plain, plain
 from opsdk.backends.language import Launch, register_language
 from opsdk.backends.native.elementwise import launch_of
@@ -85,7 +85,7 @@ class NumbaCPU:
         is_usual = names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs)
         if not buffers and is_usual and lists is None:
             launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
-        return launch if buffers or opdef.gradient_of is None else _of_known_shapes(opdef, launch)
+        return launch
 
 
 def check_unchanged(opdef: OpDef, kernel: Kernel) -> None:
@@ -243,11 +243,13 @@ def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
     shaped = one_shape(opdef)
     if not kernel.options.get("contiguous"):
         return shaped
-    changed = opdef.schema.mutated_inputs  # the kernel has to reach these themselves
+    schema = opdef.schema
+    viewed = {i for position in schema.fresh_outputs for i in schema.aliased_sources(position)}
+    themselves = viewed.union(schema.mutated_inputs)  # what a copy stood for would stay as it is
 
     def given(values: Sequence[Any]) -> Sequence[Any]:
         values = values if shaped is None else shaped(values)
-        return [value if i in changed else _each(value, _contiguous) for i, value in enumerate(values)]
+        return [value if i in themselves else _each(value, _contiguous) for i, value in enumerate(values)]
 
     return given
 
@@ -303,23 +305,6 @@ def _own(returned: Any, inputs: Sequence[Any]) -> Any:
 
 def _items(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else (value,)
-
-
-def _of_known_shapes(opdef: OpDef, launch: Launch) -> Launch:
-    """Returns the launch of a gradient op's row with its infer rule asked about shapes that are not those before.
-
-    The rule refuses cotangents of other shapes than the outputs', beyond which a loop would read.
-    """
-    before: list[Any] = [None]
-
-    def held(*values: Any, **attrs: Any) -> Any:
-        seen = (specs_of(values), attrs)
-        if seen != before[0]:
-            infer(opdef, values, attrs)
-            before[0] = seen
-        return launch(*values, **attrs)
-
-    return held
 
 
 register_language(NumbaCPU())

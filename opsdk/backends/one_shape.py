@@ -20,12 +20,9 @@ def one_shape(opdef: OpDef) -> Given | None:
 
     The tensors in lists are inputs like all others. Under `infer=broadcast` smaller inputs are broadcast, in memory of
     their own. An op that has no rule was made for inputs of one shape, as far as anybody can know: a row that reads
-    another shape reads beyond its arrays. One that changes inputs in place and makes nothing has nothing to infer, and
-    is left alone.
+    another shape reads beyond its arrays, whether it fills an output or changes an input in place.
     """
     rule = opdef.infer
-    if not rule.reduces_gradients and not opdef.schema.fresh_outputs:
-        return None
     has_lists = any(decl.kind == "list" for decl in opdef.schema.inputs)
     if not getattr(rule, "one_shape", False) or (len(opdef.schema.inputs) < 2 and not has_lists):
         return None
@@ -50,8 +47,12 @@ def one_shape(opdef: OpDef) -> Given | None:
 
 def named_items(opdef: OpDef, values: Sequence[Any]) -> list[tuple[str, Any]]:
     """Returns every input that is present with its name; the tensors of a list are numbered."""
+    return _named(opdef.schema.input_names, values)
+
+
+def _named(names: Sequence[str], values: Sequence[Any]) -> list[tuple[str, Any]]:
     named: list[tuple[str, Any]] = []
-    for name, value in zip(opdef.schema.input_names, values, strict=True):
+    for name, value in zip(names, values, strict=True):
         if value.__class__ is list:
             named += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
         elif value is not None:
@@ -84,11 +85,34 @@ def _whole(opdef: OpDef, position: int, name: str, array: Any, shape: tuple[int,
     return np.broadcast_to(array, shape).copy()
 
 
+def check_gradients(opdef: OpDef, values: Sequence[Any], specs: Sequence[Any]) -> None:
+    """Checks that the gradients that a row fills have the shape of what it reads, where the op has no infer rule.
+
+    Raises:
+        ShapeError: one has the shape of an input that NumPy broadcast in the forward.
+    """
+    rule = opdef.infer
+    if opdef.gradient_of is None or rule.reduces_gradients or not getattr(rule, "one_shape", False):
+        return
+    given = [*named_items(opdef, values), *_named(opdef.schema.output_names, specs)]
+    if len({item.shape for _, item in given}) > 1:
+        raise ShapeError(
+            f"{opdef.subject}, compiled row: expected gradients of the shape of the cotangents, since "
+            f"{opdef.gradient_of!r} has no infer rule, got {_shapes(given)}; declare infer=opsdk.infer.broadcast, or "
+            "the rule that says which shapes belong together",
+            at=str(opdef.origin),
+        )
+
+
+def _shapes(named: Sequence[tuple[str, Any]]) -> str:
+    first: dict[tuple[int, ...], str] = {}  # of each shape the first one: a list may be long
+    for name, item in named:
+        first.setdefault(tuple(item.shape), name)
+    return ", ".join(f"{name} {shape_text(shape)}" for shape, name in first.items())
+
+
 def _refused(opdef: OpDef, values: Sequence[Any]) -> NoReturn:
-    first: dict[tuple[int, ...], str] = {}  # of each shape the first input: a list may be long
-    for name, item in named_items(opdef, values):
-        first.setdefault(item.shape, name)
-    shapes = ", ".join(f"{name} {shape_text(shape)}" for shape, name in first.items())
+    shapes = _shapes(named_items(opdef, values))
     if opdef.gradient_of is not None:
         raise ShapeError(
             f"{opdef.subject}: expected cotangents of the shape of the inputs, got {shapes}; reshape what differs",

@@ -19,11 +19,11 @@ from opsdk.backends.arena import is_leased
 from opsdk.backends.assumed import check_assumed
 from opsdk.backends.available import is_usable
 from opsdk.backends.blame import Blame, blame
-from opsdk.backends.buffers import infer, lacks_specs
+from opsdk.backends.buffers import fills_buffers, infer, lacks_specs
 from opsdk.backends.checked import Sampling, guarded, run_checked, sampled
 from opsdk.backends.device import check_places
 from opsdk.backends.hold import Hold
-from opsdk.backends.language import Launch, language_of
+from opsdk.backends.language import Language, Launch, language_of
 from opsdk.backends.overlap import apart
 from opsdk.backends.unwanted import without_unwanted
 from opsdk.backends.value_check import checked_first
@@ -33,7 +33,7 @@ from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs
-from opsdk.define.infer import Inferred
+from opsdk.define.infer import STOCK, Inferred
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction
@@ -117,6 +117,9 @@ class CallPlan:
         alone: Launch = checked_first(
             opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
         )
+        self._hold = Hold(opdef)
+        if self._asks_first(language):
+            alone = self._hold.first(alone)
         self._again = getattr(alone, "again", None)
         watched, self.wants_views = alone, False
         self._sampling: Sampling | None = None
@@ -131,10 +134,10 @@ class CallPlan:
         self.kernel_alone = partial(alone, **defaults) if defaults else alone
         self.reads_python, self.fills = language.reads_python, language.fills
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
-        # An author's Python may give another shape for other values, so that each call is held to the infer rule.
-        self.holds = self.reads_python and not self.loose and not opdef.is_builtin and not is_expression(kernel)
-        self._hold = Hold(opdef)
+        # An author's kernel may return another shape for other values, so that each call is held to the infer rule.
+        is_author_s = not opdef.is_builtin and not is_expression(kernel)
         fresh = opdef.schema.fresh_outputs
+        self.holds = bool(fresh) and is_author_s and not self.loose and not fills_buffers(opdef, kernel)
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
@@ -146,6 +149,17 @@ class CallPlan:
     def _dtypes_of(self, specs: Inferred) -> list[np.dtype[Any] | None]:
         wanted = [specs[i] for i in self.opdef.schema.fresh_outputs]
         return [spec.dtype if isinstance(spec, TensorSpec) else None for spec in wanted]
+
+    def _asks_first(self, language: Language) -> bool:
+        """Whether the infer rule is asked before the kernel runs: one that fills buffers has them by asking it.
+
+        A change in place cannot be taken back, and a compiled loop leaves arrays that do not belong together.
+        """
+        opdef = self.opdef
+        if opdef.is_builtin or is_expression(self.kernel) or isinstance(opdef.infer, STOCK):
+            return False  # a stock rule refuses nothing that `one_shape` does not
+        is_compiled = not language.reads_python and not fills_buffers(opdef, self.kernel)
+        return is_compiled or bool(opdef.schema.mutated_inputs)
 
     def _way(self) -> Run:
         """Returns what runs a call of this kind; what overlaps with an input that the op changes is a copy there."""

@@ -232,3 +232,58 @@ def test_absent_inputs_are_absent_for_the_reference_too(scope):
     with pytest.raises(DTypeError, match=REFUSED):
         moved(np.array([1, 2]))
     assert moved(np.array([1, 2]), np.array([3, 4])).tolist() == [4, 6]
+
+
+def halved(x):
+    x *= 0.5
+
+
+def halve(x):
+    for i in range(x.size):
+        x.flat[i] = x.flat[i] * 0.5
+
+
+def add_to(x, w):
+    for i in range(x.size):
+        x.flat[i] += w.flat[i]
+
+
+@pytest.mark.parametrize("infer", [None, opsdk.infer.broadcast, opsdk.infer.like("x")])
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool"])
+def test_a_row_that_would_round_what_it_changes_in_place_is_refused_as_the_reference_is(scope, infer, dtype):
+    op = opsdk.op("t::halve_(Tensor(a!) x) -> Tensor(a!) y", infer=infer)(halved)
+    op.kernel("cpu", halve, language="numba")
+    x = np.array([1, 0, 1], dtype)
+    before = x.copy()
+    said = rf"op 't::halve_': expected dtypes that its reference changes in place, got x {dtype}: Cannot cast ufunc"
+    for _ in range(2):
+        with pytest.raises(DTypeError, match=rf"{said} 'multiply' .*; cast an input"):
+            op(x)
+        with pytest.raises(DTypeError, match=said):
+            op(opsdk.to_tensor(x))
+    assert np.array_equal(x, before)
+    assert op(np.array([1.0, 3.0])).tolist() == [0.5, 1.5]
+
+
+def test_one_that_adds_floats_to_integers_is_refused_as_well(scope):
+    @opsdk.op("t::add_(Tensor(a!) x, Tensor w) -> Tensor(a!) y")
+    def add_(x, w):
+        x += w
+
+    add_.kernel("cpu", add_to, language="numba")
+    with pytest.raises(DTypeError, match=r"changes in place, got x int64, w float64: Cannot cast ufunc 'add'"):
+        add_(np.array([1, 2]), np.array([0.5, 0.9]))
+    assert add_(np.array([1, 2]), np.array([3, 4])).tolist() == [4, 6]
+    assert add_(np.array([1, 2], "float32"), np.array([0.5, 0.25])).tolist() == [1.5, 2.25]
+
+
+def test_a_reference_that_returns_what_it_changed_says_nothing_of_dtypes(scope):
+    @opsdk.op("t::add_(Tensor(a!) x, Tensor w) -> ()", infer=opsdk.infer.like("x"))
+    def add_(x, w):
+        x += w
+        return x
+
+    add_.kernel("cpu", add_to, language="numba")
+    x = np.ones(2)
+    add_(x, np.ones(2))
+    assert x.tolist() == [2, 2]

@@ -85,6 +85,7 @@ def test_an_input_that_is_declared_as_mutated_is_changed(language):
         x[:] = value[0]
 
     op = define(fill, "t::fill(Tensor(a!) x, Tensor value) -> ()")
+    op.infer(opsdk.infer.like("x"))
     if language == "numba":
         numba_row(op, fill)
     x = np.zeros(3)

@@ -95,3 +95,15 @@ def test_attributes_that_compare_equal_are_asked_for_each(kind):
     for each in (plus, minus, plus):
         size = 2 if each is plus else 3
         assert op(X, k=[each] if kind.endswith("[]") else each).shape == (size,)
+
+
+def test_what_a_compiled_kernel_returns_is_held_to_the_rule_in_every_call():
+    pytest.importorskip("numba")
+    op = define(lambda x: x * 2)
+    op.kernel("cpu", lambda x: x[1:] * 2.0 if x[0] == 0.0 else x * 2.0, language="numba")
+    for size in (2, 2, 3):
+        assert op(np.ones(size)).tolist() == [2.0] * size
+        for values in (np.zeros(size), opsdk.to_tensor(np.zeros(size))):
+            expected = rf"expected shape \({size},\) like 'x' by the default rule, got \({size - 1},\)"
+            with pytest.raises(ShapeError, match=expected):
+                op(values)

@@ -507,3 +507,16 @@ def test_another_overload_of_what_a_kernel_calls_is_refused(again):
         return
     with pytest.raises(DefinitionError, match="expected 'an overload of what it calls' to be what it was"):
         op(np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_a_view_of_an_input_that_is_not_contiguous_is_one_of_its_memory(contiguous):
+    op = opsdk.op("t::flip(Tensor(a) x) -> Tensor(a) y")(lambda x: x[::-1])
+    op.kernel("cpu", lambda x: x[::-1], language="numba", contiguous=contiguous)
+    array = np.arange(8.0)
+    for _ in range(2):
+        op(array[::2])[:] = 5.0
+    assert array.tolist() == [5, 1, 5, 3, 5, 5, 5, 7]
+    x = opsdk.to_tensor(np.arange(8.0).reshape(4, 2))
+    op(x.transpose([1, 0])).fill_(5.0)
+    assert (x.numpy() == 5.0).all()

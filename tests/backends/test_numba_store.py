@@ -314,7 +314,7 @@ def test_eight_threads_that_all_come_first_get_what_one_gets():
 
 
 def test_other_threads_go_on_while_a_kernel_runs():
-    op = opsdk.op("t::wait(Tensor(a!) x, Tensor at) -> Tensor(a!)")(lambda x, at: x)
+    op = opsdk.op("t::wait(Tensor(a!) x, Tensor at) -> Tensor(a!)", infer=opsdk.infer.like("x"))(lambda x, at: x)
 
     @op.kernel("cpu", language="numba")
     def kernel(x, at):

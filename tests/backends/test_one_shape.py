@@ -380,3 +380,157 @@ def test_a_rule_of_the_ops_own_leaves_the_shapes_of_a_list_to_the_row():
         return y
 
     np.testing.assert_array_equal(op([np.ones(2), np.zeros(3)]), [1, 1, 0, 0, 0])
+
+
+ADD_C = """
+int32_t add__f64(DLTensor *x, const DLTensor *w) {
+  for (int64_t i = 0; i < opsdk_size(x); ++i) OPSDK_DATA(double, x)[i] += OPSDK_DATA(const double, w)[i];
+  return 0;
+}
+"""
+
+
+def add_to(x, w):
+    for i in range(x.size):
+        x.flat[i] += w.flat[i]
+
+
+def add_each(xs, w):
+    for x in xs:
+        for i in range(x.size):
+            x.flat[i] += w.flat[i]
+
+
+def in_place(row, schema="tests::add_(Tensor(a!) x, Tensor w) -> Tensor(a!) y", **options):
+    def reference(x, w):
+        x += w
+
+    op = opsdk.op(schema, **options)(reference)
+    if row == "c":
+        op.kernel("cpu", language="c", dtype="float64", source=ADD_C)
+    else:
+        op.kernel("cpu", row, language="numba")
+    return op
+
+
+@pytest.mark.parametrize("row", ["c", add_to], ids=["c", "numba"])
+@pytest.mark.parametrize("w", [np.ones(1), np.ones(3), np.ones((2, 4)), np.array(0.7)], ids=lambda w: str(w.shape))
+def test_a_row_that_changes_an_input_in_place_reads_no_other_shape(row, w):
+    pytest.importorskip("numba")
+    for returns in ("Tensor(a!) y", "()"):
+        op = in_place(row, f"tests::add_(Tensor(a!) x, Tensor w) -> {returns}", replace=True)
+        x = np.arange(4.0)
+        for first in (None, np.ones(4)):
+            if first is not None:
+                op(x, first)
+            before = x.copy()
+            with pytest.raises(ShapeError, match=r"compiled row: expected inputs of one shape.* got x \(4,\), w"):
+                op(x, w)
+            assert np.array_equal(x, before)
+
+
+def test_a_list_that_is_changed_in_place_is_of_one_shape_with_the_rest():
+    pytest.importorskip("numba")
+    op = opsdk.op("tests::add_each_(Tensor(a!)[] xs, Tensor w) -> Tensor(a!)[] ys")(lambda xs, w: None)
+    op.kernel("cpu", add_each, language="numba")
+    with pytest.raises(ShapeError, match=r"got xs\[0\] \(4,\), w \(3,\)"):
+        op([np.zeros(4), np.zeros(4)], np.ones(3))
+
+
+def test_a_rule_of_ones_own_lets_a_row_change_an_input_by_one_of_another_shape():
+    pytest.importorskip("numba")
+
+    def scatter(x, w):
+        x[0] += w[0]
+
+    op = opsdk.op("tests::scatter_(Tensor(a!) x, Tensor w) -> ()", infer=opsdk.infer.like("x"))(scatter)
+    op.kernel("cpu", scatter, language="numba")
+    x = np.zeros(4)
+    op(x, np.ones(1))
+    assert x.tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("row", [None, "c", add_to], ids=["python", "c", "numba"])
+def test_a_rule_is_asked_before_anything_is_changed(row):
+    if row is not None:
+        pytest.importorskip("numba")
+    op = in_place(row) if row is not None else opsdk.op("tests::add_(Tensor(a!) x, Tensor w) -> Tensor(a!) y")(add_to)
+
+    @op.infer
+    def alike(x, w):
+        if x.shape != w.shape:
+            raise ShapeError("x and w differ")
+        return x
+
+    x = np.zeros(4)
+    op(x, np.ones(4))
+    for _ in range(2):
+        with pytest.raises(ShapeError, match="x and w differ"):
+            op(x, np.ones(1))
+    assert x.tolist() == [1, 1, 1, 1]
+
+
+def test_a_rule_is_asked_before_a_row_that_returns_its_result_reads():
+    pytest.importorskip("numba")
+    reached = []
+    op = opsdk.op("tests::product(Tensor x, Tensor w) -> Tensor y")(lambda x, w: x * w)
+
+    @op.infer
+    def alike(x, w):
+        reached.append(w.shape)
+        if x.shape != w.shape:
+            raise ShapeError("x and w differ")
+        return x
+
+    @op.kernel("cpu", language="numba")
+    def product(x, w):
+        y = np.empty_like(x)
+        for i in range(x.size):
+            y[i] = x[i] * w[i]
+        return y
+
+    assert op(np.ones(4), np.full(4, 2.0)).tolist() == [2, 2, 2, 2]
+    del reached[:]
+    for _ in range(2):
+        with pytest.raises(ShapeError, match="x and w differ"):
+            op(np.ones(4), np.ones(1))
+    assert reached[:1] == [(1,)]
+
+
+GRADIENT_C = """
+int32_t plus_grad_f64(const DLTensor *dy, DLTensor *dx, DLTensor *dw) {
+  for (int64_t i = 0; i < opsdk_size(dy); ++i)
+    OPSDK_DATA(double, dx)[i] = OPSDK_DATA(double, dw)[i] = OPSDK_DATA(const double, dy)[i];
+  return 0;
+}
+"""
+
+
+def gradient_buffers(dy, dx, dw):
+    for i in range(dw.size):
+        dx.flat[i] = dw.flat[i] = dy.flat[i]
+
+
+@pytest.mark.parametrize("row", ["c", "numba"])
+def test_a_gradient_is_no_smaller_than_its_cotangent_where_the_op_has_no_rule(row):
+    pytest.importorskip("numba")
+    op = opsdk.op("tests::plus(Tensor x, Tensor w) -> Tensor y")(lambda x, w: x + w)
+    op.backward(lambda dy: (dy, dy.copy()))
+    if row == "c":
+        op.grad.kernel("cpu", language="c", dtype="float64", source=GRADIENT_C)
+    else:
+        op.grad.kernel("cpu", gradient_buffers, language="numba")
+    refused = (
+        r"compiled row: expected gradients of the shape of the cotangents, since 'tests::plus' has no infer rule, "
+        r"got dy \(4,\), dw \(1,\); declare infer="
+    )
+    for shape in ((4,), (1,), (1,)):
+        x, w = (opsdk.to_tensor(np.ones(each), stop_gradient=False) for each in ((4,), shape))
+        if shape == (4,):
+            op(x, w).sum().backward()
+            assert w.grad.tolist() == [1, 1, 1, 1]
+            continue
+        with pytest.raises(ShapeError, match=refused):
+            op(x, w).sum().backward()
+    with pytest.raises(ShapeError, match=refused):
+        op.grad(np.ones(4), w_spec=opsdk.TensorSpec((1,), "float64"))
