@@ -328,7 +328,8 @@ def test_the_tensors_of_a_list_are_of_one_shape_or_are_broadcast():
 
 
 def test_a_list_is_changed_in_place():
-    op = opsdk.op("t::twice_(Tensor(a!)[] xs) -> Tensor(a!)[] ys", infer=opsdk.infer.like("xs"))(lambda xs: refuses(*xs))
+    schema = "t::twice_(Tensor(a!)[] xs) -> Tensor(a!)[] ys"
+    op = opsdk.op(schema, infer=opsdk.infer.like("xs"))(lambda xs: refuses(*xs))
 
     @op.kernel("cuda", language="numba", launch=opsdk.launch.fixed(1, 8))
     def twice_(xs):
