@@ -21,7 +21,7 @@ from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.define.signature import schema_of
 from opsdk.expr.derive import derive_gradient, with_complex_backward
 from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
-from opsdk.expr.trace import Expression, as_defined, check_read, trace
+from opsdk.expr.trace import Expression, as_defined, as_first, check_read, trace
 
 # By name of what the decorator takes, or another one, as users take it for an attribute that opsdk reads.
 _OPTIONS = {
@@ -169,7 +169,7 @@ def scalar_function(schema: OpSchema, function: Callable[..., Any]) -> ScalarFun
         bound = functools.partial(read, **fixed) if fixed else read
         return trace(bound, schema.input_names, symbols, subject, outputs=len(schema.outputs))
 
-    return ScalarFunction(schema.name, schema.input_names, schema.attr_names, make)
+    return ScalarFunction(schema.name, schema.input_names, schema.attr_names, as_first(make, subject))
 
 
 def static_defaults(schema: OpSchema) -> Static:

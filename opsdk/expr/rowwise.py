@@ -25,7 +25,7 @@ from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements, spread
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.row_infer import AXIS, RowInfer
 from opsdk.expr.scalar import Static, values_of
-from opsdk.expr.trace import Expression, as_defined, check_read, trace
+from opsdk.expr.trace import Expression, as_defined, as_first, check_read, trace
 
 # By name of what the decorator takes, or calls otherwise, as users take it for an attribute.
 _OPTIONS = {
@@ -201,7 +201,7 @@ def _row_function(
     read = as_defined(function, subject)
     inputs = dict(zip(own.input_names, roles, strict=True))
 
-    def make(static: Static) -> Expression:
+    def read_for(static: Static) -> Expression:
         fixed = values_of(static)
         symbols = [attr for attr in own.attr_names if attr not in fixed]
         bound = functools.partial(read, **fixed) if fixed else read
@@ -211,6 +211,7 @@ def _row_function(
         except TraceError as error:
             raise TraceError(f"{subject}, {error}") from None
 
+    make = as_first(read_for, subject)
     expression = make(static_defaults(own))
     per_element = elements(expression.wanted, inputs)
     for node in topological(expression.wanted):

@@ -6,7 +6,7 @@ import functools
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.core.origin import shorten
@@ -137,6 +137,35 @@ def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]
         return made
 
     return functools.wraps(function)(read)
+
+
+S = TypeVar("S")
+
+
+def as_first(make: Callable[[S], Expression], subject: str) -> Callable[[S], Expression]:
+    """Returns a function that makes expressions, for as long as it makes of what came first what it made then.
+
+    Whatever Python code reads, and whatever reading it has overlooked: what changes the expression is seen in it.
+
+    Raises:
+        DefinitionError: when it is called, the first expression has become another.
+    """
+    first: list[tuple[S, str]] = []
+
+    def made(kind: S) -> Expression:
+        if first:
+            was, text = first[0]
+            if kind != was and make(was).text != text:
+                raise DefinitionError(
+                    f"{subject}: expected its function to compute what it computed when it was first read, it computes "
+                    "something else since; define the op again before it is called with attributes that are new to it"
+                )
+        expression = make(kind)
+        if not first:
+            first.append((kind, expression.text))
+        return expression
+
+    return made
 
 
 # Any: a user's function of any signature.

@@ -1,4 +1,6 @@
+import abc
 import functools
+import os
 
 import numpy as np
 import pytest
@@ -127,3 +129,58 @@ def test_what_a_function_remembers_itself_while_it_is_read_is_no_change():
         memory["d"] = 5.0
         with pytest.raises(DefinitionError, match="expected 'factor' to be what it was when the op was defined"):
             scaled(np.ones(1), mode="d")
+
+
+def overlooked(how):
+    """Returns how something that no reading of a function looks at is read, and how it is changed."""
+
+    class Fast(abc.ABC):  # noqa: B024 - what is registered with it is what counts
+        pass
+
+    class Thing:
+        pass
+
+    def documented(k: [2.0]):
+        "2.0"
+
+    table, note, notes = {"t": np.zeros((2, 3))}, [2.0], documented.__annotations__["k"]
+    dtype = np.dtype("f8", metadata={"k": note})
+    return {
+        "a virtual base": (lambda: 5.0 if isinstance(Thing(), Fast) else 2.0, lambda: Fast.register(Thing)),
+        "a docstring": (lambda: float(documented.__doc__), lambda: setattr(documented, "__doc__", "5.0")),
+        "an annotation": (lambda: documented.__annotations__["k"][0], lambda: notes.__setitem__(0, 5.0)),
+        "a layout": (
+            lambda: 2.0 if table["t"].flags.c_contiguous else 5.0,
+            lambda: table.update(t=np.asfortranarray(table["t"])),
+        ),
+        "a note on a dtype": (lambda: dtype.metadata["k"][0], lambda: note.__setitem__(0, 5.0)),
+        "a name": (lambda: len(Thing.__name__) - 3.0, lambda: setattr(Thing, "__name__", "Thinggg!")),
+        "the environment": (
+            lambda: float(os.getenv("OPSDK_TEST_K")),
+            lambda: os.environ.__setitem__("OPSDK_TEST_K", "5"),
+        ),
+    }[how]
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["a virtual base", "a docstring", "an annotation", "a layout", "a note on a dtype", "a name", "the environment"],
+)
+@pytest.mark.parametrize("define", [opsdk.elementwise, opsdk.rowwise])
+def test_a_function_that_computes_something_else_is_another_whatever_it_read(define, how, monkeypatch):
+    monkeypatch.setenv("OPSDK_TEST_K", "2")
+    read, change = overlooked(how)
+    one = np.ones((1, 1))
+    with opsdk.REGISTRY.scoped():
+
+        @define(namespace="t")
+        def scaled(x, *, mode: str = "a"):
+            return x * read()
+
+        assert (scaled(one), scaled(one, mode="b")) == (2.0, 2.0)
+        change()
+        assert read() == 5.0
+        expected = r"op 't::scaled': expected its function to compute what it computed when it was first read, it"
+        with pytest.raises(DefinitionError, match=expected):
+            scaled(one, mode="c")
+        assert (scaled(one), scaled(one, mode="b")) == (2.0, 2.0)
