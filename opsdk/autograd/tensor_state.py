@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from opsdk.autograd.accumulate import ZERO
 from opsdk.autograd.hooks import Hooks
 from opsdk.autograd.in_place import share
@@ -50,7 +52,7 @@ class TensorState:
 
     def _same(self: Self) -> Self:
         copied = object.__new__(type(self))
-        copied.__setstate__(self._state())
+        copied._set(self._state())
         return copied
 
     def _state(self, slots: Sequence[str] = _SLOTS) -> dict[str, Any]:
@@ -67,5 +69,11 @@ class TensorState:
         return {**self._state(), "_hooks": None, "_version": [0]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes what was pickled, in memory of its own: buffers beside a pickle may be those of what it was made of."""
+        self._set(state)
+        if isinstance(self._array, np.ndarray) and self._array.base is not None:
+            self._array = self._array.copy(order="K")
+
+    def _set(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)

@@ -41,6 +41,27 @@ def test_a_leaf_is_pickled_with_values_and_gradient_and_without_hooks():
     assert again.dtype == np.float32
 
 
+@pytest.mark.parametrize("make", [lambda x: x, opsdk.nn.Parameter, lambda x: x.T], ids=["leaf", "parameter", "T"])
+def test_what_is_loaded_beside_buffers_has_memory_of_its_own(make):
+    """As dask, joblib and queues of shared memory pickle: the buffers are those of what was pickled."""
+    w = opsdk.to_tensor(make(np.array([[1.0, 2.0, 3.0]])), stop_gradient=False)
+    (w * w).sum().backward()
+    loss = (w * w).sum()
+    buffers = []
+    data = pickle.dumps(w, protocol=5, buffer_callback=buffers.append)
+    again, other = (pickle.loads(data, buffers=buffers) for _ in range(2))
+    with opsdk.no_grad():
+        again.fill_(9.0)
+        again.grad.fill_(9.0)
+    assert sorted(w.numpy().ravel().tolist()) == sorted(other.numpy().ravel().tolist()) == [1.0, 2.0, 3.0]
+    loss.backward()
+    assert sorted(w.grad.numpy().ravel().tolist()) == [4.0, 8.0, 12.0]
+    assert sorted(other.grad.numpy().ravel().tolist()) == [2.0, 4.0, 6.0]
+    again = pickle.loads(data, buffers=[bytes(each) for each in buffers])  # of read-only memory
+    with opsdk.no_grad():
+        again.fill_(9.0)
+
+
 def test_a_tensor_with_a_graph_is_not_pickled():
     x = opsdk.to_tensor([1.0, -2.0], stop_gradient=False)
     with pytest.raises(GraphError, match=r"pickle: expected a leaf, got a tensor that an op made; use detach\(\)"):
