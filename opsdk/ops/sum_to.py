@@ -90,6 +90,8 @@ def sum(x: Sequence[np.ndarray]) -> np.ndarray:
     dtype = x[0].dtype
     made = x[0].astype(computed_in(dtype))
     for array in x[1:]:
+        if array.shape != made.shape:  # NumPy would broadcast
+            raise _of_two_shapes(x)
         made = np.add(made, array)
     with np.errstate(over="ignore"):
         return np.asarray(made, dtype, like=x[0])
@@ -103,8 +105,13 @@ def _sum(x: list[TensorSpec]) -> TensorSpec:
     for spec in x[1:]:
         pairs = zip(spec.shape, first.shape, strict=False)
         if spec.dtype != first.dtype or spec.ndim != first.ndim or any(None not in (a, b) and a != b for a, b in pairs):
-            raise ShapeError(f"sum: expected tensors of one shape and dtype, got {', '.join(map(str, x))}")
+            raise _of_two_shapes(x)
     return first
+
+
+def _of_two_shapes(x: Sequence[Any]) -> ShapeError:
+    got = ", ".join(str(TensorSpec.of(item)) for item in x)
+    return ShapeError(f"sum: expected tensors of one shape and dtype, got {got}")
 
 
 @sum.backward(composite=True, complex=True)
