@@ -53,7 +53,7 @@ def test_sigmoid_of_complex_numbers_is_the_quotient_on_both_sides():
 
 @pytest.mark.parametrize("gives", ["erf", "softplus"])
 def test_functions_that_complex_numbers_do_not_have_are_refused(gives):
-    op = opsdk.erf if gives == "erf" else opsdk.elementwise(lambda x: opsdk.vmath.softplus(x), name="soft")
+    op = opsdk.erf if gives == "erf" else opsdk.elementwise(lambda x: opsdk.vmath.softplus(x), name="soft_of_complex")
     with pytest.raises(DTypeError, match=f"expected real numbers, since there is no {gives} of complex ones"):
         op(Z)
 
