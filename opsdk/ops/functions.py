@@ -111,7 +111,7 @@ def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) 
 
 
 def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
-    """Returns the position of the greatest element along an axis, or in the flattened x; int64. Not differentiable."""
+    """Returns the position of the greatest element along an axis, or in x flattened; int64. Not differentiable."""
     return reduction.argmax(x, axis=axis, keepdim=keepdim)
 
 
