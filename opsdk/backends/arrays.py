@@ -11,7 +11,7 @@ from opsdk.backends.constant import as_constant, dtype_beside, dtype_for, is_com
 from opsdk.backends.overlap import check_changeable
 from opsdk.backends.plan import CallPlan, attrs_key, keep, make_plan
 from opsdk.core.dtype import as_native
-from opsdk.core.errors import DTypeError
+from opsdk.core.errors import DTypeError, InPlaceError
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_fallback
 from opsdk.define.opdef import OpDef
@@ -74,11 +74,17 @@ def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
 
     Raises:
         DTypeError: one has the other byte order.
-        InPlaceError: one is read-only, or its elements share memory.
+        InPlaceError: one is read-only, its elements share memory, or it is a list or a number, which has no memory.
     """
     for i in opdef.schema.mutated_inputs:
-        subject = f"{opdef.subject}, input {opdef.schema.inputs[i].name!r}"
-        for value in _listed(inputs[i]):
+        decl = opdef.schema.inputs[i]
+        subject = f"{opdef.subject}, input {decl.name!r}"
+        for value in _listed(inputs[i]) if decl.kind == "list" else (inputs[i],):
+            if isinstance(value, (bool, int, float, complex, np.generic, list, tuple)):
+                raise InPlaceError(
+                    f"{subject}: expected an array, since the op changes it in place, got {type(value).__name__}, "
+                    "which would stay as it is; give np.array(…) and keep it"
+                )
             if not isinstance(value, np.ndarray):
                 continue
             if not value.dtype.isnative:

@@ -202,3 +202,21 @@ def test_a_tensor_whose_array_cannot_be_changed_says_so(make, text):
             change(tensor)
         assert tensor.tolist() == [1, 1, 1]
         change(tensor.clone())
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], (1.0, 2.0), 3.0, np.float64(3.0), True], ids=repr)
+def test_what_has_no_memory_is_not_changed_in_place(given):
+    op = opsdk.op("t::halve_(Tensor(a!) x, Tensor? w=None) -> Tensor(a!) y")(lambda x, w: x.__imul__(0.5) and None)
+    said = rf"op 't::halve_', input 'x': expected an array, since the op changes it .*, got {type(given).__name__},"
+    for _ in range(2):
+        with pytest.raises(InPlaceError, match=said):
+            op(given)
+
+
+def test_each_of_a_list_that_is_changed_has_memory():
+    op = opsdk.op("t::halve_each_(Tensor(a!)[] xs) -> ()")(lambda xs: [x.__imul__(0.5) for x in xs] and None)
+    array = np.ones(2)
+    op([array])
+    assert array.tolist() == [0.5, 0.5]
+    with pytest.raises(InPlaceError, match=r"input 'xs': expected an array, .* got list"):
+        op([array, [1.0, 2.0]])
