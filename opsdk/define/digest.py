@@ -214,7 +214,8 @@ class Reader:
             elif name in _OPEN_ENDED:
                 found[key] = self.unread(name, None)
             else:
-                found[key] = f"builtin {name}" if hasattr(builtins, name) else self.absent(name, code, key)
+                held = getattr(builtins, name, self)  # anybody may put a name there
+                found[key] = self.absent(name, code, key) if held is self else self.value(held)
         for name in modules:
             found[f"import {name}"] = self._imported(name, every)
         return found

@@ -1,5 +1,6 @@
 """What an expression or a compiled kernel reads again has to be what it was, whatever it is."""
 
+import builtins
 import ctypes
 import functools
 import mmap
@@ -164,3 +165,13 @@ def test_how_numba_compiled_a_helper_is_read(options):
         options = {**options, **({"locals": {"t": numba.float32}} if "locals" in options else {})}
         made = numba.njit(**options)(scaled)
     assert text_of(numba.njit(scaled)) == text_of(numba.njit(scaled)) != text_of(made)
+
+
+def test_a_name_that_somebody_put_among_the_builtins_is_read_as_a_global(monkeypatch):
+    monkeypatch.setattr(builtins, "GAIN", 2.0, raising=False)
+    scope = {}
+    exec("def function(x):\n    return x * GAIN + len(x)\n", scope)
+    known = reads(scope["function"])
+    assert changed(scope["function"], known) == []
+    monkeypatch.setattr(builtins, "GAIN", 3.0)
+    assert changed(scope["function"], known) == ["GAIN"]
