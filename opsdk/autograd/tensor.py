@@ -20,6 +20,7 @@ from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.place import CPU, Place
+from opsdk.core.spec import SizeList
 from opsdk.core.traceback import trimmed
 from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
@@ -53,8 +54,8 @@ class Tensor(TensorState, ValueMethods):
 
     @property
     def shape(self) -> list[int]:
-        """Sizes, as a list."""
-        return list(self._array.shape)
+        """Sizes, as a list; a tuple of the same sizes is equal to it."""
+        return SizeList(self._array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -145,10 +145,48 @@ class TensorSpec:
     __repr__ = __str__
 
 
-# Any: what the shape is of; an open size only asks it for its name.
-def shown_shape(shape: Shape, owner: Any) -> tuple[Any, ...]:
-    """Returns a shape as users see it: open sizes print as -1, and refuse to be taken for a number."""
-    return tuple(OpenSize(owner, axis) if dim is None else dim for axis, dim in enumerate(shape))
+# Any, in these: sizes are compared with whatever a user writes.
+class SizeList(list[int]):
+    """The sizes of a tensor, a list as Paddle's are; equal to a tuple of the same sizes too, as a Variable's are."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> Any:
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other: object) -> Any:
+        return list.__ne__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = list.__getitem__(self, index)
+        return SizeList(found) if isinstance(index, slice) else found
+
+
+class SizeTuple(tuple[Any, ...]):
+    """The sizes of a Variable, a tuple as Paddle's are; equal to a list of the same sizes too, as a tensor's are."""
+
+    __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> Any:
+        return tuple.__ne__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return SizeTuple(found) if isinstance(index, slice) else found
+
+
+def shown_shape(shape: Shape, owner: Any) -> SizeTuple:
+    """Returns a shape as users see it: open sizes print as -1, and refuse to be taken for a number.
+
+    Args:
+        shape: with None for sizes that only a run can tell.
+        owner: what has the shape; an open size only asks it for its name (any).
+    """
+    return SizeTuple(OpenSize(owner, axis) if dim is None else dim for axis, dim in enumerate(shape))
 
 
 def shape_text(shape: Sequence[int | None]) -> str:

@@ -1,11 +1,13 @@
+import json
 import math
 import operator
+import pickle
 
 import numpy as np
 import pytest
 
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError
-from opsdk.core.spec import OpenSize, TensorSpec, as_shape, shape_text, shown_shape
+from opsdk.core.spec import OpenSize, SizeList, SizeTuple, TensorSpec, as_shape, shape_text, shown_shape
 
 
 def test_minus_one_and_none_both_mean_an_unknown_size():
@@ -171,3 +173,30 @@ def test_what_is_no_shape_is_refused(shape):
 def test_a_size_that_no_array_has_is_refused():
     with pytest.raises(ShapeError, match="dimension 0 expected a size ≥ 0"):
         TensorSpec([2**63], "float32")
+
+
+@pytest.mark.parametrize("kind", [SizeList, SizeTuple])
+def test_sizes_are_those_of_a_list_and_of_a_tuple(kind):
+    sizes = kind([2, 3])
+    for same in ([2, 3], (2, 3), SizeList([2, 3]), SizeTuple([2, 3]), TensorSpec((2, 3)).shape):
+        assert sizes == same
+        assert same == sizes
+        assert (sizes != same, same != sizes) == (False, False)
+    for other in ([2], (2, 4), [3, 2], 2, None, "23"):
+        assert sizes != other
+        assert other != sizes
+        assert (sizes == other, other == sizes) == (False, False)
+    assert sizes[1:] == [3]
+    assert sizes[1:] == (3,)
+    assert sizes[:] in ([2, 3],)
+    assert sizes[0] == 2
+    assert [*sizes] == [2, 3]
+    assert pickle.loads(pickle.dumps(sizes)) == (2, 3)
+    assert json.dumps(sizes) == "[2, 3]"
+
+
+def test_sizes_print_and_hash_as_what_they_are():
+    assert (repr(SizeList([2])), repr(SizeTuple([2]))) == ("[2]", "(2,)")
+    assert hash(SizeTuple([2])) == hash((2,))
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(SizeList([2]))

@@ -359,3 +359,17 @@ def test_a_composite_op_sends_no_gradient_through_an_output_that_was_declared_to
     dx, active = run(build, x=np.array([1.0, 5.0]), w=np.array([2.0, 2.0]))
     assert active.tolist() == [0.0, 3.0]
     assert dx.tolist() == [0.0, 8.0]  # of x (x - w): 2 x - w, and nothing of the 100
+
+
+@pytest.mark.parametrize("wanted", [[2, 3], (2, 3)], ids=repr)
+def test_a_composite_that_compares_shapes_takes_one_branch_everywhere(wanted):
+    @opsdk.op("hard::branches(Tensor x) -> Tensor y", composite=True, replace=True)
+    def branches(x):
+        return x * (3.0 if x.shape == wanted and x.shape[1:] == wanted[1:] else 5.0)
+
+    x = np.ones((2, 3))
+    main = static.Program()
+    with static.program_guard(main):
+        known, later = (branches(static.data(f"x{n}", [n, 3], "float64")) for n in (2, None))
+    made = static.Executor().run(main, {"x2": x, "xNone": x}, [known, later])
+    assert [each.max() for each in (branches(x), branches(opsdk.to_tensor(x)).numpy(), *made)] == [3.0] * 4
