@@ -238,11 +238,13 @@ def _quarter_exponential(x: Any) -> Any:
 
 @inline
 def sinh(x: Any) -> Any:
-    """Returns sinh x as h + h/(2h + 1), h = (e^|x| − 1)/2."""
+    """Returns sinh x as h + h/(2h + 1), h = (e^|x| − 1)/2; near 0, where a quarter of x has lost digits, as x."""
     quarter, q = _quarter_exponential(x)
     h = (quarter * q + (quarter - like(x, 0.25))) * like(x, 2.0)
-    infinite = h > pick(x, (3e38, 1.7e308))
-    return with_sign(select(infinite, h, h + h / (like(x, 2.0) * h + like(x, 1.0))), x)
+    alone = h > pick(x, (3e38, 1.7e308))  # the other share would be infinite
+    value = select(alone, h, h + h / (like(x, 2.0) * h + like(x, 1.0)))
+    a = magnitude(x)
+    return with_sign(select(a < pick(x, (1e-30, 1e-300)), a, value), x)
 
 
 @inline

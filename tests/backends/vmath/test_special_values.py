@@ -120,3 +120,15 @@ def test_a_result_that_overflows_does_so_before_it_meets_a_sum(name, dtype):
         loop_less(name, dtype)(*operands, w, got)
         infinite = np.isinf(alone)
         np.testing.assert_array_equal(got[infinite], (alone - w)[infinite])
+
+
+NEAR_ITSELF = ("sinh", "tanh", "sin", "tan", "arcsin", "arctan", "arcsinh", "arctanh", "expm1", "log1p")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NEAR_ITSELF)
+def test_a_function_that_is_x_near_0_is_so_down_to_the_last_subnormal(name, dtype):
+    last = np.nextafter(dtype(0), dtype(1))
+    x = last * np.array([1, 2, 3, 5, 7, 1001], dtype)
+    x = np.concatenate([x, -x])
+    assert np.array_equal(compute(name, x), x)
