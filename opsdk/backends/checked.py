@@ -60,13 +60,24 @@ def run_on_copies(
     """Launches a kernel that was refused a write on copies, which tell what it changes, or that it only wanted to.
 
     Raises:
-        MutationError: an undeclared change; it names the input, and comes from the refusal.
+        MutationError: an undeclared change; it names the input, and comes from the refusal. An op that changes other
+            inputs in place may have changed them already, and is not launched again.
     """
-    mutated = set(opdef.schema.mutated_inputs)
-    views = [value if i in mutated else _copies(value) for i, value in enumerate(inputs)]
+    mutated, names = opdef.schema.mutated_inputs, opdef.schema.input_names
+    if len(mutated) == len(names):
+        raise error  # of an array of its own
+    if mutated:
+        others = ", ".join(repr(name) for i, name in enumerate(names) if i not in mutated)
+        changed = ", ".join(repr(names[i]) for i in mutated)
+        raise MutationError(
+            f"{opdef.subject}: expected {others} to stay untouched, got a write that NumPy refused ({error}); work on "
+            f"a copy, or declare it: Tensor(b!). What the kernel did to {changed} before is done",
+            at=str(opdef.origin),
+        ) from error
+    views = [_copies(value) for value in inputs]
     held = [launch(*views, **attrs)]
     try:
-        compare(opdef, views, inputs, mutated, restore=False)
+        compare(opdef, views, inputs, set(), restore=False)
     except MutationError as finding:
         raise finding from error
     made = handed_over(held, views, inputs)

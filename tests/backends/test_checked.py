@@ -6,6 +6,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import MutationError
 from opsdk.core.fast import FAST
+from opsdk.core.flags import FLAGS
 
 
 def define(function, schema="t::f(Tensor x, Tensor w) -> Tensor y"):
@@ -442,3 +443,48 @@ def test_a_result_that_a_kernel_finds_again_while_it_lives_is_copied(schema, par
         results = [op(place(np.arange(4.0) + i)) for i in (0, 10)]
         first = results[0][0] if isinstance(results[0], tuple) else results[0]
         assert np.asarray(first)[:2].tolist() == [0.0, 2.0]
+
+
+WRITES = {
+    "of an item": lambda w: w.__setitem__(0, 0.0),
+    "by sort, of what is sorted": lambda w: w.sort(),
+    "by its flags": lambda w: w.setflags(write=True),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("of", ["arrays", "tensors", "debug"])
+def test_a_kernel_that_has_changed_an_input_is_not_launched_again(write, of, monkeypatch):
+    runs = []
+
+    def kernel(x, w):
+        runs.append(1)
+        x += 1
+        if x[0] == 1.0:  # in a second launch on the same x it would not
+            write(w)
+
+    op = define(kernel, "t::add_one(Tensor(a!) x, Tensor w) -> Tensor(a!) y")
+    said = r"'t::add_one': expected 'w' to stay untouched, got a write that NumPy refused .*kernel did to 'x' before is"
+    kind = opsdk.to_tensor if of == "tensors" else np.array
+    monkeypatch.setattr(FLAGS, "debug", of == "debug")
+    for number in (1, 2):
+        x, w = kind(np.zeros(2)), kind(np.ones(2))
+        with pytest.raises(MutationError, match=said):
+            op(x, w)
+        assert len(runs) == number
+        assert np.asarray(x).tolist() == [1.0, 1.0]
+
+
+def test_a_refused_write_to_an_array_of_the_kernels_own_is_its_own():
+    own = np.zeros(2)
+    own.flags.writeable = False
+
+    def kernel(x):
+        x += 1
+        own[0] = 1.0
+
+    op = define(kernel, "t::own(Tensor(a!) x) -> Tensor(a!) y")
+    x = np.zeros(2)
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
+        op(x)
+    assert x.tolist() == [1.0, 1.0]
