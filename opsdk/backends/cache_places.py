@@ -31,17 +31,23 @@ class NowhereError(CompileError):
 
 
 def cache_folder() -> Path:
-    """Returns the folder that the cache is meant to be in: `OPSDK_CACHE_DIR`, or `opsdk` in the user's cache folder."""
+    """Returns the folder that the cache is meant to be in: `OPSDK_CACHE_DIR`, or `opsdk` in the user's cache folder.
+
+    A user who has no home, as in a container, has one in the system's folder for temporary files.
+    """
     told = os.environ.get("OPSDK_CACHE_DIR")
     if told:
-        return Path(told).expanduser().absolute()
+        return Path(os.path.expanduser(told)).absolute()  # noqa: PTH111 - pathlib raises where there is no home
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
         base = "~/Library/Caches"
     else:
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.path.expanduser(base)).absolute() / "opsdk"  # noqa: PTH111 - pathlib raises where there is no home
+    base = os.path.expanduser(base)  # noqa: PTH111 - likewise
+    if base.startswith("~"):
+        return Path(slow("tempfile").gettempdir()).absolute() / f"opsdk-{os.getuid()}"
+    return Path(base).absolute() / "opsdk"
 
 
 def trusted_folder(kind: str) -> Path | None:

@@ -115,8 +115,8 @@ def variables() -> list[str]:
 
 def home_hidden(text: str) -> str:
     """Returns a text with the user's home folder as `~`."""
-    home = str(Path.home())
-    if home == "/":
+    home = os.path.expanduser("~")  # noqa: PTH111 - pathlib raises where there is no home
+    if home in ("/", "~"):
         return text
     return "~" if text == home else text.replace(f"{home}{os.sep}", f"~{os.sep}")
 

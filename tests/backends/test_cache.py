@@ -1,4 +1,5 @@
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import tempfile
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -292,3 +294,13 @@ def test_the_folder_is_the_platforms_own(monkeypatch, platform, variables, expec
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(cache_places.sys, "platform", platform)
     assert cache_folder().as_posix() == expected
+
+
+def test_a_user_without_a_home_has_a_folder_among_the_temporary_ones(monkeypatch, tmp_path):
+    for name in ("OPSDK_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[number])  # as of a container's number
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert cache_folder() == tmp_path / f"opsdk-{os.getuid()}"
+    monkeypatch.setenv("OPSDK_CACHE_DIR", "mine")
+    assert cache_folder() == Path("mine").absolute()
