@@ -158,7 +158,7 @@ def cross_entropy(
         label: integer classes, of the input's shape without `axis` or with size 1 there; with `soft_label` a
             probability for every class, of the input's shape.
         weight: of shape (classes,), a factor for each class.
-        ignore_index: rows with this label count for nothing.
+        ignore_index: rows with this label count for nothing; where no other is left the mean is 0, as in Paddle.
         reduction: mean over the rows that count (weighted, where `weight` is given), sum, or none.
         soft_label: whether labels are probabilities.
         axis: of the classes.
@@ -166,7 +166,7 @@ def cross_entropy(
 
     Returns:
         A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
-        Differentiable in the input.
+        Differentiable in the input and in soft labels.
 
     Raises:
         ShapeError: the label's shape does not fit the input's, or the weight's is not (classes,).
