@@ -115,8 +115,11 @@ def variables() -> list[str]:
 
 def home_hidden(text: str) -> str:
     """Returns a text with the user's home folder as `~`."""
-    home = os.path.expanduser("~")  # noqa: PTH111 - pathlib raises where there is no home
-    if home in ("/", "~"):
+    try:
+        home = str(Path.home())
+    except RuntimeError:  # there is none
+        return text
+    if home == "/":
         return text
     return "~" if text == home else text.replace(f"{home}{os.sep}", f"~{os.sep}")
 

@@ -108,3 +108,11 @@ def test_no_line_is_longer_than_a_hundred_columns():
 def test_what_is_tried_stands_behind_what_is_read(monkeypatch):
     monkeypatch.setattr(probes, "tried", lambda: [Fact("CUDA", "", "missing")])
     assert [fact.name for fact in environment.facts(exercise=True)][-2:] == ["gradcheck", "CUDA"]
+
+
+def test_who_has_no_home_hides_none(monkeypatch):
+    def home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    assert environment.home_hidden("/opt/x") == "/opt/x"
