@@ -153,16 +153,15 @@ def as_first(make: Callable[[S], Expression], subject: str) -> Callable[[S], Exp
     first: list[tuple[S, str]] = []
 
     def made(kind: S) -> Expression:
-        if first:
-            was, text = first[0]
-            if kind != was and make(was).text != text:
-                raise DefinitionError(
-                    f"{subject}: expected its function to compute what it computed when it was first read, it computes "
-                    "something else since; define the op again before it is called with attributes that are new to it"
-                )
         expression = make(kind)
         if not first:
             first.append((kind, expression.text))
+        was, text = first[0]
+        if (expression if kind == was else make(was)).text != text:
+            raise DefinitionError(
+                f"{subject}: expected its function to compute what it computed when it was first read, it computes "
+                "something else since; define the op again before it is called with attributes that are new to it"
+            )
         return expression
 
     return made

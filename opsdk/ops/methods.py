@@ -185,7 +185,7 @@ class ValueMethods(NumpyProtocol):
         return reduction.reduce_min(self, axis=as_axes(axis), keepdim=keepdim)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Any:
-        """Returns the position of the greatest element along an axis, int64. Not differentiable."""
+        """Returns the position of the greatest element along an axis, or in all of it, int64. Not differentiable."""
         return reduction.argmax(self, axis=axis, keepdim=keepdim)
 
     def exp(self) -> Any:

@@ -9,7 +9,7 @@ import opsdk
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.expr.node import Node
 from opsdk.expr.symbol import Symbol, apply
-from opsdk.expr.trace import check_read, trace, values_of
+from opsdk.expr.trace import as_first, check_read, trace, values_of
 
 
 def swish(x, *, beta):
@@ -184,3 +184,21 @@ def test_a_function_that_computes_something_else_is_another_whatever_it_read(def
         with pytest.raises(DefinitionError, match=expected):
             scaled(one, mode="c")
         assert (scaled(one), scaled(one, mode="b")) == (2.0, 2.0)
+
+
+def test_the_first_expression_is_compared_too_where_it_is_read_again():
+    factor = [2.0]
+
+    class Read:
+        def __getattr__(self, name):
+            return factor[0]
+
+    def make(kind):
+        return trace(lambda x: x * Read().factor, ("x",), (), "op 't::f'")
+
+    read = as_first(make, "op 't::f'")
+    assert read("a").text == make("a").text
+    factor[0] = 5.0
+    for kind in ("a", "b"):
+        with pytest.raises(DefinitionError, match="expected its function to compute what it computed when it was"):
+            read(kind)
