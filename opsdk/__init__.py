@@ -27,11 +27,11 @@ from opsdk.autograd.device_tape import DEVICE_TAPE as _DEVICE_TAPE  # noqa: F401
 from opsdk.autograd.functional import grad
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtime of tensors
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends import arrays as _arrays  # noqa: F401 - registers itself
-from opsdk.backends import cffi_c as _cffi_c  # noqa: F401 - registers itself
-from opsdk.backends import device_arrays as _device_arrays  # noqa: F401 - registers itself
-from opsdk.backends import memory
-from opsdk.backends import pyfunc as _pyfunc  # noqa: F401 - registers itself
+from opsdk.backends.c import language as _cffi_c  # noqa: F401 - registers itself
+from opsdk.backends.call import arrays as _arrays  # noqa: F401 - registers itself
+from opsdk.backends.call import device_arrays as _device_arrays  # noqa: F401 - registers itself
+from opsdk.backends.call import pyfunc as _pyfunc  # noqa: F401 - registers itself
+from opsdk.backends.memory import usage as memory
 from opsdk.core import errors
 from opsdk.core.dtype import (
     bool_,
@@ -116,9 +116,9 @@ from opsdk.ops.sum_to import sum_to
 if TYPE_CHECKING:
     import gradcheck
     from opsdk import metric, nn, optimizer, static
-    from opsdk.backends.c_emit import c_source
-    from opsdk.backends.explain import explain
-    from opsdk.backends.native_entry import native
+    from opsdk.backends.c.emit import c_source
+    from opsdk.backends.inspect.explain import explain
+    from opsdk.backends.inspect.native_entry import native
     from opsdk.expr import vmath
     from opsdk.verify import verify
 
@@ -234,7 +234,11 @@ __all__ = [
     "errors",
 ]
 
-_FUNCTIONS = {"c_source": "backends.c_emit", "explain": "backends.explain", "native": "backends.native_entry"}
+_FUNCTIONS = {
+    "c_source": "backends.c.emit",
+    "explain": "backends.inspect.explain",
+    "native": "backends.inspect.native_entry",
+}
 _MODULES = {"static", "nn", "optimizer", "metric"}
 
 

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from opsdk.backends import plan
+from opsdk.backends.call import plan
 from opsdk.define.kernel import REFERENCE
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.arena import is_leased
+from opsdk.backends.memory.arena import is_leased
 
 # Any, in this file: arrays of the host or of a device; tensors, which stand one module above.
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
-from opsdk.backends.arena import empty
-from opsdk.backends.constant import as_constant, numbers_in
-from opsdk.backends.device import memory_at, memory_of, place_of
+from opsdk.backends.call.constant import as_constant, numbers_in
+from opsdk.backends.memory.arena import empty
+from opsdk.backends.memory.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, misfit, one_number

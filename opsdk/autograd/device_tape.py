@@ -11,10 +11,10 @@ from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.tape import arrays_of, is_wanted, kind_of, launch
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
-from opsdk.backends.device import check_places, is_device_array, memory_of
-from opsdk.backends.device_plan import make_device_plan
-from opsdk.backends.plan import attrs_key, keep
+from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.device_plan import make_device_plan
+from opsdk.backends.call.plan import attrs_key, keep
+from opsdk.backends.memory.device import check_places, is_device_array, memory_of
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.define.call import check_inputs

@@ -15,7 +15,7 @@ from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.in_place import check_unviewed, share
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import CAST, Tensor
-from opsdk.backends.device import is_device_array, memory_of, place_of
+from opsdk.backends.memory.device import is_device_array, memory_of, place_of
 from opsdk.core.errors import DTypeError, OpsdkError, PlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, misfit
 from opsdk.core.place import Place

@@ -12,10 +12,10 @@ from opsdk.autograd.nesting import ACTIVE, MANY
 from opsdk.autograd.node import GradNode, sequence
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.arena import Lease
-from opsdk.backends.blame import blame
-from opsdk.backends.checked import handed_over, is_refused_write, run_on_copies
-from opsdk.backends.plan import CallPlan
+from opsdk.backends.call.blame import blame
+from opsdk.backends.call.checked import handed_over, is_refused_write, run_on_copies
+from opsdk.backends.call.plan import CallPlan
+from opsdk.backends.memory.arena import Lease
 from opsdk.core.fast import FAST
 from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.define.kernel import PlanCache

@@ -33,9 +33,9 @@ from opsdk.autograd.narrowed import Narrowed
 from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.arena import is_leased
-from opsdk.backends.device import memory_of, zeros_at
-from opsdk.backends.settle import shares
+from opsdk.backends.call.settle import shares
+from opsdk.backends.memory.arena import is_leased
+from opsdk.backends.memory.device import memory_of, zeros_at
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled

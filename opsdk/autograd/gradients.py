@@ -9,12 +9,12 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.autograd.node import GradNode
-from opsdk.backends import arrays
-from opsdk.backends.arena import empty
-from opsdk.backends.conform import check_count, conform
-from opsdk.backends.device import zeros_at
-from opsdk.backends.device_plan import run_on_device
-from opsdk.backends.plan import CallPlan, keep
+from opsdk.backends.call import arrays
+from opsdk.backends.call.conform import check_count, conform
+from opsdk.backends.call.device_plan import run_on_device
+from opsdk.backends.call.plan import CallPlan, keep
+from opsdk.backends.memory.arena import empty
+from opsdk.backends.memory.device import zeros_at
 from opsdk.core.errors import GradientMissingError, OpsdkError, VersionError
 from opsdk.core.fast import FAST
 from opsdk.core.place import CPU

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
-from opsdk.backends.overlap import check_changeable
+from opsdk.backends.call.overlap import check_changeable
 from opsdk.core.errors import InPlaceError
 from opsdk.core.modes import is_grad_enabled
 

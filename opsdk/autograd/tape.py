@@ -13,10 +13,10 @@ from opsdk.autograd.in_place import check_in_place, share
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.buffers import asked_specs, infer
-from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
-from opsdk.backends.plan import attrs_key, keep, make_plan
-from opsdk.backends.settle import as_outputs, check_specs, shares
+from opsdk.backends.call.buffers import asked_specs, infer
+from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.plan import attrs_key, keep, make_plan
+from opsdk.backends.call.settle import as_outputs, check_specs, shares
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, MutationError, ReturnError
 from opsdk.core.fast import FAST

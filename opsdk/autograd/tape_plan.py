@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdk.backends.plan import CallPlan
+from opsdk.backends.call.plan import CallPlan
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.constant import as_constant
+from opsdk.backends.call.constant import as_constant
 from opsdk.core.dtype import computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.ops import loss as _loss

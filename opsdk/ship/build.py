@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opsdk.backends.c_job import Job
-from opsdk.backends.c_prebuilt import Prebuilt, build_ahead, place_of, remove_outdated
+from opsdk.backends.c.job import Job
+from opsdk.backends.c.prebuilt import Prebuilt, build_ahead, place_of, remove_outdated
 from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.lazy import optional
 from opsdk.core.origin import shorten

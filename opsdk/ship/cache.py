@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from opsdk.backends.cache import CacheInfo, cache_clear, cache_info
-from opsdk.backends.cache_trust import danger
+from opsdk.backends.cache.store import CacheInfo, cache_clear, cache_info
+from opsdk.backends.cache.trust import danger
 from opsdk.core.errors import TargetError
 from opsdk.ship.table import Column, render
 from opsdk.ship.terminal import is_terminal, narrate, width

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from opsdk.backends.cache_places import cache_folder, trusted_folder
-from opsdk.backends.cache_trust import make_private
+from opsdk.backends.cache.places import cache_folder, trusted_folder
+from opsdk.backends.cache.trust import make_private
 from opsdk.ship.check_result import Checked
 
 

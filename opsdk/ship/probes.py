@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from opsdk.backends.c_compiler import find_compiler
-from opsdk.backends.cache import cache_info
-from opsdk.backends.cache_places import cache_folder
-from opsdk.backends.cache_trust import danger, make_private
-from opsdk.backends.cuda_runtime import SIMULATOR, is_simulated, missing_device
+from opsdk.backends.c.compiler import find_compiler
+from opsdk.backends.cache.places import cache_folder
+from opsdk.backends.cache.store import cache_info
+from opsdk.backends.cache.trust import danger, make_private
+from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, missing_device
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import slow
 from opsdk.ship.cache import size_of

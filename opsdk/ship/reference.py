@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcheck.run.whole import write_whole
-from opsdk.backends.buffers import infer
+from opsdk.backends.call.buffers import infer
 from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.origin import Origin, shorten
 from opsdk.core.spec import TensorSpec

@@ -20,7 +20,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, OptionError
 
-from opsdk.backends.c_prebuilt import FOLDER
+from opsdk.backends.c.prebuilt import FOLDER
 from opsdk.define.providers import GROUP
 
 SOURCES = ["*.c", "*.h"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opsdk.backends.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
 from opsdk.core.modes import is_grad_enabled

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends import arrays
-from opsdk.backends.arena import empty
-from opsdk.backends.buffers import specs_of
-from opsdk.backends.conform import check_count, conform
-from opsdk.backends.plan import CallPlan, make_plan
+from opsdk.backends.call import arrays
+from opsdk.backends.call.buffers import specs_of
+from opsdk.backends.call.conform import check_count, conform
+from opsdk.backends.call.plan import CallPlan, make_plan
+from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, attach_note
 from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn

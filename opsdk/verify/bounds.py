@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.buffers import allocate
-from opsdk.backends.one_shape import one_shape
+from opsdk.backends.call.buffers import allocate
+from opsdk.backends.call.one_shape import one_shape
 from opsdk.core.lazy import slow
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel import Kernel

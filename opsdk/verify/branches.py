@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.plan import is_ours
+from opsdk.backends.call.plan import is_ours
 from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.domain import Bounds

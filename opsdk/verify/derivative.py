@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import gradcheck
-from opsdk.backends.conform import none_given
+from opsdk.backends.call.conform import none_given
 from opsdk.core.errors import (
     ArityError,
     DerivativeOrderError,

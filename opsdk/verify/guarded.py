@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c_frame import Frame
-from opsdk.backends.c_library import library_of
+from opsdk.backends.c.frame import Frame
+from opsdk.backends.c.library import library_of
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import OpDef
 

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from opsdk.backends.arrays import array_key, with_mutated
-from opsdk.backends.plan import CallPlan, make_plan, will_forget
+from opsdk.backends.call.arrays import array_key, with_mutated
+from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends import settle
-from opsdk.backends.buffers import infer
-from opsdk.backends.cuda_runtime import can_run
-from opsdk.backends.language import language_of
-from opsdk.backends.plan import CallPlan
-from opsdk.backends.value_check import checked_first
+from opsdk.backends.call import settle
+from opsdk.backends.call.buffers import infer
+from opsdk.backends.call.language import language_of
+from opsdk.backends.call.plan import CallPlan
+from opsdk.backends.call.value_check import checked_first
+from opsdk.backends.cuda.runtime import can_run
 from opsdk.core.errors import (
     AliasError,
     CompileError,
@@ -181,7 +181,7 @@ def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any
     if kernel.language != "c" or call.extra or not is_float(opdef.schema.deciding(call.inputs)):
         return ()
     try:
-        served = slow("opsdk.backends.c_row").dtypes_of(opdef, kernel)
+        served = slow("opsdk.backends.c.row").dtypes_of(opdef, kernel)
     except OpsdkError:  # it does not compile, or cannot here: told where it is run
         return ()
     kinds = "fcV" if opdef.gradient_of is not None else "fcVbiu"

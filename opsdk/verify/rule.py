@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.buffers import asked_specs
+from opsdk.backends.call.buffers import asked_specs
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.define.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.arrays import as_arrays
+from opsdk.backends.call.arrays import as_arrays
 from opsdk.core.errors import AttributeValueError, DefinitionError
 from opsdk.core.origin import origin_of
 from opsdk.define.call import bind

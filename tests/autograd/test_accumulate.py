@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.arena import ARENA
+from opsdk.backends.memory.arena import ARENA
 from opsdk.core.errors import DTypeError, ShapeError
 
 THREADS = 8

@@ -15,7 +15,7 @@ import numpy as np
 import numba
 import opsdk
 from numba.core import event
-from opsdk.backends import numba_store
+from opsdk.backends.numba import store as numba_store
 from opsdk.backends.vmath import overloads
 overloads.register()
 from numba.core.registry import cpu_target

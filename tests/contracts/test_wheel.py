@@ -56,7 +56,7 @@ def unpack_wheel(copy, site, environment):
 
 def test_every_file_of_the_packages_is_in_the_wheel(site):
     expected = files_of(REPOSITORY)
-    assert {"opsdk/backends/opsdk.h", "contrib_ops/linear_algebra/cholesky.c"} <= expected
+    assert {"opsdk/backends/c/opsdk.h", "contrib_ops/linear_algebra/cholesky.c"} <= expected
     assert expected - files_of(site) == set()
 
 

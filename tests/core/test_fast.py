@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.arena import SMALLEST, is_leased
+from opsdk.backends.memory.arena import SMALLEST, is_leased
 from opsdk.core import fast
 from opsdk.core.fast import FAST
 from opsdk.define.op import REGISTRY

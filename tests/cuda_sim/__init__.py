@@ -1,1 +1,1 @@
-"""Tests that run in Numba's CUDA simulator, in a process of their own: tests/backends/test_numba_cuda.py starts it."""
+"""Tests that run in Numba's CUDA simulator, in a process of their own: backends/cuda/test_language.py starts it."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.cuda_runtime import is_simulated
+from opsdk.backends.cuda.runtime import is_simulated
 from opsdk.core.flags import get_flags, set_flags
 from opsdk.define.op import REGISTRY
 

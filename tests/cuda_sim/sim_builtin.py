@@ -7,7 +7,7 @@ import pytest
 
 import opsdk
 import opsdk.static  # noqa: F401 - registers its ops
-from opsdk.backends.simulated import SimulatedArray
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.define.op import REGISTRY
 from opsdk.verify.calls import each, flat
 from opsdk.verify.sampling import calls_of

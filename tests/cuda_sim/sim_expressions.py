@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.cuda_elementwise import geometry_for
-from opsdk.backends.cuda_math import compute_dtype, functions
-from opsdk.backends.simulated import SimulatedArray
+from opsdk.backends.cuda.elementwise import geometry_for
+from opsdk.backends.cuda.math import compute_dtype, functions
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.node import BOOL
@@ -122,8 +122,8 @@ def test_the_launch_of_a_loop_has_whole_warps_and_no_more_blocks_than_run_at_onc
 
 
 def test_a_loop_with_fewer_threads_than_elements_takes_several_each(monkeypatch):
-    monkeypatch.setattr("opsdk.backends.cuda_elementwise._THREADS", 32)
-    monkeypatch.setattr("opsdk.backends.cuda_elementwise._MOST_BLOCKS", 2)
+    monkeypatch.setattr("opsdk.backends.cuda.elementwise._THREADS", 32)
+    monkeypatch.setattr("opsdk.backends.cuda.elementwise._MOST_BLOCKS", 2)
     double = elementwise(lambda x: x + x, name="double", namespace="t")
     for x in (np.arange(150.0), np.arange(150.0).reshape(15, 10).T):
         assert double(SimulatedArray(x)).tolist() == (2 * x).tolist()
@@ -185,7 +185,7 @@ def test_an_attribute_that_is_no_number_chooses_the_expression():
 def test_inputs_that_do_not_broadcast_are_refused():
     with pytest.raises(ShapeError, match=r"op 't::blend'"):
         blend(SimulatedArray(np.ones(2)), SimulatedArray(np.ones(3)))
-    from opsdk.backends.cuda_elementwise import CudaElementwise
+    from opsdk.backends.cuda.elementwise import CudaElementwise
 
     row = CudaElementwise(blend.opdef, blend.opdef.kernels.reference().source, blend.opdef.origin)
     with pytest.raises(ShapeError) as caught:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.cuda_runtime import is_simulated
+from opsdk.backends.cuda.runtime import is_simulated
 from tests.examples.references import EXAMPLES
 
 

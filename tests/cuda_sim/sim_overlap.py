@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import opsdk
 from opsdk.autograd.device_tensor import DeviceTensor
-from opsdk.backends.simulated import SimulatedArray
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import InPlaceError
 
 

@@ -5,11 +5,11 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends import cuda_rowwise
-from opsdk.backends.cuda_elementwise import CudaElementwise
-from opsdk.backends.cuda_launch import BoundKernel
-from opsdk.backends.cuda_rowwise import CudaRowwise, geometry_for
-from opsdk.backends.simulated import SimulatedArray
+from opsdk.backends.cuda import rowwise as cuda_rowwise
+from opsdk.backends.cuda.elementwise import CudaElementwise
+from opsdk.backends.cuda.launch import BoundKernel
+from opsdk.backends.cuda.rowwise import CudaRowwise, geometry_for
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.rowwise import rowwise

@@ -7,8 +7,8 @@ import pytest
 from numba import cuda, float64
 
 import opsdk
-from opsdk.backends.cuda_launch import BoundKernel
-from opsdk.backends.simulated import SimulatedArray
+from opsdk.backends.cuda.launch import BoundKernel
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import BindingError, InputValueError, LaunchError, ShapeError
 from opsdk.define.launch import Geometry
 from opsdk.verify.launch import launch as run_row

@@ -8,7 +8,7 @@ from numba import cuda
 
 import opsdk
 from opsdk.autograd.device_tensor import DeviceTensor
-from opsdk.backends.simulated import SimulatedArray
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import (
     AliasError,
     DTypeError,

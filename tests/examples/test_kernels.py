@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.buffers import asked_specs
+from opsdk.backends.call.buffers import asked_specs
 from opsdk.define.op import REGISTRY
 from opsdk.verify.launch import launch
 from tests.contracts.tree import REPOSITORY

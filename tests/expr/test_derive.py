@@ -6,7 +6,7 @@ import pytest
 
 import opsdk
 from opsdk import static, vmath
-from opsdk.backends.plan import make_plan
+from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import DefinitionError, NameClashError
 from opsdk.core.names import name_guard
 from opsdk.define.opdef import Source

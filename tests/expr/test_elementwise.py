@@ -6,7 +6,7 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends.plan import make_plan
+from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import (
     AttributeValueError,
     BindingError,

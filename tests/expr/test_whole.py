@@ -7,7 +7,7 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends.language import language_of
+from opsdk.backends.call.language import language_of
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, OpsdkError
 from opsdk.core.spec import TensorSpec
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.c_emit import c_source
-from opsdk.backends.plan import make_plan
+from opsdk.backends.c.emit import c_source
+from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import DefinitionError
 from opsdk.define.kernel import Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op, renewed

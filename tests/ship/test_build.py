@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opsdk.backends import c_library
+from opsdk.backends.c import library as c_library
 from opsdk.ship.build import build_modules, main
 from tests.ship.test_cli import process
 

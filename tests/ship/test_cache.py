@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from opsdk.backends.cache import cached
+from opsdk.backends.cache.store import cached
 from opsdk.ship import cache
 from opsdk.ship.cache import size_of, state_of
 

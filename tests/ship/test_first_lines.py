@@ -159,7 +159,7 @@ def signature_of_other_types():
 
 
 def no_device():
-    from opsdk.backends.cuda_runtime import can_run
+    from opsdk.backends.cuda.runtime import can_run
 
     if can_run():
         pytest.skip("there is a CUDA device")
@@ -297,10 +297,10 @@ def test_a_command_says_it_unasked(run, here, command, forward, parameters, back
 
 # What other tests hold, and what only a page can say.
 ELSEWHERE = {
-    "16": "tests/backends/test_cache.py",
-    "18": "opsdk/backends/cuda_launch.py",
+    "16": "tests/backends/cache/test_store.py",
+    "18": "opsdk/backends/cuda/launch.py",
     "20": "opsdk/ship/bench/text.py",
-    "22": "tests/backends/test_cache_lock.py",
+    "22": "tests/backends/cache/test_lock.py",
     "27": "docs/migrating.md",
     "29": "docs/choosing.md",
     "31": "tests/ship/test_discover.py",

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from opsdk.backends.cache import cached_bytes
+from opsdk.backends.cache.store import cached_bytes
 from opsdk.backends.native.loader import Image, host_key, load
 from opsdk.backends.native.runtime import PROTOTYPE, ffi
 from opsdk.backends.native.versions import sources_key

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from opsdk.backends.arena import SMALLEST, empty
-from opsdk.backends.language import Launch
+from opsdk.backends.call.language import Launch
+from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.native.code import Code, KernelText, Numbers
 from opsdk.backends.native.elementwise_source import kernel_source
 from opsdk.backends.native.geometry import Geometry, geometry_of

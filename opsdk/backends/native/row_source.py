@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from opsdk.backends.native.elementwise_source import INEXACT, inexact_text, load_text, refusals, store_text
-from opsdk.backends.row_writer import RowWriter, indented
+from opsdk.backends.native.row_writer import RowWriter, indented
 from opsdk.expr.row import COLUMN
 from opsdk.expr.trace import Expression
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from opsdk.backends.arena import empty
-from opsdk.backends.language import Launch
+from opsdk.backends.call.language import Launch
+from opsdk.backends.memory.arena import empty
 from opsdk.backends.native.code import Code, KernelText, Numbers
 from opsdk.backends.native.elementwise import NS_PER_COST, NS_PER_TENSOR, SHARED_FROM, spread, whole_attrs
 from opsdk.backends.native.elementwise_source import INEXACT
+from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
 from opsdk.backends.native.row_source import NO_MEMORY, OUTSIDE, row_source
 from opsdk.backends.native.runtime import ffi, run_shared
-from opsdk.backends.row_layout import laid_out, result_shape, turned_back
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import AttributeValueError, OpsdkError
 from opsdk.core.sums import total

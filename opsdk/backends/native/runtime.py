@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from opsdk.backends.cache import cached_bytes
+from opsdk.backends.cache.store import cached_bytes
 from opsdk.backends.native.loader import Image, host_key, load
 from opsdk.backends.native.versions import sources_key
 from opsdk.core.flags import FLAGS, on_change

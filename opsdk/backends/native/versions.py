@@ -16,6 +16,6 @@ def sources_key() -> str:
     here = Path(__file__).parent
     digest = slow("hashlib").sha256()
     for folder in _FOLDERS:
-        for file in sorted((here / folder).glob("*.py")):
+        for file in sorted((here / folder).rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.arena import empty
-from opsdk.backends.buffers import infer
+from opsdk.backends.call.buffers import infer
+from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import ShapeError, TargetError
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec

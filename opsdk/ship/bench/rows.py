@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.arrays import with_mutated
-from opsdk.backends.available import missing_packages
-from opsdk.backends.cache import cache_info
-from opsdk.backends.cache_places import cache_folder
-from opsdk.backends.cuda_runtime import is_simulated, missing_device
-from opsdk.backends.device import memory_at
-from opsdk.backends.device_plan import DevicePlan
-from opsdk.backends.numba_failure import is_compile_failure
-from opsdk.backends.plan import CallPlan, make_plan
+from opsdk.backends.cache.places import cache_folder
+from opsdk.backends.cache.store import cache_info
+from opsdk.backends.call.arrays import with_mutated
+from opsdk.backends.call.available import missing_packages
+from opsdk.backends.call.device_plan import DevicePlan
+from opsdk.backends.call.plan import CallPlan, make_plan
+from opsdk.backends.cuda.runtime import is_simulated, missing_device
+from opsdk.backends.memory.device import memory_at
+from opsdk.backends.numba.failure import is_compile_failure
 from opsdk.core.errors import DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.place import Place
 from opsdk.define.kernel import REFERENCE, Kernel

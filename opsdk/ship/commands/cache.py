@@ -6,7 +6,7 @@ import json
 
 import click
 
-from opsdk.backends.cache import cache_info
+from opsdk.backends.cache.store import cache_info
 from opsdk.ship import cache
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from opsdk.backends.c_compiler import find_compiler
+from opsdk.backends.c.compiler import find_compiler
 from opsdk.core.errors import CompileError
 
 

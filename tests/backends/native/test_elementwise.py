@@ -6,10 +6,10 @@ import pytest
 
 import opsdk
 from opsdk import vmath
+from opsdk.backends.call.plan import make_plan
 from opsdk.backends.native.elementwise_source import TILE
 from opsdk.backends.native.strided_source import LONG_ROW
 from opsdk.backends.native.strided_source import TILE as STRIDED_TILE
-from opsdk.backends.plan import make_plan
 from opsdk.core.errors import ShapeError
 
 

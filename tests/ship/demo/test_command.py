@@ -64,7 +64,7 @@ def test_the_kernel_table_has_a_line_for_every_row_and_times_for_those_on_the_cp
 def test_without_a_compiler_c_is_left_out_and_nothing_fails(run, here, monkeypatch, reference_only):
     monkeypatch.delenv("OPSDK_CC", raising=False)
     monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr("opsdk.backends.c_compiler._which", lambda name: None)
+    monkeypatch.setattr("opsdk.backends.c.compiler._which", lambda name: None)
     result = run("demo", "--epochs", "12")
     assert result.exit_code == 0, result.output
     assert "left out: C, no C compiler, tried $OPSDK_CC and $CC (unset), cc, gcc, clang" in result.stdout

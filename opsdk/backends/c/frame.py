@@ -1,0 +1,273 @@
+"""The frame of a C call: its arguments, kept from call to call as far as they stay the same."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.c.arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, is_truth, plain
+from opsdk.backends.c.call import call_at
+from opsdk.backends.c.library import Library
+from opsdk.backends.c.options import COptions
+from opsdk.backends.c.signature import Signature, suffix_of
+from opsdk.backends.call.buffers import given_by_hand, infer_buffers
+from opsdk.backends.call.one_shape import one_shape
+from opsdk.backends.memory.arena import SMALLEST, empty
+from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.define.schema import InputDecl, OutputDecl
+
+LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's author said that it is meant
+
+_told: set[tuple[str, str]] = set()  # rows and inputs that the word was said about
+
+
+class Frame:
+    """The C arguments of one call at a time.
+
+    What `launch_of` reads is `quick`, where it is not None: in calls with one contiguous tensor per input or none, one
+    output, and numbers and texts as attributes, all like those of the call before.
+    """
+
+    def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
+        schema, ffi = opdef.schema, library.ffi
+        self._opdef = opdef
+        self._kernel = kernel
+        self._origin = str(kernel.origin)
+        self._enter = call_at(kernel.origin, f"{schema.name}, c row")
+        self._library = library
+        self._options = COptions(**kernel.options)
+        self._inputs = [_slot(ffi, decl) for decl in schema.inputs]
+        self._fresh = [schema.outputs[i] for i in schema.fresh_outputs]
+        self._outputs = [_slot(ffi, decl) for decl in self._fresh]
+        self._one_shape = one_shape(opdef)
+        self._converters = [(decl.name, attribute_converter(ffi, decl)) for decl in schema.attrs]
+        self._present: list[bool] = []
+        self._specs: list[Any] = []  # (shape, dtype), or a list of them, per output
+        plainly = all(
+            convert is None or decl.type == "str"  # a text is equal where its bytes are; 0.0 equals -0.0
+            for decl, (_, convert) in zip(schema.attrs, self._converters, strict=True)
+        )
+        kinds = {decl.kind for decl in schema.inputs}
+        plainly = plainly and not schema.mutated_inputs and kinds <= {"tensor", "optional"} and "tensor" in kinds
+        self._may_be_quick = plainly and [decl.kind for decl in self._fresh] == ["tensor"]
+        self.allocate: Callable[..., np.ndarray] = empty
+        self.attrs: Mapping[str, Any] = {}
+        self.function: Callable[..., Any] | Any = None  # Any: cffi's, which is called as it is
+        self.quick: tuple[Any, ...] | None = None  # Any: see `_learn`; one tuple, since attributes cost time
+
+    def run(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Calls the function; returns the outputs that it filled."""
+        values = values if self._one_shape is None else self._one_shape(values)
+        keep: list[Any] = []
+        arguments: list[Any] = []
+        back: list[tuple[np.ndarray, np.ndarray]] = []
+        present = [value is not None for value in values]
+        differs = self.function is None or attrs != self.attrs or present != self._present
+        for decl, slot, value in zip(self._opdef.schema.inputs, self._inputs, values, strict=True):
+            if value is None:
+                arguments.append(self._library.ffi.NULL)
+                continue
+            ready = self._ready(decl, value, back)
+            keep.append(ready)
+            differs = slot.fill(ready) or differs
+            arguments += slot.arguments
+        if differs:
+            self._prepare(values, attrs)
+            self._present = present
+        new = self.allocate
+        made = [[new(*item) for item in spec] if spec.__class__ is list else new(*spec) for spec in self._specs]
+        for output, slot in zip(made, self._outputs, strict=True):
+            slot.fill(output)
+            arguments += slot.arguments
+        texts: dict[str, Any] = {}  # Any: as C has them
+        for name, convert in self._converters:
+            given = (attrs[name],) if convert is None else convert(attrs[name], keep)
+            if convert is not None:
+                texts[name] = given[0]
+            arguments += given
+        self._call(arguments, values, attrs)
+        for array, copy in back:
+            array[...] = copy
+        if self._may_be_quick:
+            self._learn(values, keep, texts)
+        if len(made) == 1:
+            return made[0]
+        return tuple(made) if made else None
+
+    def failure(self, status: int, values: Sequence[Any], attrs: Mapping[str, Any]) -> KernelStatusError:
+        """Returns the error of a function that returned a status.
+
+        Raises:
+            InputValueError: the function asked what the op's value check asks, which has words for it.
+        """
+        if self._options.checks and self._opdef.check is not None:
+            self._opdef.check(values, attrs)
+        said = self._library.message(status)
+        symbol = Signature.of(self._opdef.schema).symbol(self._suffix)
+        return KernelStatusError(
+            f"{self._opdef.subject}, c row: {symbol} returned status {status}{f', {said}' if said else ''}",
+            at=self._origin,
+            details={"status": status, "message": said},
+        )
+
+    def _call(self, arguments: list[Any], values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        status = self._enter(self.function, arguments)  # without the GIL
+        if status:
+            raise self.failure(status, values, attrs)
+
+    def _learn(self, values: Sequence[Any], ready: list[np.ndarray], texts: Mapping[str, Any]) -> None:
+        """Keeps what the next call is compared with, and what it needs."""
+        if not all(array.flags.num & C_ALIGNED == C_ALIGNED and array.dtype.kind != "b" for array in ready):
+            self.quick = None
+            return
+        arrays = iter(ready)
+        slots, seen = [], []
+        for slot, value in zip(self._inputs, values, strict=True):
+            array = None if value is None else next(arrays)
+            slots.append(self._library.ffi.NULL if array is None else slot.arguments[0])
+            seen.append((None, None, None) if array is None else (slots[-1], array.shape, array.dtype))
+        output = self._outputs[0].arguments[0]
+        shape, dtype = self._specs[0]
+        make = np.empty if math.prod(shape) * dtype.itemsize < SMALLEST else empty
+        arguments, names = (*slots, output), self._opdef.schema.attr_names
+        if len(texts) == len(names):  # or none at all
+            arguments, names, texts = (*arguments, *texts.values()), (), {}
+        self.quick = (seen, make, shape, dtype, output, self.function, arguments, texts, names)
+
+    def _ready(self, decl: InputDecl, value: Any, back: list[tuple[np.ndarray, np.ndarray]]) -> Any:
+        """Returns an array as the function takes it; what it changes in a copy is written back afterwards."""
+        if value.__class__ is list:
+            return [self._ready(decl, item, back) for item in value]
+        lies_well = is_plain(value, contiguous=self._options.contiguous is not False)
+        if lies_well and is_truth(value):
+            return value
+        copy = plain(value)
+        if decl.mutated:
+            back.append((value, copy))
+        if lies_well:
+            return copy
+        if copy.nbytes >= LARGE and self._options.contiguous is None and (self._origin, decl.name) not in _told:
+            _told.add((self._origin, decl.name))
+            sys.stderr.write(
+                f"{self._opdef.subject}, c row: copies {decl.name} ({value.dtype}{value.shape}), which is not "
+                "contiguous; contiguous=True says that this is meant, contiguous=False hands it over as it lies\n"
+            )
+        return copy
+
+    def _prepare(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Decides what follows from shapes, dtypes and attributes: the outputs and the function."""
+        inferred = infer_buffers(self._opdef, values, attrs)
+        specs = [inferred[i] for i in self._opdef.schema.fresh_outputs]
+        self._specs = [
+            [self._closed(f"{decl.name}[{i}]", item) for i, item in enumerate(spec)]
+            if isinstance(spec, list)
+            else self._closed(decl.name, spec)
+            for decl, spec in zip(self._fresh, specs, strict=True)
+        ]
+        dtype = self._dtype_of(values)
+        function = function_for(self._opdef, self._library, dtype)
+        self._suffix = suffix_of(dtype)
+        self.attrs = dict(attrs)
+        self.function = function
+
+    def _closed(self, name: str, spec: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        if isinstance(spec, TensorSpec) and None not in spec.shape:
+            return tuple(dim or 0 for dim in spec.shape), spec.dtype
+        output = self._opdef.schema.output_names.index(name.partition("[")[0])
+        remedy = given_by_hand(self._opdef, output) or "give the op an infer rule that tells it"
+        raise ShapeError(
+            f"{self._opdef.subject}, output {name!r}: expected a shape known before the C function runs, since it "
+            f"fills a buffer, got {spec}; {remedy}",
+            at=self._origin,
+        )
+
+    def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
+        """Returns the dtype that chooses the function: that of the input which chose the row, with which others agree.
+
+        Those of another kind may differ where the op has an infer rule of its own, and the row says of which dtype
+        they are or looks that up.
+
+        Raises:
+            KernelNotFoundError: an input has another dtype than the function can expect.
+        """
+        wanted = dict(self._options.dtypes)
+        schema = self._opdef.schema
+        deciding = schema.deciding(values)
+        named = [
+            (decl, item)
+            for decl, value in zip(schema.inputs, values, strict=True)
+            for item in (value if isinstance(value, list) else [value])
+            if item is not None
+        ]
+        first = next(((decl.name, item.dtype) for decl, item in named if item is deciding), None)
+        for decl, item in named:
+            assert first is not None
+            told, name = wanted.get(decl.name), item.dtype.name
+            if told is not None and name != told:
+                raise KernelNotFoundError(
+                    f"{self._opdef.subject}, c row: input {decl.name!r} expected {told}, got {name}; cast it"
+                )
+            # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
+            is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
+            if told is None and not is_held and not self._library.looks_up:
+                raise KernelNotFoundError(
+                    f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
+                    f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "
+                    f"{name}; give the row dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
+                )
+            if told is None and is_held and name != first[1].name:
+                raise KernelNotFoundError(
+                    f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "
+                    f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"
+                )
+        if first is not None:
+            self._check_gradients(*first)
+            return first[1]
+        specs = [spec[0] if isinstance(spec, list) else spec for spec in self._specs if spec]
+        return specs[0][1] if specs else np.dtype("float32")
+
+    def _check_gradients(self, name: str, dtype: np.dtype[Any]) -> None:
+        """Checks that gradients of inputs that the function does not see have the dtype that it writes.
+
+        Raises:
+            KernelNotFoundError: one has another of the same kind.
+        """
+        if self._opdef.gradient_of is None or self._options.dtypes:
+            return
+        for decl, spec in zip(self._fresh, self._specs, strict=True):
+            for _, its in spec if isinstance(spec, list) else [spec]:
+                if its.kind == dtype.kind and its.name != dtype.name:
+                    raise KernelNotFoundError(
+                        f"{self._opdef.subject}, c row: gradient {decl.name!r} expected {dtype.name} like {name!r}, "
+                        f"got {its.name}, which its input has; cast that"
+                    )
+
+
+def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """Returns the function of a library for a dtype.
+
+    Raises:
+        KernelNotFoundError: the source has none; the message names those that it has.
+    """
+    function = library.functions.get(suffix_of(dtype))
+    if function is None:
+        signature = Signature.of(opdef.schema)
+        there = ", ".join(signature.symbol(suffix) for suffix in library.functions)
+        symbol = signature.symbol(suffix_of(dtype))
+        raise KernelNotFoundError(
+            f"{opdef.subject}, c row: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
+            "the inputs",
+            help=f"{signature.prototype(symbol)} {{ ... }}",
+        )
+    return function
+
+
+def _slot(ffi: Any, decl: InputDecl | OutputDecl) -> Any:
+    return ListSlot(ffi) if decl.kind == "list" else TensorSlot(ffi)

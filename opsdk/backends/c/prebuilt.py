@@ -1,0 +1,186 @@
+"""C rows built ahead of time: libraries that lie beside the Python file that registers the row, found by their content.
+
+What a library was built from is in its name: source, headers of the package, schema, options, opsdk.h and platform. One
+that was built from anything else is not found, so that it is never used by mistake.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from opsdk.backends.c.compiler import LIBRARY_SUFFIX
+from opsdk.backends.c.job import Job
+from opsdk.backends.c.read import folders_in, state_of_archives, state_of_folders
+from opsdk.backends.c.source import headers_of, hides_files, opsdk_header
+from opsdk.backends.cache.trust import danger_beside
+from opsdk.core.errors import CompileError
+from opsdk.core.origin import Origin
+
+FOLDER = "_kernels"  # beside the file that registers the row, as __pycache__ is beside what it is compiled from
+INTERFACE_SUFFIX = ".cffi"
+_SEAL = b"\n# SHA-256 of the library: "
+
+
+@dataclass(frozen=True)
+class Prebuilt:
+    """A library that was built ahead of time.
+
+    Attributes:
+        library: the shared library.
+        interface: Python code that makes its cffi interface.
+    """
+
+    library: Path
+    interface: Path
+
+
+def prebuilt(job: Job) -> Prebuilt | None:
+    """Returns the library that was built from a row as it is now; None where there is none that can be trusted."""
+    folder = _folder(job.kernel.origin)
+    if folder is None or not folder.is_dir():
+        return None
+    found = _named(job, folder)
+    if not (found.library.is_file() and found.interface.is_file()):
+        return None
+    for path in (found.library, found.interface):
+        danger = danger_beside(path, Path(job.kernel.origin.file))
+        if danger is not None:
+            _tell(f"opsdk: {found.library} is not used, {danger.reason}; {danger.remedy}\n")
+            return None
+    if not _is_whole(found):
+        _tell(f"opsdk: {found.library} is not used, it is not as it was built; build it again, opsdk build\n")
+        return None
+    return found
+
+
+def _is_whole(found: Prebuilt) -> bool:
+    """Whether a library is what its interface was written for; a damaged one may end the process when it is opened."""
+    try:
+        seal = found.interface.read_bytes().rpartition(_SEAL)[2].strip().decode()
+        return bool(seal == hashlib.sha256(found.library.read_bytes()).hexdigest())
+    except (OSError, ValueError):
+        return False
+
+
+@cache
+def _tell(text: str) -> None:
+    """Says something once."""
+    sys.stderr.write(text)
+
+
+def outdated(job: Job) -> str:
+    """Returns what libraries a row has that were built from something else, for messages; empty where it has none."""
+    folder = _folder(job.kernel.origin)
+    names = sorted(path.name for path in folder.glob(f"{job.signature.name}.*{LIBRARY_SUFFIX}")) if folder else []
+    if not names:
+        return ""
+    return f"{folder} has {', '.join(names)}, built from another source, by another opsdk or for another platform"
+
+
+def place_of(job: Job, out: Path | None = None) -> Prebuilt:
+    """Returns where the library of a row belongs.
+
+    Args:
+        job: the row.
+        out: the folder that stands for the one that the top-level package is in; that folder itself unless given.
+
+    Raises:
+        CompileError: the row is registered in no file.
+    """
+    folder = _folder(job.kernel.origin, out)
+    if folder is None:
+        raise CompileError(
+            f"{job.subject}: expected a row that a file registers, beside which its library is put, got one of "
+            f"{job.kernel.origin}"
+        )
+    return _named(job, folder)
+
+
+def build_ahead(job: Job, made: Prebuilt) -> None:
+    """Compiles a row for any processor of this platform; where that fails, nothing is left in the place.
+
+    Raises:
+        CompileError, BindingError: see `Job`.
+        OSError: the folder cannot be written.
+    """
+    job = replace(job, portable=True)
+    folder = made.library.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = f".{os.getpid()}.tmp"
+    library, interface = (path.with_name(f".{path.name}{mark}") for path in (made.library, made.interface))
+    try:
+        job.build(library)
+        seal = hashlib.sha256(library.read_bytes()).hexdigest()
+        interface.write_bytes(job.interface() + _SEAL + seal.encode())
+        interface.replace(made.interface)
+        library.replace(made.library)  # the library last: with it the row counts as built
+    finally:
+        for path in (library, interface):
+            path.unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def remove_outdated(kept: list[Prebuilt]) -> None:
+    """Removes, for this platform, what other versions of the rows left behind in the folders of these."""
+    stay = {path for one in kept for path in (one.library, one.interface)}
+    for one in kept:
+        name = one.library.name.partition(".")[0]
+        for path in one.library.parent.glob(f"{name}.{_platform()}.*"):
+            if path not in stay:
+                path.unlink(missing_ok=True)
+
+
+def _named(job: Job, folder: Path) -> Prebuilt:
+    stem = f"{job.signature.name}.{_platform()}.{_digest(job)}"
+    return Prebuilt(folder / f"{stem}{LIBRARY_SUFFIX}", folder / f"{stem}{INTERFACE_SUFFIX}")
+
+
+def _digest(job: Job) -> str:
+    """Returns a hash of all that decides what a library is, as far as it is the package's; compilers do not count.
+
+    Where the headers cannot be read off the source, all files in its folders that may be some count.
+    """
+    options = job.options
+    top = _top(job.kernel.origin)
+    named = (*options.include_dirs, *folders_in(options.flags))
+    inside = [folder for folder in named if Path(folder).is_relative_to(top)]
+    hides = hides_files(job.source, inside)
+    parts = [
+        *(job.signature.name, *job.signature.parameters, opsdk_header(), job.source.text),
+        *(headers_of(job.source, inside), repr(options.define), repr(options.flags), repr(options.openmp)),
+        *(repr(options.libraries), state_of_archives(options, inside=top)),
+        *([state_of_folders([job.source.folder, *inside])] if hides else []),
+    ]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", errors="surrogateescape")).hexdigest()[:16]
+
+
+def _platform() -> str:
+    return f"{sys.platform}-{platform.machine().lower()}-{64 if sys.maxsize > 2**32 else 32}"
+
+
+def _folder(origin: Origin, out: Path | None = None) -> Path | None:
+    """Returns the folder of what is built from a file; below `out` it lies as the file does below its package."""
+    if not Path(origin.file).is_file():
+        return None  # a notebook's cell
+    return (Path(origin.file).parent if out is None else out.joinpath(*_packages(origin))) / FOLDER
+
+
+def _top(origin: Origin) -> Path:
+    """Returns the folder of the top-level package that registers a row; of the file, where it is in no package."""
+    home = Path(origin.file).parent
+    return home.parents[len(_packages(origin)) - 2] if len(_packages(origin)) > 1 else home
+
+
+def _packages(origin: Origin) -> tuple[str, ...]:
+    """Returns the packages that a file is in, outermost first; none for a loose file."""
+    file = Path(origin.file)
+    names = tuple(origin.module.split("."))
+    packages = names if file.stem == "__init__" else names[:-1]
+    return packages if packages and file.parent.parts[-len(packages) :] == packages else ()

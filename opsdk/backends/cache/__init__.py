@@ -1,0 +1,1 @@
+"""The cache on disk: what was compiled once, found by its content."""

@@ -1,0 +1,150 @@
+"""The array frontend: an op called on bare NumPy arrays runs its kernel and gives arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.call.constant import as_constant, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.overlap import check_changeable
+from opsdk.backends.call.plan import CallPlan, attrs_key, keep, make_plan
+from opsdk.core.dtype import as_native
+from opsdk.core.errors import DTypeError, InPlaceError
+from opsdk.define.call import check_inputs
+from opsdk.define.frontend import register_fallback
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: arrays, scalars, lists of them; attribute values.
+def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
+    """Returns the inputs with every constant as an array."""
+    check_inputs(opdef, inputs)
+    kinds = [decl.kind for decl in opdef.schema.inputs]
+    flat = (v for kind, value in zip(kinds, inputs, strict=True) for v in (value if kind == "list" else (value,)))
+    first = dtype_beside(value.dtype for value in flat if isinstance(value, (np.ndarray, np.generic)))
+    compared = is_comparison(opdef)
+    arrays: list[Any] = []
+    for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
+        subject, like = f"{opdef.subject}, input {decl.name!r}", dtype_for(decl, first)
+        if decl.kind == "list":
+            arrays.append([as_constant(item, like, subject, compared=compared) for item in value])
+        else:
+            arrays.append(None if value is None else as_constant(value, like, subject, compared=compared))
+    return arrays
+
+
+def array_key(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns the key of a call on arrays: dtypes, and what the attributes decide."""
+    kinds = [tuple(v.dtype for v in a) if isinstance(a, list) else None if a is None else a.dtype for a in arrays]
+    return (*kinds, *attrs_key(attrs)) if attrs else tuple(kinds)
+
+
+def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Runs an op on arrays: the array it makes where it makes one, else a tuple.
+
+    Kernels see this machine's byte order only; no plan is kept for another.
+    """
+    key = array_key(arrays, attrs)
+    plan: CallPlan | None = opdef.plans.get(key)
+    if plan is None:
+        native = _native(opdef, arrays)
+        if native is not arrays:
+            return run(opdef, native, attrs)
+        plan = make_plan(opdef, arrays, attrs)
+        result = plan.run_checked(arrays, attrs)
+        keep(opdef, key, plan)  # only now: a call that failed is checked in full again
+        return result
+    return plan.run(arrays, attrs)
+
+
+def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Returns the inputs in this machine's byte order; themselves where all have it."""
+    if all(array is None or array.dtype.isnative for value in arrays for array in _listed(value)):
+        return arrays
+    return [
+        [as_native(item) for item in value] if isinstance(value, list) else None if value is None else as_native(value)
+        for value in arrays
+    ]
+
+
+def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
+    """Checks that the arrays that the op changes in place can be, without a conversion, which gives a copy.
+
+    Raises:
+        DTypeError: one has the other byte order.
+        InPlaceError: one is read-only, its elements share memory, or it is a list or a number, which has no memory.
+    """
+    for i in opdef.schema.mutated_inputs:
+        decl = opdef.schema.inputs[i]
+        subject = f"{opdef.subject}, input {decl.name!r}"
+        for value in _listed(inputs[i]) if decl.kind == "list" else (inputs[i],):
+            if isinstance(value, (bool, int, float, complex, np.generic, list, tuple)):
+                raise InPlaceError(
+                    f"{subject}: expected an array, since the op changes it in place, got {type(value).__name__}, "
+                    "which would stay as it is; give np.array(…) and keep it"
+                )
+            if not isinstance(value, np.ndarray):
+                continue
+            if not value.dtype.isnative:
+                raise DTypeError(
+                    f"{subject}: expected this machine's byte order, since the op changes it in place, got "
+                    f"{value.dtype.str}; convert it with x.astype(x.dtype.newbyteorder('='))"
+                )
+            check_changeable(value, subject)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def with_mutated(opdef: OpDef, made: Any, inputs: Sequence[Any]) -> Any:
+    """Returns all outputs of an op: those the kernel made, and mutated inputs where they are results."""
+    schema = opdef.schema
+    if len(schema.fresh_outputs) == len(schema.outputs):
+        return made
+    fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
+    every = tuple(
+        inputs[schema.mutated_source(i)] if decl.mutated else next(fresh) for i, decl in enumerate(schema.outputs)
+    )
+    return every[0] if len(every) == 1 else every
+
+
+class Arrays:
+    """The runtime of bare arrays; it takes every call that has no other runtime's value."""
+
+    name = "NumPy arrays"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is an array."""
+        return isinstance(value, (np.ndarray, np.generic))
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs the kernel."""
+        if opdef.schema.mutated_inputs:
+            _check_changed(opdef, inputs)
+        arrays = inputs if _are_arrays(opdef, inputs) else as_arrays(opdef, inputs)
+        return with_mutated(opdef, run(opdef, arrays, attrs), arrays)
+
+
+def _are_arrays(opdef: OpDef, inputs: Sequence[Any]) -> bool:
+    """Whether the inputs are ones that a plan exists for already, so that nothing about them needs to be made right."""
+    if not opdef.plans:
+        return False
+    for value in inputs:  # noqa: SIM110 - a loop, since this is on the way of every call on arrays
+        if value.__class__ is not np.ndarray and value is not None:
+            return False
+    return True
+
+
+def short(opdef: OpDef, value: np.ndarray) -> Any:
+    """Applies an op to one array."""
+    plan: CallPlan | None = opdef.plans.get((value.dtype,))
+    if plan is None or opdef.schema.mutated_inputs:
+        return ARRAYS.apply(opdef, (value,), {})
+    return plan.run((value,), {})
+
+
+ARRAYS = Arrays()
+register_fallback(ARRAYS, np.ndarray, short=short)

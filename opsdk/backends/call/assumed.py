@@ -1,0 +1,109 @@
+"""The dtypes of what an op gives: the reference knows them, and compiled rows are held to it under every infer rule."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.call import settle
+from opsdk.backends.call.buffers import in_authors_words
+from opsdk.backends.call.language import language_of
+from opsdk.core.errors import DTypeError, OpsdkError
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
+
+Dtype = np.dtype[Any]
+
+_EXACT = (ScalarFunction, RowFunction)
+_SMALL = 4096  # elements; a reference may be a loop in Python
+
+
+# Any: one entry per input, an array, a list of arrays or None; attribute values.
+def check_assumed(
+    opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], dtypes: Sequence[Dtype | None]
+) -> None:
+    """Holds the dtypes that an infer rule gives to those of the reference, on as few elements as it takes.
+
+    A row that fills buffers rounds to their dtype what the reference would return in another, and be refused for. So
+    does one that changes an input in place, where the reference's `+=` raises a TypeError. Expressions compute in one
+    dtype in every row. A reference that raises anything else on all trials tells nothing.
+
+    Args:
+        opdef: the op.
+        kernel: the row that is to run.
+        inputs: those of the call.
+        attrs: all attributes.
+        dtypes: of the outputs that the row makes, as they are assumed; None for those of a list.
+
+    Raises:
+        DTypeError: the reference returns another dtype, or does not take these to change an input.
+        InputValueError: so it does, and the op's value check says what is wrong with the call.
+    """
+    reference = opdef.kernels.reference()
+    if reference is None or kernel is reference or opdef.gradient_of is not None or isinstance(kernel.source, _EXACT):
+        return
+    names = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
+    try:
+        outputs = _outputs(opdef, reference, inputs, attrs)
+        for name, output, dtype in zip(names, outputs or names, dtypes, strict=True):
+            if isinstance(output, (np.ndarray, np.generic)):
+                settle.check_dtype(opdef, name, output, dtype)
+    except DTypeError as error:
+        raise in_authors_words(opdef, inputs, attrs) or error  # noqa: B904 - the same refusal, in better words
+
+
+def _outputs(
+    opdef: OpDef, reference: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]
+) -> list[Any] | None:
+    """Returns what the reference makes of the fewest elements that it takes; None where it takes no trial.
+
+    A maximum needs one, a difference two; what needs whole arrays gets copies of them while these are small.
+
+    Raises:
+        DTypeError: it takes none, and says TypeError of a change in place.
+    """
+    launch = language_of(opdef, reference).compile(opdef, reference)
+    arrays = [item for value in inputs for item in (value if isinstance(value, list) else [value]) if item is not None]
+    whole = sum(array.size for array in arrays) <= _SMALL
+    refused: TypeError | None = None
+    for most in (0, 1, 3, *((None,) if whole else ())):
+        trial = [
+            [_piece(item, most) for item in value] if isinstance(value, list) else _piece(value, most)
+            for value in inputs
+        ]
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return settle.as_outputs(opdef, launch(*trial, **attrs))
+        except OpsdkError:
+            continue
+        except TypeError as error:
+            refused = error
+        except Exception:  # too few elements, or shapes that do not belong together
+            continue
+    if refused is not None and opdef.schema.mutated_inputs:
+        raise _not_taken(opdef, inputs, refused) from refused
+    return None
+
+
+def _not_taken(opdef: OpDef, inputs: Sequence[Any], error: TypeError) -> DTypeError:
+    """Returns the error of a call that a compiled row would take, and round, where the reference refuses its dtypes."""
+    named = zip(opdef.schema.input_names, inputs, strict=True)
+    given = [(name, item) for name, value in named for item in (value if isinstance(value, list) else [value])]
+    got = ", ".join(dict.fromkeys(f"{name} {item.dtype}" for name, item in given if item is not None))
+    return DTypeError(
+        f"{opdef.subject}: expected dtypes that its reference changes in place, got {got}: {error}; cast an input",
+        at=str(opdef.origin),
+    )
+
+
+def _piece(array: Any, most: int | None) -> Any:
+    """Returns a copy of the first elements along each axis; of an array of a device zeros of their dtype."""
+    if array is None or isinstance(array, np.ndarray):
+        return None if array is None else array[(slice(most),) * array.ndim].copy()
+    return np.zeros([size if most is None else min(size, most) for size in array.shape], array.dtype)

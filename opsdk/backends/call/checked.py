@@ -1,0 +1,292 @@
+"""The checked launch: the same call, watched for changes of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from sys import getrefcount
+from typing import Any
+from weakref import getweakrefcount
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends.call.language import Launch
+from opsdk.backends.call.settle import shares
+from opsdk.backends.memory.arena import Lease
+from opsdk.core.errors import MutationError
+from opsdk.core.fast import FAST
+from opsdk.define.opdef import OpDef
+
+
+# Any: one entry per input, an array, a list of arrays or None; what a kernel returned.
+def run_checked(
+    opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any], *, guards: bool
+) -> Any:
+    """Launches a kernel; an input that it changes without having declared so is put back as it was.
+
+    Args:
+        opdef: the op.
+        launch: its kernel.
+        inputs: one entry per tensor input.
+        attrs: all attributes.
+        guards: whether read-only views can stand in for the inputs. Compiled rows get the arrays themselves, since
+            a read-only array is another type to a compiler; their inputs are compared with copies instead.
+
+    Raises:
+        MutationError: an undeclared change; it names the input.
+    """
+    mutated = set(opdef.schema.mutated_inputs)
+    if not guards:
+        before = [_copies(value) for value in inputs]
+        result = launch(*inputs, **attrs)
+        compare(opdef, inputs, before, mutated)
+        return result
+    views = [value if i in mutated else _each(value, read_only) for i, value in enumerate(inputs)]
+    try:
+        held = [launch(*views, **attrs)]
+    except ValueError as error:
+        if not is_refused_write(error):
+            raise
+        return run_on_copies(opdef, launch, inputs, attrs, error)
+    return handed_over(held, views, inputs)
+
+
+# Any: as for `run_checked`.
+def run_on_copies(
+    opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any], error: Exception
+) -> Any:
+    """Launches a kernel that was refused a write on copies, which tell what it changes, or that it only wanted to.
+
+    Raises:
+        MutationError: an undeclared change; it names the input, and comes from the refusal. An op that changes other
+            inputs in place may have changed them already, and is not launched again.
+    """
+    mutated, names = opdef.schema.mutated_inputs, opdef.schema.input_names
+    if len(mutated) == len(names):
+        raise error  # of an array of its own
+    if mutated:
+        others = ", ".join(repr(name) for i, name in enumerate(names) if i not in mutated)
+        changed = ", ".join(repr(names[i]) for i in mutated)
+        raise MutationError(
+            f"{opdef.subject}: expected {others} to stay untouched, got a write that NumPy refused ({error}); work on "
+            f"a copy, or declare it: Tensor(b!). What the kernel did to {changed} before is done",
+            at=str(opdef.origin),
+        ) from error
+    views = [_copies(value) for value in inputs]
+    held = [launch(*views, **attrs)]
+    try:
+        compare(opdef, views, inputs, set(), restore=False)
+    except MutationError as finding:
+        raise finding from error
+    made = handed_over(held, views, inputs)
+    if any(map(opdef.schema.aliased_sources, opdef.schema.fresh_outputs)) and not any(made is v for v in inputs):
+        raise error  # what was to be a view of an input may be one of its copy
+    return made
+
+
+def is_refused_write(error: Exception) -> bool:
+    """Whether an exception is NumPy's, of code that wanted to write to a read-only array."""
+    return isinstance(error, ValueError) and ("read-only" in str(error) or "WRITEABLE" in str(error))
+
+
+def guarded(opdef: OpDef, launch: Launch) -> Launch:
+    """Returns the launch of a Python kernel on read-only views, in every call; a change may hang on the values.
+
+    One that writes all the same is launched once more on copies, which tell what it changes, or that it only wanted a
+    writable buffer.
+    """
+    mutated = frozenset(opdef.schema.mutated_inputs)
+
+    is_plain = not mutated and all(decl.kind == "tensor" for decl in opdef.schema.inputs)
+
+    # Any: as for `run_checked`.
+    def run(*values: Any, **attrs: Any) -> Any:
+        if is_plain:
+            views = list(map(read_only, values))
+        else:
+            views = [value if i in mutated else _each(value, read_only) for i, value in enumerate(values)]
+        try:
+            held = [launch(*views, **attrs)]
+        except ValueError as error:
+            if not is_refused_write(error):
+                raise
+            return run_on_copies(opdef, launch, values, attrs, error)
+        return handed_over(held, views, values)
+
+    return run
+
+
+class Sampling:
+    """Tells which calls of a compiled kernel are compared with copies: numbers 2, 4, 8 and so on of its plan.
+
+    A fast path takes numbers too; it sends the calls that are due the way that compares.
+
+    Attributes:
+        numbers: those of the calls to come.
+        is_due: whether a fast path sent the next call.
+    """
+
+    __slots__ = ("is_due", "numbers")
+
+    def __init__(self) -> None:
+        self.numbers = count(2)
+        self.is_due = False
+
+
+def sampled(opdef: OpDef, launch: Launch, sampling: Sampling) -> Launch:
+    """Returns the launch of a compiled kernel whose inputs are compared with copies in some calls."""
+    numbers = sampling.numbers
+
+    # Any: as for `run_checked`.
+    def run(*values: Any, **attrs: Any) -> Any:
+        if not sampling.is_due:
+            number = next(numbers)
+            if number & (number - 1):
+                return launch(*values, **attrs)
+        sampling.is_due = False
+        return run_checked(opdef, launch, values, attrs, guards=False)
+
+    return run
+
+
+def _each(value: Any, function: Any) -> Any:
+    if value is None:
+        return None
+    return [function(item) for item in value] if isinstance(value, list) else function(value)
+
+
+def _view(array: Any) -> Any:
+    """Returns a read-only view, through whose `base` an array can still be changed."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+read_only: Callable[[Any], Any] = _view if FAST is None else FAST.read_only  # its base shows the array to nobody
+
+
+def _alone() -> tuple[int, int]:
+    """Returns how many references are seen to an item of a list, and to an array's base, that nobody else holds."""
+    items = [np.zeros((1, 1)).T]
+    return getrefcount(items[0]), getrefcount(items[0].base)
+
+
+_ITEM, _BASE = _alone()
+
+
+def _has_own_memory(array: ndarray) -> bool:
+    """Whether memory is NumPy's or the arena's, and only this array, or views of it that nobody else holds, lead there.
+
+    Of any other (a buffer of ctypes, a bytearray, shared memory, what came by DLPack) nobody can tell who holds it.
+    """
+    while array.base is not None:
+        if getrefcount(array.base) > _BASE or array.base.__class__ not in (ndarray, Lease):
+            return False
+        if array.base.__class__ is ndarray and getweakrefcount(array.base):
+            return False
+        if array.base.__class__ is Lease:
+            return True
+        array = array.base
+    return array.flags.owndata
+
+
+def handed_over(held: list[Any], views: Sequence[Any], inputs: Sequence[Any]) -> Any:
+    """Returns what a kernel returned, so that it belongs to the caller.
+
+    Of an array whose memory somebody else holds, or may hold, it is a copy: a function that keeps what it returned, and
+    fills it anew in its next call, would change results that were given before. Where what stood for an input is handed
+    back, it is the input itself.
+
+    Args:
+        held: what the kernel returned, alone in a list, since the number of references tells who else holds it.
+        views: what stood for the inputs; read-only unless the input may change.
+        inputs: one entry per input.
+    """
+    made = held[0]
+    is_alone = getrefcount(made) <= _ITEM + 1 and not getweakrefcount(made)
+    if is_alone and made.__class__ is ndarray and made.base is None and made.flags.owndata:
+        return made
+    del made  # whose references are counted
+    pairs = [
+        (view, value)
+        for seen, given in zip(views, inputs, strict=True)
+        for view, value in zip(*(v if isinstance(v, list) else [v] for v in (seen, given)), strict=True)
+        if value is not None
+    ]
+    return _own(held, 0, pairs, False)
+
+
+def _own(items: Any, key: Any, pairs: Sequence[tuple[Any, Any]], is_shared: bool) -> Any:
+    """Returns one of several values, or all within it, as `handed_over` does."""
+    is_shared = is_shared or getrefcount(items[key]) > _ITEM
+    item = items[key]
+    if isinstance(item, (tuple, list)):
+        parts = [_own(item, i, pairs, is_shared) for i in range(len(item))]
+        return tuple(parts) if isinstance(item, tuple) else parts
+    if isinstance(item, Mapping):
+        return {name: _own(item, name, pairs, is_shared) for name in item}
+    if not isinstance(item, ndarray):
+        return item
+    for view, value in pairs:
+        if item is view:
+            return value
+    is_shared = is_shared or getweakrefcount(item) > 0
+    if not is_shared and _has_own_memory(item):
+        return item
+    for view, value in pairs:
+        if item.base is not None and (item.base is view or shares(item, value)):
+            return _of_input(item, view, value)
+    return item.copy(order="K")
+
+
+def _of_input(item: ndarray, view: Any, value: Any) -> ndarray:
+    """Returns a view of what stood for an input as one of the input, as writable as that is."""
+    if view is not value and not np.may_share_memory(view, value):
+        return item.copy(order="K")  # a copy stood for it
+    if FAST is not None and view is not value:
+        return FAST.rebased(item, value)
+    if not item.flags.writeable and value.flags.writeable:
+        with suppress(ValueError):  # of a buffer that was made of a read-only view
+            item.flags.writeable = True
+    return item
+
+
+def _copies(value: Any) -> Any:
+    return _each(value, lambda array: array.copy(order="K"))
+
+
+def compare(
+    opdef: OpDef, after: Sequence[Any], before: Sequence[Any], mutated: set[int], *, restore: bool = True
+) -> None:
+    """Holds inputs to what they were before a launch; those that changed are put back.
+
+    Args:
+        opdef: the op.
+        after: one entry per input.
+        before: copies of them from before the launch.
+        mutated: positions of the inputs that may change.
+        restore: whether to put back what changed.
+
+    Raises:
+        MutationError: an undeclared change; it names the input.
+    """
+    changed = []
+    for i, (now, then) in enumerate(zip(after, before, strict=True)):
+        pairs = zip(now, then, strict=True) if isinstance(now, list) else [(now, then)]
+        for array, copy in pairs:
+            if array is None or i in mutated or array.tobytes() == copy.tobytes():
+                continue
+            changed.append(opdef.schema.inputs[i].name)
+            if restore and getattr(array.flags, "writeable", True):  # CuPy has no read-only arrays
+                array[...] = copy
+    if changed:
+        names = ", ".join(repr(name) for name in changed)
+        first = changed[0]
+        raise MutationError(
+            f"{opdef.subject}: input {names} was changed in place, expected it untouched; work on a copy, "
+            f"or declare it: Tensor(a!) {first}",
+            at=str(opdef.origin),
+            details={"inputs": tuple(changed)},
+        )

@@ -1,0 +1,103 @@
+"""Memory that a call changes in place: each element has its own place, and what else the call reads lies apart.
+
+What overlaps with a changed input is handed to the kernel as a copy of what it was before the call, so that kernels of
+all languages, which read and write in orders of their own, give one result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opsdk.backends.call.settle import shares
+from opsdk.core.errors import InPlaceError
+from opsdk.core.fast import FAST
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: an array of NumPy's or CuPy's, which has no read-only ones; a list of them or None.
+def check_changeable(array: Any, subject: str) -> None:
+    """Checks that an array can be changed in place: each element is its own, and may be written to.
+
+    Raises:
+        InPlaceError: it is read-only, or elements share memory, as those of `np.broadcast_to` and of sliding windows.
+    """
+    got = ""
+    if not (array.flags.c_contiguous or array.flags.f_contiguous) and _may_share(array):
+        got = f"one whose elements share memory, going by its strides {tuple(array.strides)}"
+    elif not getattr(array.flags, "writeable", True):
+        got = "a read-only one"
+    if got:
+        raise InPlaceError(
+            f"{subject}: expected an array that can be changed in place, got {got}; change a copy: x.copy(), x.clone()"
+        )
+
+
+def _may_share(array: Any) -> bool:
+    """Whether elements of an array may share memory.
+
+    They do not if every axis, the shortest strides first, steps over all that lies within the axes before it. Axes that
+    interlock otherwise are taken to share, which slices and transposes of an ordinary array never are.
+    """
+    extent: int = array.itemsize
+    axes = zip(array.strides, array.shape, strict=True)
+    for step, count in sorted((abs(step), count) for step, count in axes if count > 1):
+        if step < extent:
+            return True
+        extent += step * (count - 1)
+    return False
+
+
+def apart(opdef: OpDef, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Returns the inputs of a call with a copy of each that shares memory with one that the op changes in place.
+
+    Args:
+        opdef: the op.
+        inputs: one entry per tensor input.
+
+    Raises:
+        InPlaceError: two inputs that the op changes share memory, or one does of which an output may be a view.
+    """
+    positions = opdef.schema.mutated_inputs
+    if not positions or (FAST is not None and not FAST.may_overlap(inputs, positions)):
+        return inputs
+    named = zip(opdef.schema.input_names, inputs, strict=True)
+    entries = [_named(name, value) for name, value in named]
+    changed = [pair for position in positions for pair in entries[position]]
+    for i, (name, array) in enumerate(changed):
+        for other, before in changed[:i]:
+            if array.size and shares(array, before):
+                raise InPlaceError(
+                    f"{opdef.subject}: inputs {other!r} and {name!r} expected memory of their own, since the op "
+                    "changes both in place, got arrays that overlap; give a copy of one: x.copy(), x.clone()"
+                )
+    return [
+        value
+        if value is None or i in positions
+        else [_apart(opdef, i, pair, changed) for pair in entries[i]]
+        if isinstance(value, list)
+        else _apart(opdef, i, entries[i][0], changed)
+        for i, value in enumerate(inputs)
+    ]
+
+
+def _named(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Returns the arrays of an input, each with what it is called."""
+    if isinstance(value, list):
+        return [(f"{name}[{i}]", item) for i, item in enumerate(value)]
+    return [] if value is None else [(name, value)]
+
+
+def _apart(opdef: OpDef, position: int, given: tuple[str, Any], changed: Sequence[tuple[str, Any]]) -> Any:
+    name, array = given
+    source = next((source for source, other in changed if array.size and shares(array, other)), None)
+    if source is None:
+        return array
+    schema = opdef.schema
+    viewed = [schema.output_names[i] for i in schema.fresh_outputs if position in schema.aliased_sources(i)]
+    if viewed:
+        raise InPlaceError(
+            f"{opdef.subject}, input {name!r}: expected memory apart from that of {source!r}, which the op changes in "
+            f"place, since output {viewed[0]!r} may be a view of it, got an array that overlaps; give a copy of one"
+        )
+    return array.copy(order="K")

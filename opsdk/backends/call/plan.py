@@ -1,0 +1,394 @@
+"""CallPlan: everything about a kind of call that need not be decided again.
+
+The first call of a kind (dtypes, attribute types) is checked in full; when it succeeds the plan is kept and later calls
+take the short path. In debug mode every call is checked in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends.call import settle
+from opsdk.backends.call.assumed import check_assumed
+from opsdk.backends.call.available import is_usable
+from opsdk.backends.call.blame import Blame, blame
+from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
+from opsdk.backends.call.checked import Sampling, guarded, run_checked, sampled
+from opsdk.backends.call.hold import Hold
+from opsdk.backends.call.language import Language, Launch, language_of
+from opsdk.backends.call.overlap import apart
+from opsdk.backends.call.unwanted import without_unwanted
+from opsdk.backends.call.value_check import checked_first
+from opsdk.backends.memory.arena import is_leased
+from opsdk.backends.memory.device import check_places
+from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
+from opsdk.core.fast import FAST
+from opsdk.core.flags import FLAGS, on_change
+from opsdk.core.place import CPU
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import check_inputs, complete_attrs
+from opsdk.define.infer import STOCK, Inferred
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
+
+Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them
+
+_KEYED = (str, bool, np.dtype)  # attributes that may decide an output's dtype are part of the key by value
+
+_planned: WeakSet[OpDef] = WeakSet()
+
+
+def keep(opdef: OpDef, key: Hashable, plan: object) -> None:
+    """Keeps a plan that has served its first call; a change of flags forgets all plans."""
+    opdef.plans[key] = plan
+    will_forget(opdef)
+
+
+def will_forget(opdef: OpDef) -> None:
+    """Says that there are plans of an op, among its own or beside them, which `forget_plans` is to forget."""
+    _planned.add(opdef)
+
+
+@on_change
+def forget_plans() -> None:
+    """Forgets every plan of every op: what it was decided by, such as a flag, is not what it was."""
+    for opdef in list(_planned):
+        opdef.kernels.forget()
+
+
+# Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.
+def attrs_key(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns what a plan's key holds of the attributes: names, types, and values where these are few."""
+    return (*attrs, *[value if isinstance(value, _KEYED) else _kind(value) for value in attrs.values()])
+
+
+def _kind(value: Any) -> Any:
+    """Returns the class of an attribute's value; of a list those of its items, since [1] equals [True]."""
+    return tuple(map(type, value)) if value.__class__ is tuple else value.__class__
+
+
+class CallPlan:
+    """One kernel, bound to one kind of call.
+
+    `run(inputs, attrs)` returns the array of an op with one kernel output, else a tuple with one entry per output that
+    the kernel makes; mutated inputs are not among them. `launch` is the kernel as it is watched, `kernel_alone` without
+    that; where `wants_views` is True the watch is no more than what the fast path does itself.
+    """
+
+    __slots__ = (
+        "_again",
+        "_attrs",
+        "_dtypes",
+        "_given",
+        "_hold",
+        "_sampling",
+        "_zeros",
+        "fills",
+        "has_attrs",
+        "holds",
+        "kernel",
+        "kernel_alone",
+        "launch",
+        "loose",
+        "opdef",
+        "reads_python",
+        "run",
+        "single",
+        "wants_views",
+    )
+    place = CPU
+
+    def __init__(self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        check_inputs(opdef, inputs)
+        complete = complete_attrs(opdef, attrs)
+        kernel = opdef.kernels.loaded(kernel)
+        language = language_of(opdef, kernel)
+        self.opdef = opdef
+        self.kernel = kernel
+        launch = language.compile(opdef, kernel)
+        alone: Launch = checked_first(
+            opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
+        )
+        self._hold = Hold(opdef)
+        if self._asks_first(language):
+            alone = self._hold.first(alone)
+        self._again = getattr(alone, "again", None)
+        watched, self.wants_views = alone, False
+        self._sampling: Sampling | None = None
+        if self.place is CPU and opdef.schema.namespace != "opsdk" and not is_expression(kernel):
+            self.wants_views = language.reads_python and not opdef.schema.mutated_inputs
+            self._sampling = None if language.reads_python else Sampling()
+            watched = sampled(opdef, alone, self._sampling) if self._sampling else guarded(opdef, alone)
+        self.has_attrs = bool(attrs)
+        # A call that leaves all attributes at their defaults need not name them.
+        defaults = complete if complete and not attrs else {}
+        self.launch = partial(watched, **defaults) if defaults else watched
+        self.kernel_alone = partial(alone, **defaults) if defaults else alone
+        self.reads_python, self.fills = language.reads_python, language.fills
+        self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
+        # An author's kernel may return another shape for other values, so that each call is held to the infer rule.
+        is_author_s = not opdef.is_builtin and not is_expression(kernel)
+        fresh = opdef.schema.fresh_outputs
+        self.holds = bool(fresh) and is_author_s and not self.loose and not fills_buffers(opdef, kernel)
+        self.single = len(fresh) == 1
+        self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
+        check_assumed(opdef, kernel, inputs, complete, self._dtypes)
+        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) else None
+        self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
+        self._attrs = complete
+        self.run: Run = self._way()
+
+    def _dtypes_of(self, specs: Inferred) -> list[np.dtype[Any] | None]:
+        wanted = [specs[i] for i in self.opdef.schema.fresh_outputs]
+        return [spec.dtype if isinstance(spec, TensorSpec) else None for spec in wanted]
+
+    def _asks_first(self, language: Language) -> bool:
+        """Whether the infer rule is asked before the kernel runs: one that fills buffers has them by asking it.
+
+        A change in place cannot be taken back, and a compiled loop leaves arrays that do not belong together.
+        """
+        opdef = self.opdef
+        if opdef.is_builtin or is_expression(self.kernel) or isinstance(opdef.infer, STOCK):
+            return False  # a stock rule refuses nothing that `one_shape` does not
+        is_compiled = not language.reads_python and not fills_buffers(opdef, self.kernel)
+        return is_compiled or bool(opdef.schema.mutated_inputs)
+
+    def _way(self) -> Run:
+        """Returns what runs a call of this kind; what overlaps with an input that the op changes is a copy there."""
+        run, opdef = self._choose(), self.opdef
+        return partial(_separated, opdef, run) if opdef.schema.mutated_inputs else run
+
+    def _choose(self) -> Run:
+        if FLAGS.debug:
+            return self.run_checked
+        if self.fills and self._dtypes and not self.has_attrs:
+            return _filled(self)
+        return FAST.Kind(self) if FAST is not None and self.is_short else self.run_any
+
+    def unguarded(self) -> CallPlan:
+        """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
+        self.launch, self.wants_views = self.kernel_alone, False
+        self.run = self._way()
+        return self
+
+    def again(self, kind: type) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
+        """Returns the short way of a call like the one before, on values of a class that hold arrays, if there is one.
+
+        Attributes have to be texts: of others, equal ones may differ.
+        """
+        if self._again is None or self._given is None or not all(isinstance(v, str) for v in self._given.values()):
+            return None
+        made = self._again(self._given, self._attrs, kind, self._sampling)
+        way: Callable[[Sequence[Any], Mapping[str, Any]], Any] = made
+        return way
+
+    @property
+    def is_short(self) -> bool:
+        """Whether one new array of the right dtype is all that a call can give, so that it needs no settling."""
+        simple = self.single and not self.has_attrs and not FLAGS.debug
+        return simple and (self.dtype is not None or self.loose)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The dtype of the first output that the kernel makes; None where only its caller knows."""
+        return self._dtypes[0] if self._dtypes else None
+
+    @property
+    def gives_complex(self) -> bool:
+        """Whether an output that the kernel makes is known to be complex."""
+        return any(dtype is not None and dtype.kind == "c" for dtype in self._dtypes)
+
+    def run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs with every check: nothing mutated, nothing aliased, shapes and dtypes as declared."""
+        check_inputs(self.opdef, inputs)
+        check_places(self.opdef, inputs)
+        inputs = apart(self.opdef, inputs)
+        complete = complete_attrs(self.opdef, attrs)
+        if self.loose:
+            infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
+        with Blame(self):
+            raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=self.reads_python)
+        if self.loose:
+            outputs = self.settled(raw, inputs)
+        else:
+            inferred = infer(self.opdef, inputs, complete)
+            outputs = self.settled(raw, inputs, self._dtypes_of(inferred))
+            settle.check_specs(self.opdef, outputs, inferred)
+            if self.holds:
+                self._hold.remember(inputs, complete, inferred)
+        return outputs[0] if self.single else tuple(outputs)
+
+    def run_any(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs a call of this kind the general way."""
+        if attrs == self._given and (not self._zeros or all(str(attrs[name]) == zero for name, zero in self._zeros)):
+            complete: Mapping[str, Any] = self._attrs
+        else:
+            complete = complete_attrs(self.opdef, attrs)
+        try:
+            raw = self.launch(*inputs, **complete)
+        except Exception as error:
+            blame(self, error, inputs, complete)
+            raise
+        if self.fills and self._dtypes:
+            return raw
+        try:
+            if self.single:
+                return self.one(raw, inputs, complete)
+            outputs = self.settled(raw, inputs)
+        except DTypeError:
+            if self.loose or not self.has_attrs:
+                raise
+            # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
+            outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
+        if self.holds:
+            self._hold(outputs, inputs, complete)
+        return outputs[0] if self.single else tuple(outputs)
+
+    def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
+        """Returns what a kernel of one output returned, settled; a new array of the right dtype, or a scalar, is."""
+        made = self._settled_one(raw, inputs)
+        if self.holds:
+            self._hold([made], inputs, self._attrs if attrs is None else attrs)
+        return made
+
+    def _settled_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
+        array = np.asarray(raw) if isinstance(raw, np.generic) else raw
+        dtype = self._dtypes[0]
+        is_new = array.__class__ is ndarray and (array.base is None or is_leased(array, inputs))
+        if is_new and (array.dtype is dtype or dtype is None) and not _is_among(array, inputs):
+            return array
+        return self.settled(raw, inputs)[0]
+
+    def settled(
+        self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
+    ) -> list[Any]:
+        """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
+        try:
+            return self._settled(raw, inputs, dtypes or self._dtypes)
+        except OpsdkError as error:
+            if not self.reads_python:
+                attach_note(error, f"  returned by the {self.kernel.language} row at {self.kernel.origin}")
+            raise
+
+    def _settled(self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None]) -> list[Any]:
+        opdef = self.opdef
+        schema = opdef.schema
+        settled: list[Any] = []
+        for position, dtype, value in zip(
+            schema.fresh_outputs, dtypes, settle.as_outputs(opdef, raw), strict=True
+        ):
+            decl = schema.outputs[position]
+            if value is None and self.loose:
+                settled.append(None)
+            elif decl.kind == "list":
+                items = settle.as_items(opdef, decl.name, value)
+                settled.append([self._one(position, None, item, inputs, settled) for item in items])
+            else:
+                settled.append(self._one(position, dtype, value, inputs, settled))
+        return settled
+
+    def _one(
+        self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
+    ) -> Any:
+        is_new = value.__class__ is ndarray and (value.base is None or is_leased(value, inputs))
+        is_new = is_new and not _is_among(value, inputs)
+        if is_new and (value.dtype is dtype or dtype is None) and not _overlaps(value, before):
+            return value
+        if value is None and self.loose:
+            return None
+        opdef = self.opdef
+        array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype)
+        if array.base is not None or any(array is source for source in _flat(inputs)):
+            array = settle.separate(opdef, position, array, inputs)
+        if any(other is not None and settle.shares(array, other) for other in _flat(before)):
+            array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
+        return array
+
+
+def _separated(opdef: OpDef, run: Run, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    return run(apart(opdef, inputs), attrs)
+
+
+def _filled(plan: CallPlan) -> Run:
+    """Returns the way through a kernel that fills arrays of opsdk's: there is nothing to look at afterwards."""
+    launch = plan.launch
+
+    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        try:
+            return launch(*inputs)
+        except Exception as error:
+            blame(plan, error, inputs)
+            raise
+
+    return run
+
+
+def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
+    """Whether an array is one of the values, or may be in one of the lists among them."""
+    for value in values:  # noqa: SIM110 - a loop, since this is on the way of every call
+        if value is array or value.__class__ is list:
+            return True
+    return False
+
+
+def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
+    """Whether an array may lie in the memory of one of the values."""
+    return any(value is not None and np.may_share_memory(array, value) for value in _flat(values))
+
+
+def is_expression(kernel: Kernel) -> bool:
+    """Whether a kernel is an expression."""
+    return isinstance(kernel.source, (RowFunction, ScalarFunction))
+
+
+def is_ours(kernel: Kernel) -> bool:
+    """Whether a kernel is no code of an author's, which could change its inputs: an expression, a composite."""
+    return kernel.language == "composite" or is_expression(kernel)
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a value that equals this one is the same; ±0.0 are told apart at the call, ±0.0 in lists are not."""
+    if isinstance(value, (list, tuple)):
+        return all(_is_exact(item) and not _is_zero(item) for item in value)
+    return value is None or value.__class__ in (bool, int, float, str, TensorSpec) or isinstance(value, np.dtype)
+
+
+def _is_zero(value: Any) -> bool:
+    return value.__class__ is float and value == 0
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [item for value in values for item in (value if isinstance(value, list) else (value,))]
+
+
+def make_plan(
+    opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], *, place: str = "cpu", row: Kernel | None = None
+) -> CallPlan:
+    """Returns the plan of a kind of call, on the row that serves it or on a given row.
+
+    Raises:
+        KernelNotFoundError: no row serves the place and dtype.
+    """
+    named = zip(opdef.schema.input_names, inputs, strict=True)
+    present = [(name, value) for name, entry in named for value in _flat([entry]) if value is not None]
+    deciding = opdef.schema.deciding(inputs)
+    name = next((name for name, value in present if value is deciding), "")
+    dtype = None if deciding is None else deciding.dtype
+    kernel = row or opdef.kernels.select(place, dtype, [value.dtype for _, value in present], is_usable)
+    if kernel is not None and row is None and lacks_specs(opdef, kernel, attrs):
+        kernel = opdef.kernels.reference() or kernel
+    if kernel is None:
+        rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
+        raise KernelNotFoundError(
+            f"{opdef.subject}: no kernel for ({place}, {dtype}); registered: {rows}; cast the input or add a row",
+            because=f"input {name!r} is {dtype}" if name else "",
+        )
+    return CallPlan(opdef, kernel, inputs, attrs)

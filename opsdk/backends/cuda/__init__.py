@@ -1,0 +1,1 @@
+"""CUDA kernels, through Numba: users' own and those made from expressions."""

@@ -1,0 +1,161 @@
+"""CUDA mathematics: every primitive of expressions as a function that a CUDA kernel can call.
+
+On a device the functions are those of libdevice, in the precision that they were asked for. In Numba's simulator the
+same definitions stand on NumPy's functions of one number, so that what is built here runs there as it is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
+from opsdk.core.errors import DTypeError
+
+Function = Callable[..., Any]  # Any: numbers of one precision, and conditions
+
+
+def _power(a: Any, b: Any) -> Any:
+    return np.power(np.array([a]), np.array([b]))[0]  # of one number NumPy makes a root, which (-inf) ** 0.5 is not
+
+
+# Name of a primitive → its name in libdevice, where an `f` is appended in single precision, and what it is on the host.
+_LEAVES: dict[str, tuple[str, Function]] = {
+    "exp": ("exp", np.exp), "exp2": ("exp2", np.exp2), "expm1": ("expm1", np.expm1),
+    "log": ("log", np.log), "log1p": ("log1p", np.log1p), "log2": ("log2", np.log2), "sqrt": ("sqrt", np.sqrt),
+    "sin": ("sin", np.sin), "cos": ("cos", np.cos), "tan": ("tan", np.tan),
+    "sinh": ("sinh", np.sinh), "cosh": ("cosh", np.cosh), "tanh": ("tanh", np.tanh),
+    "arcsin": ("asin", np.arcsin), "arccos": ("acos", np.arccos), "arctan": ("atan", np.arctan),
+    "arctan2": ("atan2", np.arctan2), "pow": ("pow", _power), "fmod": ("fmod", np.fmod),
+    "abs": ("fabs", np.abs), "floor": ("floor", np.floor), "ceil": ("ceil", np.ceil),
+    "round": ("rint", np.rint),  # to even where two are as near, as NumPy rounds; C's `round` goes away from zero
+    "erf": ("erf", math.erf), "erfc": ("erfc", math.erfc), "hypot": ("hypot", np.hypot),
+    "log10": ("log10", np.log10), "cbrt": ("cbrt", np.cbrt), "trunc": ("trunc", np.trunc),
+    "arcsinh": ("asinh", np.arcsinh), "arccosh": ("acosh", np.arccosh), "arctanh": ("atanh", np.arctanh),
+    "copysign": ("copysign", np.copysign),
+}  # fmt: skip
+
+
+# The primitives that are operators, and need no constant of the precision.
+_PLAIN: dict[str, Function] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "square": lambda a: a * a,
+    "minimum": lambda a, b: a if a <= b or a != a else b,  # a NaN on either side is the result
+    "maximum": lambda a, b: a if a >= b or a != a else b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+    "isnan": lambda a: a != a,
+}
+
+
+def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the precision that expressions of a dtype are computed in: float16 is stored only.
+
+    Raises:
+        DTypeError: no real floating dtype that a device computes with.
+    """
+    if dtype.name in ("float32", "float64"):
+        return dtype
+    if dtype.name == "float16":
+        return np.dtype("float32")
+    raise DTypeError(f"CUDA expression: expected float16, float32 or float64, got {dtype}")
+
+
+@cache
+def functions(precision: str) -> Mapping[str, Function]:
+    """Returns a function for each primitive, and `product`, which rounds and is never fused with a sum.
+
+    Args:
+        precision: `float32` or `float64`, what arguments and results are numbers of.
+    """
+    leaves = _simulated(precision) if is_simulated() else _libdevice(precision)
+    return {**leaves, **_built(np.dtype(precision).type, leaves)}
+
+
+def device_function(function: Function) -> Function:
+    """Returns a Python function as one that kernels can call; in the simulator that is the function itself."""
+    return function if is_simulated() else numba_cuda("CUDA function").jit(device=True)(function)
+
+
+def _libdevice(precision: str) -> dict[str, Function]:
+    library = numba_cuda("CUDA functions").libdevice
+    suffix = "f" if precision == "float32" else ""
+    leaves = {name: getattr(library, there + suffix) for name, (there, _) in _LEAVES.items()}
+    return {**leaves, "product": getattr(library, "fmul_rn" if suffix else "dmul_rn")}
+
+
+def _simulated(precision: str) -> dict[str, Function]:
+    number = np.dtype(precision).type
+
+    def quiet(function: Function) -> Function:
+        def one(*values: Any) -> Any:
+            with np.errstate(all="ignore"):  # a device knows no warnings
+                return number(function(*map(number, values)))
+
+        return one
+
+    return {"product": quiet(np.multiply), **{name: quiet(here) for name, (_, here) in _LEAVES.items()}}
+
+
+def _built(number: Any, leaf: Mapping[str, Function]) -> dict[str, Function]:
+    """Returns the primitives that libdevice has not, or has with other special values than NumPy's.
+
+    Constants are of the precision itself: a Python number would make a float32 expression a float64 one.
+    """
+    zero, one, infinity, nan = number(0), number(1), number(math.inf), number(math.nan)
+    log2 = number(math.log(2.0))
+    exp, log1p, absolute, root = leaf["exp"], leaf["log1p"], leaf["abs"], leaf["sqrt"]
+
+    def select(c: Any, a: Any, b: Any) -> Any:
+        return number(a) if c else number(b)
+
+    def sign(a: Any) -> Any:
+        if a > zero:
+            return one
+        if a < zero:
+            return -one
+        return zero if a == zero else nan
+
+    def sigmoid(a: Any) -> Any:
+        decay = exp(-absolute(a))
+        return one / (one + decay) if a >= zero else decay / (one + decay)
+
+    def softplus(a: Any) -> Any:
+        return (a if a >= zero or a != a else zero) + log1p(exp(-absolute(a)))
+
+    def logaddexp(a: Any, b: Any) -> Any:
+        difference = a - b
+        if a == b:  # infinities too, of which the difference is none
+            return a + log2
+        return (a if difference > zero else b) + log1p(exp(-absolute(difference)))
+
+    def quotient(a: Any, b: Any) -> Any:
+        return number(a) / number(b)
+
+    built: dict[str, Function] = {
+        "div": quotient,
+        "reciprocal": lambda a: one / number(a),
+        "rsqrt": lambda a: one / root(a),  # not libdevice's, which is off by two units in float32
+        "sign": sign,
+        "sigmoid": sigmoid,
+        "softplus": softplus,
+        "logaddexp": logaddexp,
+        "where": select,
+        "isinf": lambda a: absolute(a) == infinity,
+        "isfinite": lambda a: absolute(a) < infinity,
+    }
+    return {name: device_function(function) for name, function in {**_PLAIN, **built}.items()}

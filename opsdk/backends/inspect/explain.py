@@ -1,0 +1,251 @@
+"""Explanations: which row of an op would run for a call, why no other would, what is saved, what the gradient is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.c.function import missing_function
+from opsdk.backends.call.available import is_usable, missing_packages
+from opsdk.backends.call.constant import as_constant
+from opsdk.backends.memory.device import place_of
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import OpsdkError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import bind, complete_attrs
+from opsdk.define.infer import Specs
+from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel
+from opsdk.define.op import Op, find_op
+from opsdk.define.opdef import OpDef
+from opsdk.expr.formula import as_written, formulas
+from opsdk.expr.scalar import ScalarFunction, static_of
+
+
+@dataclass(frozen=True)
+class RowVerdict:
+    """One row of an op, and what becomes of it in a call.
+
+    Attributes:
+        row: language, place and dtype.
+        origin: where it was written.
+        is_chosen: whether it runs.
+        reason: why, or why not.
+    """
+
+    row: str
+    origin: str
+    is_chosen: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{'→' if self.is_chosen else ' '} {self.row:<24} {self.reason}  [{self.origin}]"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a call of an op comes to; `print` it.
+
+    Attributes:
+        call: the op with the specs of its inputs.
+        rows: a verdict per row, the one that runs first.
+        results: the specs of the outputs, or why there are none.
+        saves: what the forward keeps for the backward.
+        formulas: what is computed, where the op is an expression.
+        gradient: the same of the gradient op; None where there is none, where no input carries one, or of a gradient.
+    """
+
+    call: str
+    rows: tuple[RowVerdict, ...]
+    results: tuple[str, ...]
+    saves: tuple[str, ...]
+    formulas: tuple[str, ...]
+    gradient: Explanation | None
+
+    @property
+    def chosen(self) -> str | None:
+        """The row that runs, as `language (place, dtype)`; None where none does."""
+        return next((verdict.row for verdict in self.rows if verdict.is_chosen), None)
+
+    def __str__(self) -> str:
+        lines = [self.call, *(f"  {verdict}" for verdict in self.rows)]
+        if self.chosen is None:
+            lines.append("  no row serves this call")
+        lines += [f"    gives    {text}" for text in self.results]
+        lines += [f"    computes {text}" for text in self.formulas]
+        lines += [f"    saves    {', '.join(self.saves) or 'nothing'}"] if self.gradient is not None else []
+        return "\n".join([*lines, *(["", str(self.gradient)] if self.gradient is not None else [])])
+
+
+# Any, in this file: inputs are specs, arrays, tensors, numbers or lists of them; attribute values.
+def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
+    """Explains a call without running or compiling anything.
+
+    Args:
+        op: the op, or its name.
+        inputs: what it would be called with: `TensorSpec`s, arrays, tensors or numbers.
+        attrs: its attributes.
+
+    Returns:
+        The row that would run, why every other would not, what is saved, and the gradient's rows; of an expression also
+        the formula, and that of its derivative.
+
+    Raises:
+        UnknownOpError: no op has that name.
+        ArityError, AttributeValueError: the op cannot be called so.
+
+    Example:
+        >>> import opsdk
+        >>> print(opsdk.explain("relu", opsdk.TensorSpec([2, 3], "int64")).chosen)
+        numpy (cpu, *)
+    """
+    opdef = (find_op(op) if isinstance(op, str) else op).opdef
+    args, given = bind(opdef, inputs, attrs)
+    beside = next((item.dtype for item in _flat(args) if hasattr(item, "dtype")), None)
+    places = [_place(item) for item in _flat(args)]
+    specs = [
+        [_spec(opdef, item, beside) for item in entry]
+        if isinstance(entry, (list, tuple))
+        else None
+        if entry is None
+        else _spec(opdef, entry, beside)
+        for entry in args
+    ]
+    place = next((kind for kind in places if kind != "cpu"), "cpu")
+    return _explanation(opdef, specs, complete_attrs(opdef, given), place, with_gradient=True)
+
+
+def _explanation(
+    opdef: OpDef, specs: Specs, attrs: Mapping[str, Any], place: str, *, with_gradient: bool
+) -> Explanation:
+    dtypes = [spec.dtype for spec in _flat(specs)]
+    deciding = opdef.schema.deciding(specs)
+    first = None if deciding is None else deciding.dtype
+    chosen = opdef.kernels.select(place, first, dtypes, is_usable if place == "cpu" else None)
+    if chosen is None and place != "cpu":
+        chosen = opdef.kernels.reference()  # it runs on the device's arrays themselves
+    verdicts = [
+        RowVerdict(str(row), str(row.origin), row is chosen, _reason(opdef, row, chosen, place, dtypes, specs))
+        for row in opdef.kernels
+    ]
+    outputs, results = _outputs(opdef, specs, attrs)
+    gradient = _gradient(opdef, specs, outputs, attrs, place) if with_gradient else None
+    rule = opdef.grad if gradient is not None else None
+    names = {"input": opdef.schema.input_names, "output": opdef.schema.output_names}
+    return Explanation(
+        call=f"{opdef.name}({_inputs(opdef, specs)})",
+        rows=tuple(sorted(verdicts, key=lambda verdict: not verdict.is_chosen)),
+        results=results,
+        saves=() if rule is None else tuple(f"{k} {names[k][i]}" for k in names for i in rule.saves(k)),
+        formulas=_formulas(opdef, attrs, is_whole=all(dtype.kind in "biu" for dtype in dtypes)),
+        gradient=gradient,
+    )
+
+
+def _reason(
+    opdef: OpDef,
+    row: Kernel,
+    chosen: Kernel | None,
+    place: str,
+    dtypes: Sequence[np.dtype[Any]],
+    specs: Specs,
+) -> str:
+    """Returns why a row runs, or what speaks against it first."""
+    if row is chosen:
+        return _why_chosen(opdef, row, place, dtypes)
+    if row.key.place != place:
+        return f"is for {row.key.place}, the inputs are at {place}"
+    if not row.key.serves(place, dtypes[0] if dtypes else None, dtypes):
+        got = ", ".join(dict.fromkeys(dtype.name for dtype in dtypes)) or "no tensor"
+        if row.key.floating:
+            return f"serves real numbers of which one is floating, got {got}"
+        return f"serves {row.key.dtype} as the dtype of the first input, got {dtypes[0] if dtypes else got}"
+    missing = missing_packages(row)
+    if missing:
+        return f"needs {' and '.join(missing)}, not installed"
+    assert chosen is not None, row  # it serves the call, so that something was chosen
+    if chosen.key.dtype is not None and row.key.dtype is None:
+        return f"{chosen} is for exactly this dtype"
+    if row.language in (REFERENCE, "composite") and chosen.language not in (REFERENCE, "composite"):
+        return "the reference; a faster row serves this call"
+    return f"superseded by {chosen}, which came later"
+
+
+def _why_chosen(opdef: OpDef, row: Kernel, place: str, dtypes: Sequence[np.dtype[Any]]) -> str:
+    if place not in LANGUAGES.get(row.language, ()) and row.key.place == place:
+        return f"runs, and fails: nothing here reads {row.language!r}"
+    if row.language == "c" and dtypes:
+        lacking = missing_function(opdef, row, dtypes[0])
+        if lacking:
+            return f"runs, and fails: {lacking}"
+    if row.key.place != place:
+        return f"runs, on arrays at {place} as they are"
+    if isinstance(row.source, ScalarFunction) and row.language not in (REFERENCE, "composite"):
+        return "runs, compiled from the expression"
+    if row.language in (REFERENCE, "composite"):
+        return "runs, the reference"
+    return "runs"
+
+
+def _outputs(opdef: OpDef, specs: Specs, attrs: Mapping[str, Any]) -> tuple[Sequence[Any], tuple[str, ...]]:
+    """Returns the specs of the outputs and their text; where the infer rule refuses the call, its message."""
+    try:
+        inferred = opdef.infer(opdef.schema, specs, attrs)
+    except OpsdkError as error:
+        return [None] * len(opdef.schema.outputs), (f"an error: {error}",)
+    named = zip(opdef.schema.output_names, inferred, strict=True)
+    return inferred, tuple(f"{name}: {_text(spec)}" for name, spec in named)
+
+
+def _gradient(
+    opdef: OpDef, specs: Specs, outputs: Sequence[Any], attrs: Mapping[str, Any], place: str
+) -> Explanation | None:
+    rule = opdef.grad
+    if rule is None or not any(is_differentiable(spec.dtype) for i in rule.wrt for spec in _flat([specs[i]])):
+        return None
+    held = {"input": specs, "output": outputs, "cotangent": outputs}
+    read = [held[source.kind][source.position] for source in rule.sources]
+    gradient = rule.op.opdef
+    given = {name: attrs[name] for name in rule.attrs}
+    given |= {name: () for name in (rule.mask, rule.given) if name is not None}
+    return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
+
+
+def _formulas(opdef: OpDef, attrs: Mapping[str, Any], *, is_whole: bool) -> tuple[str, ...]:
+    source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
+    if source is None:
+        return ()
+    seen = {name: value for name, value in attrs.items() if name in source.attrs}
+    expression = source.expression(static_of(seen))
+    return formulas(as_written(expression) if is_whole else expression, opdef.schema.output_names)
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    entries = [item for entry in values for item in (entry if isinstance(entry, (list, tuple)) else [entry])]
+    return [entry for entry in entries if entry is not None]
+
+
+def _place(value: Any) -> str:
+    return place_of(getattr(value, "_array", value)).kind
+
+
+def _spec(opdef: OpDef, value: Any, beside: Any) -> TensorSpec:
+    if isinstance(value, TensorSpec):
+        return value
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return TensorSpec(tuple(value.shape), value.dtype)
+    return TensorSpec.of(as_constant(value, beside, opdef.subject))
+
+
+def _inputs(opdef: OpDef, specs: Specs) -> str:
+    return ", ".join(f"{name}: {_text(spec)}" for name, spec in zip(opdef.schema.input_names, specs, strict=True))
+
+
+def _text(spec: TensorSpec | list[TensorSpec] | None) -> str:
+    if isinstance(spec, list):
+        return f"[{', '.join(map(_text, spec))}]"
+    if spec is None:
+        return "none"
+    return f"{spec.dtype.name}[{', '.join('?' if dim is None else str(dim) for dim in spec.shape)}]"

@@ -1,0 +1,267 @@
+"""The arena: output arrays on memory that earlier ones gave back.
+
+The first touch of fresh pages costs more than most kernels compute, so blocks are kept and lent again, the last
+returned first, since that one may still be in cache. An array of the arena has a `Lease` as its base, and every view of
+the array has the array; when the last of them dies the lease dies, and its block goes back.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends.memory.block import Block, mapped, rounded
+from opsdk.core.flags import FLAGS, on_change
+
+# Measured: where a program holds a few arrays of this size and drops them, as a forward and its backward do, malloc
+# gives the pages back and faults them in again, for three to four times what a kernel takes; a lease takes 1 to 2 µs.
+SMALLEST = 64 << 10
+
+_BYTES = np.dtype(np.uint8)
+
+
+@dataclass(frozen=True)
+class MemoryStats:
+    """What the arena did so far and what it has; small arrays do not come from it.
+
+    Attributes:
+        in_use: bytes of the blocks that arrays live on.
+        held: bytes of free blocks, kept for reuse; at most the flag `arena_limit_bytes`.
+        peak: the most bytes that were ever in use at once.
+        allocations: how many arrays were made.
+        reuses: how many of them on a block that an earlier array gave back.
+    """
+
+    in_use: int
+    held: int
+    peak: int
+    allocations: int
+    reuses: int
+
+
+class Arena:
+    """Free blocks by size, and the count of those that are lent.
+
+    A lease can die at any point of any thread, also inside of the arena's own work, when the garbage collector or a
+    signal handler runs there. So what it does never waits: it puts its block into a queue, and whoever has the lock
+    sorts the queue in when done. A call that finds its own thread at work already takes nothing.
+
+    Args:
+        limit: how many bytes of free blocks may be kept; the longest unused go back to the OS first.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._free: dict[int, deque[Block]] = {}  # of each size the longest unused first
+        self._returned: deque[Block] = deque()
+        self._held = self._in_use = self._peak = self._allocations = self._reuses = self._clock = 0
+        self._at_work = False
+        self._lock = RLock()
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> ndarray:
+        """Returns an uninitialised C-contiguous array; where it is not small, aligned to 64 bytes at least.
+
+        Args:
+            shape: sizes, >= 0.
+            dtype: of the elements; Python objects never come from the arena.
+
+        Raises:
+            ValueError, MemoryError: as `numpy.empty` raises them.
+        """
+        count = math.prod(shape) * dtype.itemsize
+        if count < SMALLEST or dtype.hasobject:
+            return np.empty(shape, dtype)
+        size, lock, dropped = rounded(count), self._lock, None
+        lock.acquire()
+        try:
+            if self._at_work:
+                return np.empty(shape, dtype)
+            self._at_work = True
+            try:
+                block = self._returned.pop() if self._returned else None
+                if block is not None and block.capacity == size:  # in use it was counted still
+                    self._reuses += 1
+                else:
+                    if block is not None:
+                        self._returned.append(block)
+                        dropped = self._sort_in()
+                    block = self._taken(size)
+                self._allocations += 1
+            except (OSError, OverflowError):  # no such memory, or no such number of bytes: NumPy has the words for it
+                return np.empty(shape, dtype)
+            finally:
+                self._at_work = False
+        finally:
+            lock.release()
+        del dropped  # outside of the lock, since unmapping takes long
+        if self._returned:
+            self._settle()
+        return ndarray(shape, dtype, Lease((size,), _BYTES, block, block.offset))
+
+    def stats(self) -> MemoryStats:
+        """Returns what is in use, what is held, and the counts."""
+        with self._lock:
+            waiting = sum(block.capacity for block in self._returned.copy())
+            return MemoryStats(
+                self._in_use - waiting, self._held + waiting, self._peak, self._allocations, self._reuses
+            )
+
+    def release(self) -> int:
+        """Gives all free blocks back to the OS; returns how many bytes they had."""
+        return self._trim(0)
+
+    def keep_at_most(self, limit: int) -> None:
+        """Sets how many bytes of free blocks may be kept, and gives back what is over."""
+        self._limit = limit
+        self._trim(limit)
+
+    def give(self, block: Block) -> None:
+        """Takes a block back, at once or when the arena's work in another thread is done.
+
+        A single one that is not too much may wait: a loop takes it again at once.
+        """
+        self._returned.append(block)
+        if len(self._returned) > 1 or block.capacity > self._limit - self._held:
+            self._settle()
+
+    def _taken(self, size: int) -> Block:
+        """Takes a free block, or a new one, and counts it."""
+        stack = self._free.get(size)
+        if stack:
+            block = stack.pop()
+            self._held -= size
+            self._reuses += 1
+        else:
+            block = self._new(size)
+        self._in_use += size
+        if self._in_use > self._peak:
+            self._peak = self._in_use
+        return block
+
+    def _new(self, size: int) -> Block:
+        try:
+            block = mapped(size)
+        except OSError:
+            self._over(0)
+            block = mapped(size)
+        block.home = self
+        return block
+
+    def _settle(self) -> None:
+        """Sorts in what was returned, unless somebody is at work who will see it when done."""
+        lock = self._lock
+        while self._returned and lock.acquire(False):
+            try:
+                if self._at_work:
+                    return
+                self._at_work = True
+                try:
+                    dropped = self._sort_in()
+                finally:
+                    self._at_work = False
+            finally:
+                lock.release()
+            del dropped
+
+    def _trim(self, limit: int) -> int:
+        with self._lock:
+            if self._at_work:
+                return 0
+            self._at_work = True
+            try:
+                dropped = self._sort_in() + self._over(limit)
+            finally:
+                self._at_work = False
+        self._settle()
+        return sum(block.capacity for block in dropped)
+
+    def _sort_in(self) -> list[Block]:
+        """Puts returned blocks among the free ones; returns those that are too much."""
+        too_large = []
+        while self._returned:
+            block = self._returned.popleft()
+            size = block.capacity
+            self._in_use -= size
+            if size > self._limit:
+                too_large.append(block)
+                continue
+            stack = self._free.get(size)
+            if stack is None:
+                stack = self._free[size] = deque()
+            self._clock += 1
+            block.stamp = self._clock
+            stack.append(block)
+            self._held += size
+        return too_large + self._over(self._limit) if self._held > self._limit else too_large
+
+    def _over(self, limit: int) -> list[Block]:
+        """Takes the longest unused blocks out until no more than the limit is held."""
+        dropped = []
+        while self._held > limit:
+            oldest = min((stack for stack in self._free.values() if stack), key=_unused_since)
+            block = oldest.popleft()
+            self._held -= block.capacity
+            dropped.append(block)
+        return dropped
+
+    def before_fork(self) -> None:
+        """Waits until no other thread is at work, so that the child finds everything in order."""
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """Goes on in the parent."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Goes on in the child; its blocks are copies of the parent's, made when they are written to."""
+        self._lock = RLock()
+
+
+def _unused_since(stack: deque[Block]) -> int:
+    return stack[0].stamp
+
+
+class Lease(ndarray):
+    """The bytes of a lent block; the base of one array."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        block: Any = self.base
+        if block.__class__ is Block:  # a copy or a part of a lease is of this class too, and has nothing to give back
+            block.home.give(block)
+
+
+# Any: one entry per input, an array, a list of arrays or None.
+def is_leased(array: ndarray, inputs: Sequence[Any]) -> bool:
+    """Whether an array with a base is one that the arena made, and whose lease no input shares."""
+    lease = array.base
+    if lease.__class__ is not Lease:
+        return False
+    for value in inputs:  # noqa: SIM110 - a loop, since this is on the way of every call of a compiled kernel
+        if getattr(value, "base", None) is lease:
+            return False
+    return True
+
+
+ARENA = Arena(FLAGS.arena_limit_bytes)
+empty = ARENA.empty
+
+
+@on_change
+def _adopt_limit() -> None:
+    ARENA.keep_at_most(FLAGS.arena_limit_bytes)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=ARENA.before_fork, after_in_parent=ARENA.after_fork, after_in_child=ARENA.after_fork_in_child
+    )

@@ -1,0 +1,223 @@
+"""Device memory: the arrays that live at a CUDA place, and how values get there and back.
+
+The class of an array tells its place: CuPy's arrays hold device memory, simulated ones stand for it where Numba's CUDA
+simulator runs. CuPy itself is imported when an array is first moved there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
+
+import numpy as np
+from numpy import ndarray
+
+from opsdk.backends.cuda.runtime import cupy, is_simulated
+from opsdk.backends.memory.simulated import SimulatedArray
+from opsdk.core.errors import PlaceError
+from opsdk.core.place import CPU, Place
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: arrays of whichever module holds the memory.
+class Memory(Protocol):
+    """The memory of one place."""
+
+    place: Place
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """Returns an array that holds nothing yet."""
+        ...
+
+    def from_host(self, array: np.ndarray) -> Any:
+        """Returns a copy of a NumPy array here."""
+        ...
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """Returns a copy of an array as a NumPy array."""
+        ...
+
+    def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        """Returns a view of an array with other sizes and steps in bytes."""
+        ...
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Returns a context in which launches and allocations go to this place."""
+        ...
+
+
+class HostMemory:
+    """Host memory."""
+
+    place = CPU
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """Returns an array that holds nothing yet."""
+        return np.empty(shape, dtype)
+
+    def from_host(self, array: np.ndarray) -> Any:
+        """Returns a copy."""
+        return np.array(array, order="C")
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """Returns a copy."""
+        return array.copy()
+
+    def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        """Returns a view with other sizes and steps."""
+        return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Returns a context that changes nothing."""
+        return nullcontext()
+
+
+class SimulatedMemory:
+    """The memory of the one device that the simulator has."""
+
+    place = Place("cuda", 0)
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """Returns an array that holds nothing yet."""
+        return SimulatedArray(np.empty(shape, dtype))
+
+    def from_host(self, array: np.ndarray) -> Any:
+        """Returns a copy in the device's place."""
+        return SimulatedArray(np.array(array, order="C"))
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """Returns a copy of the values."""
+        return array.get()
+
+    def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        """Returns a view with other sizes and steps."""
+        return SimulatedArray(np.lib.stride_tricks.as_strided(array.host, shape, strides))
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Returns a context that changes nothing."""
+        return nullcontext()
+
+
+class CuPyMemory:
+    """The memory of one device, held by CuPy."""
+
+    def __init__(self, place: Place, module: Any) -> None:
+        self.place = place
+        self.module = module
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """Returns an array that holds nothing yet."""
+        with self.active():
+            return self.module.empty(tuple(shape), dtype)
+
+    def from_host(self, array: np.ndarray) -> Any:
+        """Returns a copy on the device."""
+        with self.active():
+            return self.module.array(array, order="C")
+
+    def to_host(self, array: Any) -> np.ndarray:
+        """Returns a copy in host memory, after everything before it on the current stream."""
+        return self.module.asnumpy(array)
+
+    def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        """Returns a view with other sizes and steps."""
+        return self.module.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Returns a context in which this device is the current one."""
+        if self.module.cuda.runtime.getDevice() == self.place.index:
+            return nullcontext()
+        return self.module.cuda.Device(self.place.index)
+
+
+HOST = HostMemory()
+_SIMULATED = SimulatedMemory()
+_DEVICES: dict[int, CuPyMemory] = {}
+
+
+def is_device_array(value: Any) -> bool:
+    """Whether a value is an array in device memory."""
+    if value.__class__ is SimulatedArray:
+        return True
+    module = sys.modules.get("cupy")  # an array of a module that was never imported cannot be here
+    return module is not None and isinstance(value, module.ndarray)
+
+
+def place_of(array: Any) -> Place:
+    """Returns where an array lives."""
+    if array.__class__ is ndarray or not is_device_array(array):
+        return CPU
+    return _SIMULATED.place if array.__class__ is SimulatedArray else Place("cuda", array.device.id)
+
+
+def memory_of(array: Any) -> Memory:
+    """Returns the memory that an array lives in."""
+    if not is_device_array(array):
+        return HOST
+    if array.__class__ is SimulatedArray:
+        return _SIMULATED
+    return _on_device(array.device.id, sys.modules["cupy"])
+
+
+def memory_at(place: Place, subject: str) -> Memory:
+    """Returns the memory of a place.
+
+    Raises:
+        PlaceError: there is no such device here.
+        MissingDependencyError: CuPy is not installed.
+    """
+    if place.kind == "cpu":
+        return HOST
+    if place.kind != "cuda":
+        raise PlaceError(f"{subject}: place expected CPUPlace() or CUDAPlace(index), got {place}")
+    if is_simulated():
+        if place.index:
+            raise PlaceError(f"{subject}: expected CUDAPlace(0), the one device that is simulated, got {place}")
+        return _SIMULATED
+    module = cupy(f"{subject}, {place}")
+    count = module.cuda.runtime.getDeviceCount()
+    if not 0 <= place.index < count:
+        raise PlaceError(f"{subject}: expected one of {count} CUDA devices, counted from 0, got {place}")
+    return _on_device(place.index, module)
+
+
+def zeros_at(place: Place) -> Callable[[Sequence[int], np.dtype[Any]], Any]:
+    """Returns what makes arrays of zeros at a place."""
+    memory = memory_at(place, "zeros")
+
+    def zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        made = memory.empty(shape, dtype)
+        made.fill(0)
+        return made
+
+    return zeros
+
+
+def _on_device(index: int, module: Any) -> CuPyMemory:
+    if index not in _DEVICES:
+        _DEVICES[index] = CuPyMemory(Place("cuda", index), module)
+    return _DEVICES[index]
+
+
+def check_places(opdef: OpDef, inputs: Sequence[Any]) -> Place:
+    """Returns the one place of the arrays of a call.
+
+    Raises:
+        PlaceError: they live at several.
+    """
+    first: tuple[str, Place] | None = None
+    for name, entry in zip(opdef.schema.input_names, inputs, strict=True):
+        for array in entry if isinstance(entry, list) else [entry]:
+            if array is None:
+                continue
+            here = place_of(array)
+            if first is None:
+                first = name, here
+            elif here != first[1]:
+                raise PlaceError(
+                    f"{opdef.subject}: input {name!r} expected at {first[1]} like {first[0]!r}, got one at {here}; "
+                    f"move it: opsdk.to_tensor({name}, place=...)"
+                )
+    return CPU if first is None else first[1]

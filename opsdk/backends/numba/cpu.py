@@ -1,0 +1,310 @@
+"""Numba rows on the CPU: a user's loop, compiled on first launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+
+from opsdk.backends.c.arguments import is_plain, plain
+from opsdk.backends.call.buffers import allocate
+from opsdk.backends.call.language import Launch, register_language
+from opsdk.backends.call.one_shape import Given, one_shape
+from opsdk.backends.native.elementwise import launch_of
+from opsdk.backends.native.rowwise import launch_of as rows_launch_of
+from opsdk.backends.numba.failure import failure, is_compile_failure
+from opsdk.backends.numba.lists import Lists
+from opsdk.core.errors import BindingError, DefinitionError, ReturnError
+from opsdk.core.lazy import optional, slow
+from opsdk.define.kernel import Kernel
+from opsdk.define.opdef import GradRule, OpDef
+from opsdk.define.unchanged import changed
+from opsdk.expr.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
+
+
+class NumbaCPU:
+    """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills.
+
+    Options of a row: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
+    are not C-contiguous are copied first, so that the kernel is compiled once for each dtype.
+    """
+
+    name = "numba"
+    reads_python = False
+    fills = False
+
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Returns a launch that gives the kernel its arguments in its own order.
+
+        Raises:
+            BindingError: the kernel takes some of the outputs as buffers, but not all.
+            DefinitionError: what it reads from outside was changed since it was registered.
+            MissingDependencyError: Numba is not installed.
+        """
+        if isinstance(kernel.source, RowFunction):
+            return rows_launch_of(opdef, kernel.source)
+        if isinstance(kernel.source, ScalarFunction):
+            return launch_of(opdef, kernel.source)
+        buffers = buffers_of(opdef, kernel)
+        check_unchanged(opdef, kernel)
+        function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
+        schema = opdef.schema
+        inputs = schema.input_names
+        names = kernel.parameters
+        given = _given(opdef, kernel)
+        shaped = _with_axis if kernel.options.get("parallel") else None
+        lists = Lists.of(opdef, kernel.origin)
+
+        def launch(*values: Any, **attrs: Any) -> Any:
+            values = values if given is None else tuple(given(values))
+            taken = values if lists is None else lists.taken(values)
+            arguments = {**dict(zip(inputs, taken, strict=True)), **attrs}
+            made = allocate(opdef, values, attrs, buffers)
+            for position, buffer in zip(buffers, made, strict=True):
+                arguments[schema.outputs[position].name] = buffer
+            if shaped is not None and buffers:
+                arguments = {name: _each(value, shaped) for name, value in arguments.items()}
+            try:
+                returned = function(*[arguments[name] for name in names])
+            except Exception as error:
+                if is_compile_failure(error):
+                    raise failure(opdef, kernel.origin, error, arguments) from error
+                raise
+            if lists is not None:
+                lists.give_back(values, taken)
+            if not buffers:
+                return _own(returned, values)
+            if returned is not None:
+                _check_returned(opdef, kernel, [arguments[schema.outputs[i].name] for i in buffers], returned)
+            return made[0] if len(made) == 1 else tuple(made)
+
+        # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
+        is_usual = names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs)
+        if not buffers and is_usual and lists is None:
+            launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
+        return launch
+
+
+def check_unchanged(opdef: OpDef, kernel: Kernel) -> None:
+    """Checks that a kernel is compiled with what it read when it was registered: Numba freezes what it finds.
+
+    Raises:
+        DefinitionError: something is another value by now.
+    """
+    reads_as_registered(opdef, kernel)()
+    _note_reads(opdef)
+
+
+_NOTED: WeakSet[Kernel] = WeakSet()
+
+
+def _note_reads(opdef: OpDef | None) -> None:
+    """Enters what the kernels of an op and of its gradients read into what they have to find there whenever compiled.
+
+    One may read a global that is assigned below it: with the first compilation the op is what it is.
+    """
+    while opdef is not None:
+        for row in opdef.kernels:
+            if callable(row.source) and row.language == "numba" and row not in _NOTED:
+                changed(row.source, row.reads)
+                _NOTED.add(row)
+        rule = opdef.rule
+        opdef = rule.op.opdef if isinstance(rule, GradRule) else None
+
+
+def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[..., None]:
+    """Returns that check for what compiles a kernel later; it does not keep the op or the kernel alive.
+
+    It may be told what Numba was taught of the functions that the kernel calls, which has to stay what it was first.
+    """
+    source, reads, subject, at = kernel.source, kernel.reads, opdef.subject, str(kernel.origin)
+    first: list[str] = []
+
+    def check(taught: str | None = None) -> None:
+        others = changed(source, reads) if callable(source) else []
+        if taught is not None and not others:
+            first.append(taught)
+            others = [] if taught == first[0] else ["an overload of what it calls"]
+        if others:
+            raise DefinitionError(
+                f"{subject}, numba row: expected {others[0]!r} to be what it was when the row was registered, it was "
+                "changed since; register the row again",
+                at=at,
+            )
+
+    return check
+
+
+# A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
+_DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
+
+
+# Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
+def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
+    if kernel not in _DISPATCHERS:
+        function = dispatcher_of(opdef, kernel)
+        _DISPATCHERS[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba row")
+    return _DISPATCHERS[kernel]
+
+
+_NUMBERS = {"int[]": np.int64, "float[]": np.float64, "bool[]": np.bool_, "complex[]": np.complex128}
+
+
+# Any: a Numba dispatcher, its arguments and what the kernel returns.
+def _taking_nothing(opdef: OpDef, kernel: Kernel, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a compiled row that takes empty lists of numbers too.
+
+    Lists come as tuples, and an empty one has no type of element: Numba can measure it, not loop over it. A kernel
+    that does not compile for one gets an empty array.
+    """
+    kinds = {decl.name: _NUMBERS.get(decl.type.removesuffix("?")) for decl in opdef.schema.attrs}
+    empty = {i: np.empty(0, kinds[name]) for i, name in enumerate(kernel.parameters) if kinds.get(name)}
+    if not empty:
+        return function
+    takes_arrays = False
+
+    def called(*arguments: Any) -> Any:
+        nonlocal takes_arrays
+        if not any(value.__class__ is tuple and not value for value in arguments):
+            return function(*arguments)
+        if not takes_arrays:
+            try:
+                return function(*arguments)
+            except Exception as error:
+                if not is_compile_failure(error):
+                    raise
+        nothing = [value.__class__ is tuple and not value for value in arguments]
+        given = [empty.get(i, value) if nothing[i] else value for i, value in enumerate(arguments)]
+        made = function(*given)
+        takes_arrays = True  # Numba forgets what does not compile, and would try again
+        return made
+
+    return called
+
+
+def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
+    """Returns the dispatcher of a user's row; one that the user made is taken as it is.
+
+    Raises:
+        MissingDependencyError: Numba is not installed.
+    """
+    optional("numba", extra="numba", subject=f"{opdef.subject}, numba row")
+    slow("opsdk.backends.vmath.overloads").register()
+    function: Any = kernel.source
+    if hasattr(function, "py_func"):
+        return function
+    parallel, check = kernel.options.get("parallel", False), reads_as_registered(opdef, kernel)
+    return slow("opsdk.backends.numba.store").compiled(function, parallel=parallel, check=check)
+
+
+def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
+    """Returns the positions of the outputs that a row fills: all that it has to make, or none.
+
+    Raises:
+        BindingError: it takes some of them and not the others.
+    """
+    schema = opdef.schema
+    outputs = {i: schema.outputs[i].name for i in schema.fresh_outputs}
+    buffers = tuple(i for i, name in outputs.items() if name in kernel.parameters)
+    if buffers and len(buffers) < len(outputs):
+        rest = ", ".join(repr(name) for i, name in outputs.items() if i not in buffers)
+        raise BindingError(
+            f"{opdef.subject}, numba row: expected a parameter for every output or for none, got none for {rest}",
+            at=str(kernel.origin),
+        )
+    return buffers
+
+
+def _check_returned(opdef: OpDef, kernel: Kernel, made: list[Any], returned: Any) -> None:
+    """Checks that what a kernel returned, though it had buffers to fill, is these buffers.
+
+    Raises:
+        ReturnError: it is something else, so that the buffers were likely not filled.
+    """
+    values = returned if isinstance(returned, tuple) else (returned,)
+    is_made = [
+        isinstance(value, np.ndarray) and value.ctypes.data == buffer.ctypes.data and value.shape == buffer.shape
+        for value, buffer in zip(values, made)  # noqa: B905 - lengths are compared below
+    ]
+    if len(values) != len(made) or not all(is_made):
+        names = ", ".join(name for name in opdef.schema.output_names if name in kernel.parameters)
+        raise ReturnError(
+            f"{opdef.subject}, numba row: expected nothing to be returned, since the kernel takes {names} to fill, got "
+            f"{', '.join(type(value).__name__ for value in values)}; fill {names}, or take it out of the parameters",
+            at=str(kernel.origin),
+        )
+
+
+def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
+    """Returns what makes the inputs of a call those of the row; None where they are that already."""
+    shaped = one_shape(opdef)
+    if not kernel.options.get("contiguous"):
+        return shaped
+    schema = opdef.schema
+    viewed = {i for position in schema.fresh_outputs for i in schema.aliased_sources(position)}
+    themselves = viewed.union(schema.mutated_inputs)  # what a copy stood for would stay as it is
+
+    def given(values: Sequence[Any]) -> Sequence[Any]:
+        values = values if shaped is None else shaped(values)
+        return [value if i in themselves else _each(value, _contiguous) for i, value in enumerate(values)]
+
+    return given
+
+
+# Any: an array, a list of arrays, an attribute's value, or None.
+def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Returns an array as a function of arrays makes it, or those of a list; any other value as it is."""
+    if value.__class__ is list:
+        return [_each(item, function) for item in value]
+    return function(value) if isinstance(value, np.ndarray) else value
+
+
+def _with_axis(array: np.ndarray) -> np.ndarray:
+    """Returns an array without axes as one with an axis of 1: Numba's parallel loops see the former as a number."""
+    return array if array.ndim else array.reshape(1)
+
+
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    return array if is_plain(array, contiguous=True) else plain(array)
+
+
+def _direct(opdef: OpDef, kernel: Kernel, function: Any, attrs: tuple[str, ...], given: Given | None) -> Launch:
+    def launch(*values: Any, **chosen: Any) -> Any:
+        values = values if given is None else tuple(given(values))
+        try:
+            return _own(function(*values, *[chosen[name] for name in attrs]), values)
+        except Exception as error:
+            if is_compile_failure(error):
+                arguments = dict(zip(opdef.schema.input_names, values, strict=True))
+                raise failure(opdef, kernel.origin, error, arguments) from error
+            raise
+
+    return launch
+
+
+# Any: what a kernel returned; arrays, lists of arrays, None.
+def _own(returned: Any, inputs: Sequence[Any]) -> Any:
+    """Returns what a kernel returned, with copies of arrays that it did not make: of its module, or of objmode.
+
+    What it made has a base, Numba's own, and no parent; a view of what came from Python has that for a parent.
+    """
+    if returned.__class__ is np.ndarray:
+        base = returned.base
+        origin = returned if base is None else getattr(base, "parent", None)
+        if origin is None or any(origin is item for value in inputs for item in _items(value)):
+            return returned  # whether it may be a view of an input, the plan says
+        return returned.copy(order="K")
+    if isinstance(returned, (tuple, list)):
+        items = [_own(item, inputs) for item in returned]
+        return items if isinstance(returned, list) else tuple(items)
+    return returned
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+register_language(NumbaCPU())

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter, is_plain, plain
+from opsdk.backends.c.signature import TYPES
+from opsdk.define.attribute import AttrDecl
+
+cffi = pytest.importorskip("cffi")
+
+
+@pytest.fixture(scope="module")
+def ffi():
+    made = cffi.FFI()
+    made.cdef(TYPES)
+    return made
+
+
+def described(struct):
+    return (
+        [struct.shape[i] for i in range(struct.ndim)],
+        [struct.strides[i] for i in range(struct.ndim)],
+        (struct.dtype.code, struct.dtype.bits, struct.dtype.lanes),
+        int(cffi.FFI().cast("uintptr_t", struct.data)),
+        (struct.device.device_type, struct.device.device_id, struct.byte_offset),
+    )
+
+
+def expected(array, code):
+    return (
+        list(array.shape),
+        [stride // array.itemsize for stride in array.strides],
+        (code, array.itemsize * 8, 1),
+        array.__array_interface__["data"][0],
+        (1, 0, 0),
+    )
+
+
+def test_a_slot_describes_whatever_it_was_filled_with_last(ffi):
+    slot = TensorSlot(ffi)
+    whole = np.zeros((4, 6))
+    arrays = [whole, whole, whole.T, whole[::2, 1:], whole[::-1], np.zeros((4, 6)), np.zeros(()), np.zeros((0, 3))]
+    arrays += [np.zeros((2, 3, 4)), whole[1:3, 2:5].T]
+    for array in arrays:
+        slot.fill(array)
+        assert described(slot.struct) == expected(array, 2)
+    slot.fill(np.zeros(3, "int32"))
+    assert described(slot.struct)[2] == (0, 32, 1)
+
+
+def test_a_slot_says_whether_shape_or_dtype_changed(ffi):
+    slot = TensorSlot(ffi)
+    square = np.arange(9.0).reshape(3, 3)
+    given = [square, square.copy(), square.T, square[:2], square[:2].astype("float32"), square[:2].astype("float32")]
+    assert [slot.fill(array) for array in given] == [True, False, False, True, True, False]
+
+
+def test_the_tensors_of_a_list_are_pointed_to(ffi):
+    slot = ListSlot(ffi)
+    for arrays in ([np.zeros(2), np.zeros((3, 1))], [np.zeros(4)], []):
+        assert slot.fill(arrays) or not arrays
+        pointers, count = slot.arguments
+        assert count == len(arrays)
+        assert [described(pointers[i]) for i in range(count)] == [expected(array, 2) for array in arrays]
+
+
+def test_texts_are_kept_for_as_long_as_the_call_takes(ffi):
+    keep = []
+    pointers, count = attribute_converter(ffi, AttrDecl("names", "str[]"))(("ab", "c"), keep)
+    assert [ffi.string(pointers[i]) for i in range(count)] == [b"ab", b"c"]
+    assert [ffi.string(text) for (text, *_) in zip(*keep, strict=True)] == [b"ab", b"c"]
+
+
+def test_what_c_can_read_where_it_lies():
+    whole = np.zeros((4, 6))
+    unaligned = np.zeros(17, "u1")[1:].view("f8")
+    swapped = whole.astype(whole.dtype.newbyteorder("S"))
+    record = np.zeros(3, [("a", "f8"), ("b", "i4")])["a"]  # 12 bytes apart, and so no multiple of 8
+    between = np.zeros(3, [("a", "c16"), ("b", "f8")])["a"]  # aligned, 24 bytes apart, and so no multiple of 16
+    cases = [whole, whole[1], whole.T, whole[:, ::2], unaligned, swapped, record, np.zeros((0, 3)).T, np.zeros(())]
+    assert between.flags.aligned
+    assert [is_plain(between, contiguous=kind) for kind in (True, False)] == [False, False]
+    assert [is_plain(array, contiguous=True) for array in cases] == [1, 1, 0, 0, 0, 0, 0, 1, 1]
+    assert [is_plain(array, contiguous=False) for array in cases] == [1, 1, 1, 1, 0, 0, 0, 1, 1]
+    for array in cases:
+        copy = plain(array)
+        assert is_plain(copy, contiguous=True)
+        assert copy.tolist() == array.tolist()
+        assert not np.shares_memory(copy, array) or not array.size

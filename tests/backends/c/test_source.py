@@ -1,0 +1,123 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opsdk.backends.c.source import CSource, headers_of, hides_files, is_text, line_directive, read, shapes_stay
+from opsdk.core.errors import CompileError
+from tests.backends.c_rows import op
+
+
+def row(made):
+    return made.opdef, next(row for row in made.opdef.kernels if row.language == "c")
+
+
+def test_text_is_told_from_the_name_of_a_file():
+    assert [is_text(text) for text in ("relu.c", "C:\\my ops\\relu.c", "int x;", "f() {}", "a\n")] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_a_text_is_known_by_the_line_of_the_python_file_where_it_stands(tmp_path):
+    file = tmp_path / "ops.py"
+    file.write_text('from tests.backends.c_rows import leaky\nmade = leaky\nSOURCE = """\nint first;\n"""\n')
+    made = op("f(Tensor x) -> Tensor y", "{")
+    opdef, kernel = row(made)
+    from dataclasses import replace
+
+    from opsdk.core.origin import Origin
+
+    there = replace(kernel, source="\nint first;\n", origin=Origin(str(file), 1))
+    assert read(opdef, there) == CSource("\nint first;\n", str(file), 3, str(tmp_path))
+    elsewhere = replace(there, source="int other;")
+    assert (read(opdef, elsewhere).file, read(opdef, elsewhere).line) == ("<C source of t::f>", 1)
+
+
+def test_a_file_is_read_when_the_row_is_launched(tmp_path):
+    file = tmp_path / "f.c"
+    file.write_text("int32_t f_f32(const DLTensor *x, DLTensor *y) { *OPSDK_DATA(float, y) = 1; return 0; }")
+    made = op("f(Tensor x) -> Tensor y", str(file))
+    file.write_text("int32_t f_f32(const DLTensor *x, DLTensor *y) { *OPSDK_DATA(float, y) = 2; return 0; }")
+    assert made(np.zeros(1, "float32")).tolist() == [2.0]
+
+
+def test_a_file_that_is_gone_or_no_text_is_an_error(tmp_path):
+    file = tmp_path / "f.c"
+    file.write_text("")
+    made = op("f(Tensor x) -> Tensor y", str(file))
+    file.write_bytes(b"\xff")
+    with pytest.raises(CompileError, match=r"op 't::f', c row: expected to read .*f\.c, got 'utf-8' codec"):
+        made(np.zeros(1, "float32"))
+    file.unlink()
+    with pytest.raises(CompileError, match=r"expected to read .*f\.c, got .*No such file"):
+        made(np.zeros(1, "float32"))
+
+
+def test_the_authors_headers_are_found_where_the_compiler_finds_them(tmp_path):
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "a.h").write_text('#include "sub/b.h"\n#include <stdio.h>\n')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.h").write_text('#include "c.h"\n  #  include "../a.h"\nB\n')
+    (tmp_path / "sub" / "c.h").write_text("C\n")
+    (tmp_path / "inc" / "d.h").write_text("D\n")
+    source = CSource('#include "a.h"\n#include <d.h>\n#include "none.h"\n', "f.c", 1, str(tmp_path))
+    text = headers_of(source, [str(tmp_path / "inc")])
+    assert [word in text for word in ("B\n", "C\n", "D\n", "stdio.h\n#")] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "hides"),
+    [
+        ('#include "a.h"\n#include <math.h>\n', False),
+        ('#define A "a.h"\n#include A\n', True),
+        ("%:include <a.h>\n", True),
+        ('__asm__(".incbin \\"t.bin\\"");\n', True),
+        ("#embed <t.bin>\n", True),
+        ("#include <b.h>\n", True),
+    ],
+)
+def test_a_source_hides_files_that_its_text_does_not_name(tmp_path, text, hides):
+    (tmp_path / "b.h").write_text("#include B\n")
+    assert hides_files(CSource(text, "f.c", 1, ""), [str(tmp_path)]) is hides
+
+
+def test_the_unit_begins_with_its_place():
+    assert CSource("int x;", 'a"b\\c.c', 7, "").unit == '#line 7 "a\\"b\\\\c.c"\nint x;\n'
+    assert line_directive(1, "f.c") == '#line 1 "f.c"\n'
+
+
+def test_the_header_stands_beside_the_code():
+    from opsdk.backends.c.source import HEADER, opsdk_header
+
+    assert Path(HEADER).name == "opsdk.h"
+    assert "typedef struct" in opsdk_header()
+
+
+PLAIN = "void f_f32(const DLTensor *x, DLTensor *const *ys) { if (x->shape[0] == 2 && x->ndim >= 1) return; }"
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        (PLAIN, True),
+        (f"/* a DLTensor view; is made */ // shape[0] = 1\n{PLAIN}", True),
+        ("static int n(const DLTensor *t);", True),
+        ("DLTensor view = *x;", False),
+        ("typedef DLTensor T;", False),
+        ("#define T DLTensor\n", False),
+        ("DLTensor *t = malloc(sizeof(DLTensor));", False),
+        ("DLTensor *t = f(sizeof *t);", False),
+        ("__typeof__(*x) view = *x;", False),
+        ("y->shape[0] = 3;", False),
+        ("y->shape = dims;", False),
+        ("y->ndim -= 1;", False),
+        ("y->shape[d]++;", False),
+        ("--y->ndim;", False),
+    ],
+)
+def test_shapes_stay_where_a_text_makes_no_tensor_and_changes_none(text, stays):
+    assert shapes_stay(text) is stays

@@ -1,0 +1,68 @@
+"""CUDA rows: those that need a device or its simulator run in tests/cuda_sim, in a process of their own."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.backends.call.language import language_of
+from opsdk.backends.call.plan import make_plan
+from opsdk.backends.cuda import runtime as cuda_runtime
+from opsdk.backends.cuda.language import NumbaCUDA
+from opsdk.backends.cuda.runtime import SIMULATOR
+from opsdk.core.errors import PlaceError
+from tests.contracts.tree import REPOSITORY
+
+pytest.importorskip("numba")
+
+
+@pytest.mark.slow
+def test_everything_holds_in_the_simulator():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=sim_*.py"]
+    run = subprocess.run(
+        [*command, "tests/cuda_sim"],
+        cwd=REPOSITORY,
+        env={**os.environ, SIMULATOR: "1", "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+    )
+    summary = (run.stdout.strip().splitlines() or [""])[-1]
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    assert re.fullmatch(r"\d+ passed(, \d+ skipped)? in .*", summary), summary
+    assert int(summary.split()[0]) >= 250
+
+
+@pytest.fixture
+def op():
+    made = opsdk.op(lambda x: x + 1, name="f", namespace="t")
+    made.kernel("cuda", lambda x, y: None, language="numba", launch=opsdk.launch.elementwise("y"))
+    return made
+
+
+def test_a_cuda_row_has_a_language_of_its_own_and_cpu_calls_do_not_see_it(op):
+    row = op.opdef.kernels.select("cuda", np.dtype("float64"))
+    assert isinstance(language_of(op.opdef, row), NumbaCUDA)
+    assert op(np.ones(2)).tolist() == [2.0, 2.0]
+    assert op(opsdk.to_tensor([1.0])).tolist() == [2.0]
+
+
+def test_a_cuda_row_without_a_device_is_refused_when_it_is_launched(op, monkeypatch):
+    monkeypatch.setattr(cuda_runtime, "missing_device", lambda: "found no driver")
+    plan = make_plan(op.opdef, [np.ones(2)], {}, place="cuda")
+    with pytest.raises(PlaceError) as caught:
+        plan.run([np.ones(2)], {})
+    assert str(caught.value) == (
+        "op 't::f', CUDA row, Place(cuda:0): expected a CUDA device, found no driver; run where there is one, or "
+        "simulate one: set NUMBA_ENABLE_CUDASIM=1 before Numba is imported"
+    )
+
+
+def test_verify_says_that_a_cuda_row_was_not_run_without_a_device(op, monkeypatch):
+    monkeypatch.setattr(cuda_runtime, "missing_device", lambda: "found no driver")
+    report = opsdk.verify(op)
+    assert [row.verdict for row in report.rows if row.row.startswith("cuda")] == ["skipped"]
+    assert "t::f[cuda,*,numba]: no cuda device" in report.coverage.skipped
