@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from opsdk.backends.call import plan
-from opsdk.define.kernel import REFERENCE
+from opsdk.define.kernel.kernel import REFERENCE
 
 
 @contextmanager

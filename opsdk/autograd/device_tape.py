@@ -20,7 +20,7 @@ from opsdk.core.place import Place
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema import InputDecl
+from opsdk.define.schema.schema import InputDecl
 
 
 # Any, in this file: tensors, lists of them, None or constants; arrays; attribute values.

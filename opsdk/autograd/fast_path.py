@@ -18,7 +18,7 @@ from opsdk.backends.call.plan import CallPlan
 from opsdk.backends.memory.arena import Lease
 from opsdk.core.fast import FAST
 from opsdk.core.modes import OFF, is_grad_enabled
-from opsdk.define.kernel import PlanCache
+from opsdk.define.kernel.kernel import PlanCache
 
 Apply = Callable[..., Any]  # any: see `define.frontend`
 

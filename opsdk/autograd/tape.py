@@ -28,7 +28,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema import InputDecl
+from opsdk.define.schema.schema import InputDecl
 
 
 # Any, in this file: the values of a call are tensors, lists of them, None or constants; attribute values.

@@ -11,9 +11,9 @@ from opsdk.core.dtype import KINDS, word_of
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, ReturnError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
-from opsdk.define.attribute import coerce
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema import InputDecl, OpSchema, expected_elements
+from opsdk.define.schema.attribute import coerce
+from opsdk.define.schema.schema import InputDecl, OpSchema, expected_elements
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:

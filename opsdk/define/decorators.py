@@ -13,8 +13,8 @@ from opsdk.define.giving import gives_another, without_backward
 from opsdk.define.infer import InferRule
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import Traits
-from opsdk.define.parse import parse_schema
-from opsdk.define.signature import schema_of
+from opsdk.define.schema.parse import parse_schema
+from opsdk.define.schema.signature import schema_of
 
 Domain = Mapping[str, tuple["float | None", "float | None"]]
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of, registrar
-from opsdk.define.binding import check_names, name_of, parameters_of, reorder
 from opsdk.define.domain import checked_domain
 from opsdk.define.giving import as_infer, renewed
+from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived, is_mask
-from opsdk.define.sameness import holds_same, is_one, reads_world
-from opsdk.define.schema import OpSchema
-from opsdk.define.signature import check_annotations
+from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.schema.schema import OpSchema
+from opsdk.define.schema.signature import check_annotations
 
 # Any, in this file: functions of any signature; the schema says what they take.
 

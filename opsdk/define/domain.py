@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from opsdk.core.errors import DefinitionError
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema
 
 Bounds = tuple["float | None", "float | None"]
 _NUMERIC = ("int", "float")

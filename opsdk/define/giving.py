@@ -15,12 +15,12 @@ from typing import Any
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
 from opsdk.core.origin import Origin, origin_of, registrar
 from opsdk.core.suggest import alternatives
-from opsdk.define.digest import digest_of, text_of
+from opsdk.define.identity.digest import digest_of, text_of
+from opsdk.define.identity.sameness import holds_same, is_one
 from opsdk.define.infer import Assumed, InferFunction, InferRule, like
-from opsdk.define.kernel import Kernel, KernelTable, PlanCache
+from opsdk.define.kernel.kernel import Kernel, KernelTable, PlanCache
 from opsdk.define.opdef import Gift, GradRule, OpDef, Usage, derived
-from opsdk.define.sameness import holds_same, is_one
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema
 
 # Any, in this file: rules and functions of any signature.
 

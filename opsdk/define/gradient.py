@@ -9,8 +9,6 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.spec import Shape, TensorSpec, shape_text
-from opsdk.define.attribute import AttrDecl
-from opsdk.define.binding import check_names, name_of, parameters_of, reorder
 from opsdk.define.infer import (
     Attrs,
     Inferred,
@@ -22,9 +20,11 @@ from opsdk.define.infer import (
     like,
     present_specs,
 )
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
-from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 
 class GradientInfer:

@@ -21,8 +21,8 @@ from opsdk.core.errors import ArityError, BindingError, DTypeError, OpsdkError, 
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
-from opsdk.define.binding import called_by_name, parameters_of
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.binding import called_by_name, parameters_of
+from opsdk.define.schema.schema import OpSchema
 
 # One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
 Specs = Sequence["TensorSpec | list[TensorSpec] | None"]

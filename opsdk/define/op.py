@@ -13,22 +13,22 @@ from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashErr
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
-from opsdk.define.attribute import freeze
 from opsdk.define.call import absences, bind
-from opsdk.define.deferred_row import add_deferred_row, checked_parameters
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel, KernelKey
-from opsdk.define.launch import row_options
+from opsdk.define.identity.unchanged import Reads, reads
+from opsdk.define.kernel.deferred_row import add_deferred_row, checked_parameters
+from opsdk.define.kernel.kernel import LANGUAGES, REFERENCE, Kernel, KernelKey
+from opsdk.define.kernel.launch import row_options
+from opsdk.define.kernel.text_row import READERS, add_text_row
 from opsdk.define.op_registry import OpRegistry
-from opsdk.define.op_signature import SignatureOf
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
-from opsdk.define.text_row import READERS, add_text_row
-from opsdk.define.unchanged import Reads, reads
-from opsdk.define.value_check import ValueCheck
+from opsdk.define.schema.attribute import freeze
+from opsdk.define.schema.op_signature import SignatureOf
+from opsdk.define.schema.value_check import ValueCheck
 
 F = TypeVar("F", bound=Callable[..., Any])
 

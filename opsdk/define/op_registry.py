@@ -11,7 +11,7 @@ from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.core.origin import Origin, shorten
 from opsdk.core.registry import Registry
 from opsdk.core.suggest import alternatives
-from opsdk.define.digest import text_of
+from opsdk.define.identity.digest import text_of
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.providers import Providers
 

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin
-from opsdk.define.digest import digest_of, text_of
 from opsdk.define.expectation import Expectation
+from opsdk.define.identity.digest import digest_of, text_of
+from opsdk.define.identity.pickling import ByItsOp
 from opsdk.define.infer import InferRule
-from opsdk.define.kernel import KernelTable, PlanCache
-from opsdk.define.pickling import ByItsOp
-from opsdk.define.schema import OpSchema
-from opsdk.define.value_check import ValueCheck
+from opsdk.define.kernel.kernel import KernelTable, PlanCache
+from opsdk.define.schema.schema import OpSchema
+from opsdk.define.schema.value_check import ValueCheck
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants

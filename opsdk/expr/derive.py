@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from opsdk.core.errors import DefinitionError, NameClashError
-from opsdk.define.attribute import AttrDecl
 from opsdk.define.call import complete_attrs
-from opsdk.define.digest import digest_of
 from opsdk.define.gradient import GradientInfer, make_gradient
+from opsdk.define.identity.digest import digest_of
 from opsdk.define.infer import broadcast
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
-from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.derivative import is_exact
 from opsdk.expr.like_terms import combined

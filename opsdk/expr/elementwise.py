@@ -8,17 +8,17 @@ from typing import Any, overload
 
 from opsdk.core.errors import DefinitionError
 from opsdk.core.origin import origin_of
-from opsdk.define.binding import reorder
 from opsdk.define.decorators import Domain
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
-from opsdk.define.digest import is_ours
+from opsdk.define.identity.digest import is_ours
 from opsdk.define.infer import InferRule, broadcast
-from opsdk.define.kernel import Kernel, KernelKey
+from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import GradRule, OpDef, Traits
-from opsdk.define.parse import parse_schema
-from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
-from opsdk.define.signature import schema_of
+from opsdk.define.schema.binding import reorder
+from opsdk.define.schema.parse import parse_schema
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.signature import schema_of
 from opsdk.expr.derive import derive_gradient, with_complex_backward
 from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.trace import Expression, as_defined, as_first, check_read, trace

@@ -11,13 +11,13 @@ from opsdk.core.errors import DefinitionError, TraceError
 from opsdk.core.origin import origin_of
 from opsdk.define.decorators import Domain
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
-from opsdk.define.digest import is_ours
-from opsdk.define.kernel import Kernel, KernelKey
+from opsdk.define.identity.digest import is_ours
+from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import Traits
-from opsdk.define.parse import parse_schema
-from opsdk.define.schema import OpSchema, of_integers
-from opsdk.define.signature import schema_of
+from opsdk.define.schema.parse import parse_schema
+from opsdk.define.schema.schema import OpSchema, of_integers
+from opsdk.define.schema.signature import schema_of
 from opsdk.expr.derive import derive_gradient
 from opsdk.expr.elementwise import check_plain, static_defaults
 from opsdk.expr.node import topological

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.core.origin import shorten
-from opsdk.define.code_reads import unread
-from opsdk.define.digest import is_ours
-from opsdk.define.unchanged import changed, reads
+from opsdk.define.identity.code_reads import unread
+from opsdk.define.identity.digest import is_ours
+from opsdk.define.identity.unchanged import changed, reads
 from opsdk.expr.node import BOOL, Node, literal, topological
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Written, as_node

@@ -11,7 +11,7 @@ from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
 from opsdk.ops.compare import equal

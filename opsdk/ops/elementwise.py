@@ -12,7 +12,7 @@ from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.exact import check_mixed

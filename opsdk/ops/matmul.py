@@ -13,7 +13,7 @@ from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims, common_dtype
 from opsdk.define.sample import Sample
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.exact import check_mixed
 from opsdk.ops.complex import conjugated
 from opsdk.ops.shape import flatten, reshape_like, squeeze, transpose, unsqueeze

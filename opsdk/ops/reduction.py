@@ -14,7 +14,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, normalize_axes, reduce
 from opsdk.define.sample import Sample
-from opsdk.define.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema
 from opsdk.ops.compare import equal
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.elementwise import elementwise_div

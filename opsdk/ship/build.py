@@ -12,7 +12,7 @@ from opsdk.backends.c.prebuilt import Prebuilt, build_ahead, place_of, remove_ou
 from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.lazy import optional
 from opsdk.core.origin import shorten
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.exits import Exit

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdk.core.origin import shorten
-from opsdk.define.binding import name_of
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.providers import Provider
+from opsdk.define.schema.binding import name_of
 from opsdk.ship.table import Column, render
 
 UNLIMITED = "∞"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import opsdk
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.check_result import Checked

@@ -9,12 +9,12 @@ from inspect import cleandoc
 from typing import Any
 
 from opsdk.core.origin import origin_of, shorten
-from opsdk.define.attribute import AttrDecl
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.expr.formula import formulas
 from opsdk.expr.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction, static_of

@@ -13,7 +13,7 @@ from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.origin import Origin, shorten
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
-from opsdk.define.kernel import KernelTable
+from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.docstring import as_markdown

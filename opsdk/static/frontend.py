@@ -13,7 +13,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
 from opsdk.define.infer import like
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import OpDef, Traits
 from opsdk.static.block import Block
 from opsdk.static.recording import append, infer, lift, note_parts, stops

@@ -10,7 +10,7 @@ from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
 from opsdk.core.spec import as_shape
 from opsdk.define.call import complete_attrs
-from opsdk.define.digest import digest_of
+from opsdk.define.identity.digest import digest_of
 from opsdk.ops.creation import constant
 from opsdk.ops.initializer import Constant, Initializer, ParamAttr, XavierUniform, as_param_attr
 from opsdk.static.framework import default_main_program, default_startup_program

@@ -13,10 +13,10 @@ from opsdk.core.errors import ArityError, ProgramError
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Attrs, Inferred, Specs
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op
 from opsdk.define.opdef import GradRule, OpDef, Source, Traits
-from opsdk.define.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.static.block import Block
 from opsdk.static.operator import FORWARD, PY_FUNC
 from opsdk.static.recording import connect, stops

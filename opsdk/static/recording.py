@@ -16,7 +16,7 @@ from opsdk.core.suggest import alternatives
 from opsdk.define.call import check_inputs, check_outputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema import InputDecl, OutputDecl
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 from opsdk.ops.joining import getitem
 from opsdk.static.mode import is_trained
 from opsdk.static.operator import FORWARD, OPTIMIZE, Operator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.calls import Call
 from opsdk.verify.launch import label, plan_of
 from opsdk.verify.rule import gradient_call

@@ -13,7 +13,7 @@ from opsdk.backends.call.buffers import allocate
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.core.lazy import slow
 from opsdk.define.call import complete_attrs
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.calls import Call, copies, flat

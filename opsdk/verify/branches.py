@@ -16,7 +16,7 @@ from opsdk.backends.call.plan import is_ours
 from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.domain import Bounds
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.bounds import out_of_bounds
 from opsdk.verify.calls import Call, copies, flat
 from opsdk.verify.launch import label, plan_of

@@ -21,7 +21,7 @@ from opsdk.core.errors import (
     ReturnError,
     ShapeError,
 )
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule
 from opsdk.verify.agreement import measure, resolution, same_bits, wiggle_apart
 from opsdk.verify.calls import Call, flat, is_float

@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.backends.c.frame import Frame
 from opsdk.backends.c.library import library_of
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 _MARGIN = 4096  # bytes on either side; far enough for any index that is wrong by one, or by a row

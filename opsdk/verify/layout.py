@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.agreement import resolution
 from opsdk.verify.calls import Call, Values, each, flat, is_float, paired, refill
 from opsdk.verify.launch import label, launch

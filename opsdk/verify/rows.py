@@ -25,7 +25,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.agreement import same_bits
 from opsdk.verify.bounds import out_of_bounds

@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.backends.call.buffers import asked_specs
 from opsdk.core.errors import ArityError, ShapeError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.verify.calls import Call, Values, each, flat, is_float

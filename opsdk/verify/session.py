@@ -12,7 +12,7 @@ import numpy as np
 
 from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.calls import Call, Invented
 from opsdk.verify.launch import label

@@ -13,10 +13,10 @@ from opsdk.autograd.functional import grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.modes import enable_grad
 from opsdk.core.origin import origin_of
-from opsdk.define.binding import reorder
-from opsdk.define.kernel import REFERENCE, Kernel, KernelKey
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.binding import reorder
 from opsdk.verify.calls import Call, Values, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, gradients

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call.unwanted import unwanted
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.bounds import run_text
 from opsdk.verify.calls import Call, flat, flat_names

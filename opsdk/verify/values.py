@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import ShapeError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.agreement import Difference, lost, measure, resolution, wiggle, wiggle_apart
 from opsdk.verify.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
 from opsdk.verify.launch import results

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.define.binding import reorder
 from opsdk.define.call import complete_attrs
+from opsdk.define.schema.binding import reorder
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.calls import Call

@@ -3,7 +3,7 @@
 import pytest
 
 import opsdk
-from opsdk.define.parse import parse_schema
+from opsdk.define.schema.parse import parse_schema
 
 pytest.importorskip("cffi")
 

@@ -10,7 +10,7 @@ from opsdk import vmath
 from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.define.definition import namespace_of
 from opsdk.define.op import REGISTRY, find_op
-from opsdk.define.parse import parse_schema
+from opsdk.define.schema.parse import parse_schema
 
 X = np.array([1.0, 2.0])
 

@@ -3,7 +3,7 @@ import pytest
 from opsdk.core.errors import MixedRuntimeError
 from opsdk.define import frontend
 from opsdk.define.frontend import apply_slowly, owner_of, register_fallback, register_frontend
-from opsdk.define.parse import parse_schema
+from opsdk.define.schema.parse import parse_schema
 
 
 class Value:

@@ -5,7 +5,7 @@ import opsdk
 from opsdk.core.errors import ArityError, BindingError, DTypeError, ProgramError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import InferFunction, broadcast, first_spec, like, normalize_axes, reduce
-from opsdk.define.parse import parse_schema
+from opsdk.define.schema.parse import parse_schema
 
 TWO = parse_schema("f(Tensor x, Tensor? w=None, *, int[] axis=[], bool keepdim=False) -> Tensor y", "ns")
 LIST = parse_schema("f(Tensor[] xs) -> Tensor y", "ns")

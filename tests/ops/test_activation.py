@@ -5,7 +5,7 @@ import opsdk
 from opsdk import static
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError
-from opsdk.define.kernel import REFERENCE
+from opsdk.define.kernel.kernel import REFERENCE
 from opsdk.ops import activation
 
 EDGE = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])

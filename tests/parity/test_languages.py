@@ -7,7 +7,7 @@ import opsdk
 from opsdk.backends.c.emit import c_source
 from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import DefinitionError
-from opsdk.define.kernel import Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op, renewed
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction

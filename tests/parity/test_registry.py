@@ -8,7 +8,7 @@ import pytest
 
 import opsdk
 import opsdk.nn
-from opsdk.define.kernel import REFERENCE, KernelTable
+from opsdk.define.kernel.kernel import REFERENCE, KernelTable
 from opsdk.define.op import Op, renewed
 from opsdk.verify.run import examine
 

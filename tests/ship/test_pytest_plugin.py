@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from opsdk.define.kernel import Kernel, KernelKey
+from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.ship.item_check import items_of
 from opsdk.verify.checks import CHECKS
 from opsdk.verify.report import Finding, Row, VerifyReport

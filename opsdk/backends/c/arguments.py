@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.backends.c.signature import dlpack_type
 from opsdk.core.errors import AttributeValueError
-from opsdk.define.attribute import TYPE, AttrDecl
+from opsdk.define.schema.attribute import TYPE, AttrDecl
 
 C_ALIGNED = 0x101  # of `flags.num`: C-contiguous and aligned
 

@@ -19,9 +19,9 @@ from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.spec import TensorSpec
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema import InputDecl, OutputDecl
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's author said that it is meant
 

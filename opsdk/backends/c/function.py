@@ -11,7 +11,7 @@ from opsdk.backends.c.scan import names_defined
 from opsdk.backends.c.signature import SUFFIXES, Signature
 from opsdk.backends.c.source import read
 from opsdk.core.errors import CompileError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 

@@ -52,7 +52,7 @@ from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.origin import shorten
 from opsdk.core.suggest import alternatives
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from opsdk.backends.call.language import Launch, register_language
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.origin import Origin
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.text_row import READERS
 from opsdk.define.opdef import OpDef
-from opsdk.define.text_row import READERS
 
 
 class CffiC:

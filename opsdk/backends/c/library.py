@@ -18,7 +18,7 @@ from opsdk.backends.cache.store import cached_bytes, cached_file
 from opsdk.backends.call.floating_modes import kept_modes
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 _open: dict[str, Library] = {}  # by key; libraries are never closed, since functions of them may be anywhere

@@ -17,7 +17,7 @@ from opsdk.backends.call.checked import Sampling
 from opsdk.backends.call.language import Launch
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opsdk.core.errors import CompileError
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.expr.scalar import ScalarFunction
 
 # What compiles and calls the code of an expression; looked up, not imported.

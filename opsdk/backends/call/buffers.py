@@ -12,9 +12,9 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_outputs
 from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.define.value_check import ValueCheck
+from opsdk.define.schema.value_check import ValueCheck
 
 
 # Any: an array, a list of arrays, or None.

@@ -13,7 +13,7 @@ from opsdk.core.fit import as_numbers, check_unmasked, fitted, leaves, misfit, s
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema import InputDecl
+from opsdk.define.schema.schema import InputDecl
 
 DEFAULT = np.dtype("float32")
 _INT64 = np.iinfo(np.int64)

@@ -15,7 +15,7 @@ from opsdk.backends.memory.device import Memory, check_places, is_device_array, 
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema import InputDecl
+from opsdk.define.schema.schema import InputDecl
 
 
 # Any, in this file: device arrays, NumPy arrays, numbers, lists of them; attribute values.

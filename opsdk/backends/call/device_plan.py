@@ -23,7 +23,7 @@ from opsdk.core.errors import KernelNotFoundError, OpsdkError, ReturnError, atta
 from opsdk.core.flags import FLAGS
 from opsdk.core.place import Place
 from opsdk.define.call import check_inputs, complete_attrs
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.core.lazy import slow
-from opsdk.define.kernel import LANGUAGES, Kernel
+from opsdk.define.kernel.kernel import LANGUAGES, Kernel
 from opsdk.define.opdef import OpDef
 
 # Takes one array per tensor input by position, attributes by keyword; returns what the row's source returns.

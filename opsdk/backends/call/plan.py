@@ -34,7 +34,7 @@ from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction

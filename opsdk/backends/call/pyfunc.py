@@ -6,7 +6,7 @@ from typing import Any
 
 from opsdk.backends.call.language import Launch, register_language
 from opsdk.define.frontend import over_arrays
-from opsdk.define.kernel import REFERENCE, Kernel
+from opsdk.define.kernel.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
 
 COMPOSITE = "composite"

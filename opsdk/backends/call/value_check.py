@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.backends.call.language import Launch
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 

@@ -30,8 +30,8 @@ from opsdk.core.errors import ArityError, CompileError, DTypeError, KernelNotFou
 from opsdk.core.lazy import optional
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
-from opsdk.define.kernel import Kernel
-from opsdk.define.launch import Elementwise, Rows
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.launch import Elementwise, Rows
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.expr.exact import check_constants
 from opsdk.expr.row import COLUMN

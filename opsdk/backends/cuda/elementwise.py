@@ -16,7 +16,7 @@ from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.geometry import collapsed
 from opsdk.core.errors import ShapeError
 from opsdk.core.origin import Origin
-from opsdk.define.launch import Geometry
+from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.numba_source import scalar_source

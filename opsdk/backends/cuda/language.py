@@ -19,8 +19,8 @@ from opsdk.backends.cuda.rowwise import CudaRowwise
 from opsdk.backends.memory.device import Memory
 from opsdk.backends.numba.cpu import check_unchanged, reads_as_registered
 from opsdk.core.errors import LaunchError
-from opsdk.define.kernel import Kernel
-from opsdk.define.launch import Geometry, LaunchShape
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.launch import Geometry, LaunchShape
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction

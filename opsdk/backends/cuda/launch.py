@@ -18,7 +18,7 @@ from opsdk.core.errors import MissingDependencyError, PlaceError
 from opsdk.core.lazy import optional
 from opsdk.core.origin import Origin
 from opsdk.core.place import Place
-from opsdk.define.launch import Geometry
+from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 
 _KEPT = 64  # launches of one kernel that are kept ready: sizes and streams repeat, and making one costs as much again

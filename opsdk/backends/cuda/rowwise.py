@@ -17,7 +17,7 @@ from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.origin import Origin
-from opsdk.define.launch import Geometry
+from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_whole
 from opsdk.expr.row import COLUMN

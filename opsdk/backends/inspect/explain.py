@@ -17,7 +17,7 @@ from opsdk.core.errors import OpsdkError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
 from opsdk.define.infer import Specs
-from opsdk.define.kernel import LANGUAGES, REFERENCE, Kernel
+from opsdk.define.kernel.kernel import LANGUAGES, REFERENCE, Kernel
 from opsdk.define.op import Op, find_op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.formula import as_written, formulas

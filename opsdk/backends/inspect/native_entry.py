@@ -20,7 +20,7 @@ from opsdk.core.errors import AttributeValueError, BindingError, DTypeError, Ker
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.call import bind, complete_attrs
-from opsdk.define.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.row_function import RowFunction

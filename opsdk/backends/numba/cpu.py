@@ -18,9 +18,9 @@ from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import optional, slow
-from opsdk.define.kernel import Kernel
+from opsdk.define.identity.unchanged import changed
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.define.unchanged import changed
 from opsdk.expr.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from opsdk.core.errors import TargetError
 from opsdk.core.origin import shorten
-from opsdk.define.binding import called_by_name, check_names, parameters_of
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.binding import called_by_name, check_names, parameters_of
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Clock, Sampler

@@ -21,7 +21,7 @@ from opsdk.backends.memory.device import memory_at
 from opsdk.backends.numba.failure import is_compile_failure
 from opsdk.core.errors import DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.place import Place
-from opsdk.define.kernel import REFERENCE, Kernel
+from opsdk.define.kernel.kernel import REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.ship.bench.inputs import placed
 from opsdk.ship.bench.result import Measured

@@ -8,7 +8,7 @@ import numpy as np
 
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.giving import renewed
-from opsdk.define.kernel import KernelTable
+from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 

@@ -3,7 +3,7 @@ import pytest
 
 from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter, is_plain, plain
 from opsdk.backends.c.signature import TYPES
-from opsdk.define.attribute import AttrDecl
+from opsdk.define.schema.attribute import AttrDecl
 
 cffi = pytest.importorskip("cffi")
 

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.c.function import missing_function
-from opsdk.define.kernel import Kernel, KernelKey
+from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import REGISTRY
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")

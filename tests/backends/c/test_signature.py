@@ -3,7 +3,7 @@ import pytest
 
 from opsdk.backends.c.signature import Signature, dlpack_type, suffix_of
 from opsdk.core.dtype import NAMES, as_dtype
-from opsdk.define.parse import parse_schema
+from opsdk.define.schema.parse import parse_schema
 
 
 def prototype(schema, returns="int32_t"):

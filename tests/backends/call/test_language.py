@@ -5,7 +5,7 @@ import opsdk
 from opsdk.backends.call import language
 from opsdk.backends.call.language import language_of, register_language
 from opsdk.core.errors import KernelNotFoundError
-from opsdk.define.kernel import LANGUAGES, Kernel, KernelKey
+from opsdk.define.kernel.kernel import LANGUAGES, Kernel, KernelKey
 
 
 @pytest.fixture

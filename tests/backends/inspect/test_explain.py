@@ -9,7 +9,7 @@ from opsdk.backends.call import available
 from opsdk.backends.call.plan import make_plan
 from opsdk.backends.inspect.explain import explain
 from opsdk.core.errors import ArityError, UnknownOpError
-from opsdk.define.kernel import Kernel, KernelKey
+from opsdk.define.kernel.kernel import Kernel, KernelKey
 
 F32, F64, INT = (opsdk.TensorSpec([2, 3], name) for name in ("float32", "float64", "int64"))
 

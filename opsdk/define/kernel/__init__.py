@@ -1,0 +1,1 @@
+"""Kernels as data: places, dtypes, languages and sources, before anything is compiled."""

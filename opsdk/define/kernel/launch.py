@@ -1,0 +1,298 @@
+"""Launch shapes of CUDA rows: how many threads run a kernel, said by what they work on.
+
+    elementwise("y")        a thread for each element of `y`; every array comes as one dimension, in C order
+    rows("x")               a block for each row of `x`, which comes as a matrix, its last axis being the row
+    fixed(grid, block)      always the same blocks and threads; arrays come as they are
+
+Anything else is a function of inputs, outputs and attributes by name, that returns `(grid, block)`, or
+`(grid, block, stream)` or `(grid, block, stream, shared_bytes)`, as `kernel[...]` in Numba takes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from opsdk.core.errors import DefinitionError, LaunchError
+from opsdk.core.suggest import alternatives
+from opsdk.define.kernel.scratch import as_scratch
+from opsdk.define.schema.binding import called_by_name, check_names, name_of, parameters_of
+from opsdk.define.schema.schema import OpSchema
+
+__all__ = ["elementwise", "fixed", "rows"]
+
+# What every device of compute capability 5.0 and above takes; a device may allow fewer threads for one kernel.
+ROW_FLAGS = ("parallel", "contiguous")  # options of rows on the CPU
+DEVICE_OPTIONS = ("launch", "scratch")
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+class Geometry(NamedTuple):
+    """One launch: blocks and threads by dimension, a stream (None is the current one), bytes of shared memory."""
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    stream: Any = None  # Any: a stream object of Numba or CuPy
+    shared: int = 0
+
+
+class LaunchShape(Protocol):
+    """What the launch shapes of this module are to the rest of the house."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tensors that it speaks of."""
+        ...
+
+    def geometry(self, values: Mapping[str, Any]) -> Geometry:
+        """Returns the launch for arrays and attributes by name; a grid of no block where there is nothing to do."""
+        ...
+
+    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape in which the kernel sees an array."""
+        ...
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A thread for each element of one tensor."""
+
+    names: tuple[str, ...]
+    threads: int
+
+    def geometry(self, values: Mapping[str, Any]) -> Geometry:
+        """Returns as many blocks as cover the elements."""
+        return Geometry((-(-int(values[self.names[0]].size) // self.threads),), (self.threads,))
+
+    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns one dimension of all elements."""
+        return (math.prod(shape),)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A block for each row of one tensor."""
+
+    names: tuple[str, ...]
+    threads: int
+
+    def geometry(self, values: Mapping[str, Any]) -> Geometry:
+        """Returns as many blocks as there are rows."""
+        return Geometry((math.prod(values[self.names[0]].shape[:-1]),), (self.threads,))
+
+    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns rows and their length for the tensors that were named; others come as they are."""
+        if name not in self.names:
+            return shape
+        return math.prod(shape[:-1]), shape[-1] if shape else 1
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Always the same launch."""
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+    def geometry(self, values: Mapping[str, Any]) -> Geometry:
+        """Returns the launch."""
+        return Geometry(self.grid, self.block)
+
+    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape itself."""
+        return shape
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a user's function returns, held to what a device takes."""
+
+    function: Callable[..., Any]  # Any: a function of arrays and attributes by name
+    subject: str
+    names: tuple[str, ...] = ()
+
+    def geometry(self, values: Mapping[str, Any]) -> Geometry:
+        """Returns the launch.
+
+        Raises:
+            LaunchError: the function returned no launch, or one that no device takes.
+        """
+        made = called_by_name(self.function)(values)
+        if not isinstance(made, Sequence) or isinstance(made, str) or not 2 <= len(made) <= 4:
+            raise LaunchError(
+                f"{self.subject}: expected (grid, block), or (grid, block, stream, shared_bytes), from "
+                f"{name_of(self.function)}, got {made!r}"
+            )
+        shared = made[3] if len(made) == 4 else 0
+        if not _is_whole(shared) or shared < 0:
+            raise LaunchError(f"{self.subject}: shared memory expected a number of bytes ≥ 0, got {shared!r}")
+        stream = made[2] if len(made) > 2 and made[2] != 0 else None
+        grid = _sizes(made[0], f"{self.subject}, grid", MAX_GRID, LaunchError, least=0)
+        block = _sizes(made[1], f"{self.subject}, block", MAX_BLOCK, LaunchError)
+        return Geometry(grid, _checked_threads(block, self.subject, LaunchError), stream, int(shared))
+
+    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape itself."""
+        return shape
+
+
+def elementwise(name: str, threads: int = 256) -> Elementwise:
+    """Returns the launch of one thread for each element of a tensor.
+
+    The kernel gets every array as one dimension, in C order, whatever its shape; one that is not contiguous is copied.
+
+    Args:
+        name: an input or output of the op.
+        threads: per block, 1 to 1024.
+
+    Raises:
+        DefinitionError: `name` is no name, or there are too few or too many threads.
+    """
+    return Elementwise((_name(name, "elementwise"),), _threads(threads, "elementwise"))
+
+
+def rows(name: str, *others: str, threads: int = 128) -> Rows:
+    """Returns the launch of one block for each row of a tensor.
+
+    Args:
+        name: the input or output whose rows are counted; all axes but the last are taken together.
+        others: further tensors that the kernel gets as matrices of rows; what is not named comes as it is.
+        threads: per block, 1 to 1024.
+
+    Raises:
+        DefinitionError: a name is no name, or there are too few or too many threads.
+    """
+    return Rows(tuple(_name(each, "rows") for each in (name, *others)), _threads(threads, "rows"))
+
+
+def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
+    """Returns a launch of always the same shape; the kernel gets its arrays as they are.
+
+    Args:
+        grid: blocks, in up to three dimensions.
+        block: threads per block, in up to three dimensions, 1024 together at most.
+
+    Raises:
+        DefinitionError: a size is no whole number, below 1 or above what a device takes, or there are too many.
+    """
+    subject = "launch.fixed"
+    sizes = _sizes(block, f"{subject}, block", MAX_BLOCK, DefinitionError)
+    return Fixed(
+        _sizes(grid, f"{subject}, grid", MAX_GRID, DefinitionError),
+        _checked_threads(sizes, subject, DefinitionError),
+    )
+
+
+# Any: options are a language's own; a user may pass anything as `launch`, and what is none is refused.
+def row_options(place: str, options: Mapping[str, Any], schema: OpSchema, subject: str) -> dict[str, Any]:
+    """Returns the options of a row with launch shape and scratch made ready, which only rows of place `cuda` have.
+
+    Raises:
+        DefinitionError: one is none, speaks of what the op does not have, or is not wanted.
+        BindingError: a function of one asks for something that the op does not have.
+    """
+    if place == "cuda":
+        made = dict(options)
+        for name in options:
+            if name not in DEVICE_OPTIONS:
+                raise DefinitionError(
+                    f"{subject}: option {name!r} is none of a CUDA row's; there are "
+                    f"{alternatives(name, DEVICE_OPTIONS)}"
+                )
+        if options.get("launch") is not None:
+            tensors = (*schema.input_names, *schema.output_names)
+            made["launch"] = as_launch(options["launch"], tensors, schema.attr_names, subject)
+        if "scratch" in options:
+            made["scratch"] = as_scratch(options["scratch"], schema, subject)
+        return made
+    for name, what in (("launch", "a launch shape"), ("scratch", "scratch")):
+        if name in options:
+            raise DefinitionError(f"{subject}: {what} is for rows of place 'cuda', got one for {place!r}")
+    for name, value in options.items() if place == "cpu" else ():
+        if name not in ROW_FLAGS or not isinstance(value, bool):
+            raise DefinitionError(
+                f"{subject}: expected options {' and '.join(ROW_FLAGS)}, each True or False, got {name}={value!r}"
+            )
+    return dict(options)
+
+
+def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject: str) -> LaunchShape:
+    """Returns a launch shape as a row carries it.
+
+    Args:
+        value: what was passed as `launch`.
+        tensors: names of the op's inputs and outputs.
+        attrs: names of its attributes.
+        subject: the row, for messages.
+
+    Raises:
+        DefinitionError: there is no launch shape, or it speaks of a tensor that the op does not have.
+        BindingError: a function asks for something that the op does not have.
+    """
+    if isinstance(value, (Elementwise, Rows, Fixed)):
+        for name in value.names:
+            if name not in tensors:
+                raise DefinitionError(
+                    f"{subject}, launch: nothing is called {name!r}; there are {alternatives(name, tensors)}"
+                )
+        return value
+    if not callable(value):
+        raise DefinitionError(
+            f"{subject}: expected a launch shape, got {value!r}; pass "
+            f"launch=opsdk.launch.elementwise({tensors[-1]!r}), opsdk.launch.rows, opsdk.launch.fixed, "
+            "or a function that returns (grid, block)"
+        )
+    check_names(value, parameters_of(value), (*tensors, *attrs), f"{subject}, launch")
+    return Computed(value, f"{subject}, launch")
+
+
+def _name(value: Any, shape: str) -> str:
+    if not isinstance(value, str):
+        raise DefinitionError(f"launch.{shape}: expected the name of an input or output, got {value!r}")
+    return value
+
+
+def _threads(value: Any, shape: str) -> int:
+    if not _is_whole(value) or not 1 <= value <= MAX_THREADS:
+        raise DefinitionError(f"launch.{shape}: threads expected a whole number from 1 to {MAX_THREADS}, got {value!r}")
+    return int(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _sizes(
+    value: Any,
+    subject: str,
+    most: tuple[int, ...],
+    error: type[DefinitionError] | type[LaunchError],
+    least: int = 1,
+) -> tuple[int, ...]:
+    sizes = (value,) if _is_whole(value) else value
+    if not isinstance(sizes, Sequence) or isinstance(sizes, str) or not all(map(_is_whole, sizes)):
+        raise error(f"{subject}: expected whole numbers, got {value!r}")
+    if not 1 <= len(sizes) <= 3:
+        raise error(f"{subject}: expected 1 to 3 dimensions, got {len(sizes)} in {value!r}")
+    for size, limit in zip(sizes, most, strict=False):
+        if not least <= size <= limit:
+            raise error(f"{subject}: expected sizes from {least} to {limit}, got {size} in {value!r}")
+    return tuple(int(size) for size in sizes)
+
+
+def _checked_threads(
+    block: tuple[int, ...], subject: str, error: type[DefinitionError] | type[LaunchError]
+) -> tuple[int, ...]:
+    if math.prod(block) > MAX_THREADS:
+        raise error(
+            f"{subject}: block expected {MAX_THREADS} threads at most, got {math.prod(block)} in {block}; "
+            "use more blocks of fewer threads"
+        )
+    return block

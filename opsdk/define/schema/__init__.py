@@ -1,0 +1,1 @@
+"""The signature of an op: the schema language, attributes, and what is bound by name."""

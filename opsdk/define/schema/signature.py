@@ -1,0 +1,228 @@
+"""Schema read from a Python signature: positional parameters are tensors, keyword-only ones are attributes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.dtype import KINDS
+from opsdk.core.errors import AttributeValueError, SchemaError
+from opsdk.define.schema.attribute import REQUIRED, TYPE, AttrDecl, coerce
+from opsdk.define.schema.parse import check_schema
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, element_type
+
+_SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
+_SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
+_LIST = re.compile(_SEQUENCE + r"\[\s*(\w+)\s*(?:,\s*(?:\.\.\.|\1)\s*)*\]")
+_ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
+_NO_TENSOR = {
+    "bool", "bytes", "complex", "dict", "dtype", "float", "frozenset", "int", "None", "NoneType", "set", "str",
+}  # fmt: skip
+_ARRAY = re.compile(r"(?:\w+\.)*(?:NDArray\[|ndarray\[.*\bdtype\[)([^\[\]]*)\]+", re.DOTALL)
+_ABSTRACT = {
+    "integer": ("int",), "signedinteger": ("int",), "unsignedinteger": ("int",), "floating": ("float",),
+    "complexfloating": ("complex",), "inexact": ("float", "complex"), "number": ("int", "float", "complex"),
+    "bool_": ("bool",), "bool": ("bool",),
+}  # fmt: skip
+_NUMBERS = {"complex", "float", "int"}  # what a function of scalars may say of its parameters and result
+
+
+# Any: a callable of any signature; the signature is what is read here.
+def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_scalars: bool = False) -> OpSchema:
+    """Returns the schema of a reference function; its single output is called `y`.
+
+    `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute. Of a
+    tensor `NDArray[np.integer]` says what `Tensor<int>` does. In a function of scalars tensors may be annotated as
+    numbers, which it sees them as.
+
+    Raises:
+        SchemaError: the signature cannot be read as a schema.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"op {name!r}: {function!r} has no readable signature; write the schema as text") from error
+    inputs: list[InputDecl] = []
+    attrs: list[AttrDecl] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            attrs.append(_attribute(parameter, name))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            raise SchemaError(f"op {name!r}: expected named attributes, got '**{parameter.name}'; list them after '*'")
+        else:
+            inputs.append(_input(parameter, name))
+    output = "y" if "y" not in [*(decl.name for decl in inputs), *(decl.name for decl in attrs)] else "out"
+    made = OutputDecl(output, elements=elements_of(_annotations(function).get("return")))
+    schema = OpSchema(
+        namespace, name, tuple(inputs), tuple(attrs), (made,), positional=tuple(d.name for d in inputs)
+    )
+    check_schema(schema)
+    check_annotations(function, schema, of_scalars=of_scalars)
+    return schema
+
+
+def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scalars: bool = False) -> None:
+    """Checks that what a function says of its tensors and its results, where it says something, is what the schema has.
+
+    Raises:
+        SchemaError: a tensor is annotated as a number or text, or the result as one, as nothing or as another count;
+            or elements of another kind than the schema declares.
+    """
+    told = _annotations(function)
+    known = _NO_TENSOR - (_NUMBERS if of_scalars else set())
+    for name in schema.input_names:
+        text = _text(told.get(name, ""))
+        held = _ITEMS.fullmatch(text)
+        kind = attribute_type(text)
+        if (kind and (kind in known or kind not in _NUMBERS)) or (held and any(i in known for i in _split(held[2]))):
+            raise SchemaError(
+                f"op {schema.name!r}: parameter {name!r} expected an array, since it is a tensor, got the annotation "
+                f"{text}; put '*' before it to make it an attribute, or correct the annotation"
+            )
+    for decl in schema.inputs:
+        found = elements_of(told.get(decl.name))
+        if decl.elements and found and set(found).isdisjoint(decl.elements):
+            raise SchemaError(
+                f"op {schema.name!r}: parameter {decl.name!r} expected {element_type(decl)}, as its schema declares, "
+                f"got the annotation {_text(told[decl.name])}; correct one of them"
+            )
+    made = [schema.outputs[i] for i in schema.fresh_outputs]  # an input that is changed is not returned
+    if "return" not in told or not made:
+        return
+    text = _text(told["return"])
+    held = _ITEMS.fullmatch(text)
+    is_tuple = held is not None and held[1].lower().endswith("tuple")
+    items = _split(held[2]) if held is not None else [text]
+    has_list = any(decl.kind == "list" for decl in made)
+    is_right = held is None or has_list or (is_tuple and len(items) == len(made) > 1) or not items
+    if not is_right or any(item in known for item in items):
+        names = ", ".join(decl.name for decl in made)
+        raise SchemaError(
+            f"op {schema.name!r}: return annotation expected an array for each of {names}, such as np.ndarray, got "
+            f"{text}; correct it, or write the schema as text, which names several results"
+        )
+
+
+def _annotations(function: Any) -> dict[str, Any]:
+    inner = getattr(function, "py_func", getattr(function, "func", function))
+    inner = inner if hasattr(inner, "__code__") else getattr(type(inner), "__call__", inner)  # noqa: B004
+    found: dict[str, Any] = getattr(inner, "__annotations__", {})
+    return found
+
+
+def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
+    elements = elements_of(parameter.annotation)
+    if parameter.kind is parameter.VAR_POSITIONAL or _is_list(parameter.annotation):
+        return InputDecl(parameter.name, "list", elements=elements)
+    if parameter.default is None:
+        return InputDecl(parameter.name, "optional", elements=elements)
+    if parameter.default is not parameter.empty:
+        raise SchemaError(
+            f"op {op!r}: parameter {parameter.name!r} has the default {parameter.default!r}, but positional parameters "
+            f"are tensors; put '*' before it to make it an attribute"
+        )
+    return InputDecl(parameter.name, elements=elements)
+
+
+# Any: whatever stands behind a colon or an arrow.
+def elements_of(annotation: Any) -> tuple[str, ...]:
+    """Returns which elements an annotation says that an array has: `NDArray[np.integer]` is `int`; none of others.
+
+    A dtype, as in `NDArray[np.float64]`, says nothing: which are served is up to the kernels.
+    """
+    text = _text(annotation).replace("[Any]", "").strip()
+    optional = re.fullmatch(r"Optional\[(.+)\]", text, re.DOTALL)
+    words: set[str] = set()
+    for choice in _split(optional[1] if optional else text, "|"):
+        held = _ITEMS.fullmatch(choice)
+        array = _ARRAY.fullmatch(choice)
+        if held:
+            found = [elements_of(item) for item in _split(held[2])]
+        elif array:
+            found = [_ABSTRACT.get(name.strip().rpartition(".")[2], ()) for name in array[1].split("|")]
+        else:
+            found = [] if choice != "None" else [("",)]
+        if not found or not all(found):
+            return ()
+        words.update(*found)
+    return tuple(word for word in KINDS if word in words)
+
+
+def _is_list(annotation: Any) -> bool:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return bool(re.match(_SEQUENCE + r"\b", str(text)))
+
+
+def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
+    kind = attribute_type(parameter.annotation)
+    text = _text(parameter.annotation)
+    is_other = text in _NO_TENSOR or _ITEMS.fullmatch(text)  # a type, and none of the schema language
+    if kind is None and not is_other and parameter.default is not parameter.empty:
+        kind = _type_of_value(parameter.default)
+    if kind is None:
+        raise SchemaError(
+            f"op {op!r}: attribute {parameter.name!r} expected an annotation (int, float, bool, str, complex, "
+            f"np.dtype, list[int], or one of them with '| None'), got {parameter.annotation!r}"
+        )
+    decl = AttrDecl(parameter.name, kind)
+    if parameter.default is parameter.empty:
+        return decl
+    try:
+        return AttrDecl(decl.name, decl.type, coerce(decl, parameter.default, f"op {op!r}"))
+    except AttributeValueError as error:
+        raise SchemaError(
+            f"op {op!r}: default of attribute {parameter.name!r} expected {kind}, got {parameter.default!r}"
+        ) from error
+
+
+# Any: whatever stands behind a colon or an arrow.
+def _text(annotation: Any) -> str:
+    """Returns an annotation as it is written, without quotes and the names of modules that are not needed."""
+    if annotation is None:
+        return "None"
+    text = annotation if isinstance(annotation, str) else str(annotation).replace("<class '", "").replace("'>", "")
+    return re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip().strip("'\""))
+
+
+def _split(text: str | None, at: str = ",") -> list[str]:
+    """Returns the types in brackets, or the choices of a union, one by one."""
+    parts, depth = [""], 0
+    for char in text or "":
+        depth += {"[": 1, "]": -1}.get(char, 0)
+        if char == at and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts if part.strip() not in ("", "...")]
+
+
+def attribute_type(annotation: Any) -> str | None:
+    """Returns the schema type that an annotation stands for, or None if it stands for none."""
+    for scalar_type, name in _SCALAR_OF.items():
+        if annotation is scalar_type:
+            return name
+    text = _text(annotation)
+    optional = re.fullmatch(r"Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)", text)
+    if optional:
+        text = (optional[1] or optional[2] or optional[3]).strip()
+    items = _LIST.fullmatch(text)
+    scalar = items[1] if items else text
+    kind = scalar + ("[]" if items else "") + ("?" if optional else "")
+    return kind if TYPE.fullmatch(kind) else None
+
+
+def _type_of_value(value: Any) -> str | None:
+    for kind, name in _SCALAR_OF.items():
+        if type(value) is kind or (kind is np.dtype and isinstance(value, np.dtype)):
+            return name
+    if isinstance(value, (tuple, list)) and value:
+        inner = _type_of_value(value[0])
+        return f"{inner}[]" if inner else None
+    return None
+
+
+__all__ = ["REQUIRED", "attribute_type", "schema_of"]

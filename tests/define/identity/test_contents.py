@@ -1,0 +1,167 @@
+"""What objects lead to where their attributes do not say: a change of it is seen where it is read again."""
+
+import contextvars
+import ctypes
+import functools
+import threading
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+from opsdk.define.identity.contents import contents_of, memory_of
+from opsdk.define.identity.unchanged import changed, reads
+
+
+class KeyErrors(dict):
+    __getattr__ = dict.__getitem__  # what it lacks is a KeyError
+
+
+class Held:
+    pass
+
+
+def setting(name, value):
+    return lambda of: setattr(of, name, value)
+
+
+def partial():
+    made = functools.partial(len)
+    made.k = 2.0
+    return made
+
+
+def variable():
+    made = contextvars.ContextVar("k")
+    made.set(2.0)
+    return made
+
+
+def local():
+    made = threading.local()
+    made.k = 2.0
+    return made
+
+
+def generator():
+    def numbers():
+        k = 2.0
+        while True:
+            k = yield k
+
+    made = numbers()
+    next(made)
+    return made
+
+
+KEPT = []  # what weak references and views are of
+
+
+def kept(made):
+    KEPT.append(made)
+    return made
+
+
+def held():
+    made = kept(Held())
+    made.k = 2.0
+    return made
+
+
+OBJECTS = {
+    "an object that raises KeyError": (lambda: KeyErrors(k=2.0), lambda of: of.update(k=3.0)),
+    "attributes of a partial": (partial, setting("k", 3.0)),
+    "a cell": (lambda: types.CellType(2.0), setting("cell_contents", 3.0)),
+    "a context variable": (variable, lambda of: of.set(3.0)),
+    "what is a thread's own": (local, setting("k", 3.0)),
+    "a generator": (generator, lambda of: of.send(3.0)),
+    "a pointer": (lambda: ctypes.pointer(ctypes.c_double(2.0)), lambda of: setattr(of.contents, "value", 3.0)),
+    "an object for C": (lambda: ctypes.py_object([2.0]), lambda of: of.value.append(3.0)),
+    "keys": (lambda: kept({"k": 2.0}).keys(), lambda of: KEPT[-1].update(m=3.0)),
+    "values": (lambda: kept({"k": 2.0}).values(), lambda of: KEPT[-1].update(k=3.0)),
+    "items": (lambda: kept({"k": 2.0}).items(), lambda of: KEPT[-1].update(k=3.0)),
+    "a view of a dict": (lambda: types.MappingProxyType(kept({"k": 2.0})), lambda of: KEPT[-1].update(k=3.0)),
+    "a reference": (lambda: weakref.ref(held()), lambda of: setattr(of(), "k", 3.0)),
+    "a set of references": (lambda: weakref.WeakSet([held()]), lambda of: setattr(KEPT[-1], "k", 3.0)),
+    "a set of objects": (lambda: {held()}, lambda of: setattr(KEPT[-1], "k", 3.0)),
+    "a view of bytes": (lambda: memoryview(kept(bytearray(b"2"))), lambda of: of.__setitem__(0, 51)),
+    "elements": (lambda: kept(np.array([2.0])).flat, lambda of: of.__setitem__(0, 3.0)),
+    "a method": (lambda: kept([2.0]).append, lambda of: of(3.0)),
+}
+
+
+def reading(value):
+    """Returns a function that reads a global."""
+    scope = {"value": value}
+    exec("def function(x):\n    return value\n", scope)
+    return scope["function"]
+
+
+@pytest.mark.parametrize(("make", "change"), OBJECTS.values(), ids=OBJECTS)
+def test_a_change_of_what_an_object_leads_to_is_seen(make, change):
+    value = make()
+    function = reading(value)
+    known = reads(function)
+    assert changed(function, known) == []
+    change(value)
+    assert changed(function, known) == ["value"]
+
+
+def test_an_empty_cell_is_known_as_empty():
+    cell = types.CellType()
+    function = reading(cell)
+    known = reads(function)
+    assert changed(function, known) == []
+    cell.cell_contents = 2.0
+    assert changed(function, known) == ["value"]
+
+
+def test_null_pointers_and_ended_generators_are_read_as_such():
+    ended = generator()
+    ended.close()
+    for value in (ctypes.POINTER(ctypes.c_double)(), ctypes.py_object(), ended):
+        function = reading(value)
+        assert changed(function, reads(function)) == []
+
+
+def test_lists_and_dicts_of_numba_are_read():
+    numba = pytest.importorskip("numba")
+    items, table = numba.typed.List([2.0]), numba.typed.Dict.empty(numba.int64, numba.float64)
+    for value in (items, table):
+        function = reading(value)
+        known = reads(function)
+        value.append(3.0) if value is items else value.__setitem__(1, 3.0)
+        assert changed(function, known) == ["value"]
+
+
+def test_a_stencil_is_its_function_whatever_it_has_compiled():
+    numba = pytest.importorskip("numba")
+    k = 2.0
+
+    @numba.stencil
+    def twice(a):
+        return a[0] * k
+
+    function = reading(twice)
+    known = reads(function)
+    assert twice(np.ones(3)).tolist() == [2, 2, 2]
+    assert changed(function, known) == []
+    k = 3.0
+    assert changed(function, known) == ["value"]
+
+
+def test_data_of_cffi_is_read():
+    ffi = pytest.importorskip("cffi").FFI()
+    for value in (ffi.new("double *", 2.0), ffi.new("double[2]")):
+        function = reading(value)
+        known = reads(function)
+        assert changed(function, known) == []
+        value[0] = 3.0
+        assert changed(function, known) == ["value"]
+
+
+def test_other_objects_lead_nowhere():
+    assert contents_of(Held()) is None
+    assert memory_of(Held()) is None
+    assert memory_of(b"ab") == b"ab"
