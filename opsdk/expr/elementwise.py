@@ -19,7 +19,7 @@ from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.define.schema.signature import schema_of
-from opsdk.expr.derive import derive_gradient, with_complex_backward
+from opsdk.expr.gradient.derive import derive_gradient, with_complex_backward
 from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.trace import Expression, as_defined, as_first, check_read, trace
 

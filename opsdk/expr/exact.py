@@ -10,7 +10,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError, InputValueError
 from opsdk.expr.node import Node, topological
-from opsdk.expr.row import INDEX, SIZE
+from opsdk.expr.row.row import INDEX, SIZE
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _STEPS = ("fmod", "floor", "ceil", "trunc", "round")  # what one more or less may change by a whole

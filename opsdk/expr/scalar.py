@@ -14,12 +14,12 @@ from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import Source
-from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
-from opsdk.expr.holomorphic import without_derivative, without_meaning
+from opsdk.expr.gradient.derivative import reverse
+from opsdk.expr.gradient.holomorphic import without_derivative, without_meaning
 from opsdk.expr.node import Node
-from opsdk.expr.row import FULL
+from opsdk.expr.row.row import FULL
 from opsdk.expr.trace import Expression
 from opsdk.expr.whole import evaluated, result_dtypes
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import (
+from opsdk.expr.row.row import (
     row_index,
     row_logsumexp,
     row_max,

@@ -16,7 +16,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.expr.formula import formulas
-from opsdk.expr.row_infer import RowInfer
+from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction, static_of
 from opsdk.ship import catalog
 

@@ -16,8 +16,8 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl
-from opsdk.expr.row import COLUMN, ROW
-from opsdk.expr.row_infer import RowInfer
+from opsdk.expr.row.row import COLUMN, ROW
+from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.calls import Call, Invented, each, flat, is_inexact, refill
 from opsdk.verify.launch import launch
 from opsdk.verify.rule import carriers, draw_cotangents, gradient_call

@@ -8,7 +8,7 @@ import numpy as np
 
 from opsdk.define.call import complete_attrs
 from opsdk.define.schema.binding import reorder
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.calls import Call
 from opsdk.verify.launch import launch

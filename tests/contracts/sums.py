@@ -6,11 +6,11 @@ SUMS = {"sum", "mean", "add.at", "add.reduce", "add.reduceat", "einsum", "averag
 HOME = "opsdk.core.sums"
 FLOORS = ("opsdk.ops", "opsdk.expr", "opsdk.autograd", "opsdk.backends.call.conform", "opsdk.backends.native.rowwise")
 
-JUDGES = ("opsdk.expr.proof", "opsdk.expr.tangent")  # compare numbers in float64, at a few points
+JUDGES = ("opsdk.expr.gradient.proof", "opsdk.expr.gradient.tangent")  # compare numbers in float64, at a few points
 
 # By module what is called there, and why it may be.
 KNOWN = {
-    "opsdk.expr.row": {"xp.sum": "CuPy's and jax.numpy's sums are trees"},
+    "opsdk.expr.row.row": {"xp.sum": "CuPy's and jax.numpy's sums are trees"},
     "opsdk.ops.loss": {"(...).sum": "counts bools"},
     "opsdk.ops.reduction": {"np.sum": "asks for the dtype of a sum of whole numbers"},
 }

@@ -9,7 +9,7 @@ from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import AttributeValueError, InputValueError, ShapeError
 from opsdk.expr.exact import check_whole, most_exact, rounds_positions
 from opsdk.expr.node import BOOL, Node
-from opsdk.expr.row import elements
+from opsdk.expr.row.row import elements
 from opsdk.expr.symbol import Symbol
 
 X, LABEL, P = (Symbol(Node("input", (), name)) for name in ("x", "label", "p"))

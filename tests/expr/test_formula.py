@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from opsdk import vmath
-from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.formula import formulas
+from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node
 from opsdk.expr.trace import Expression, trace
 

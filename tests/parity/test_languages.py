@@ -9,7 +9,7 @@ from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import DefinitionError
 from opsdk.define.kernel.kernel import Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op, renewed
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.sampling import calls_of
 

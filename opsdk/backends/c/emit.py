@@ -12,7 +12,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.c_source import PRELUDE, scalar_function
 from opsdk.expr.exact import check_constants
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction, static_of
 
 _KINDS = {"float": "double {0}_attr", "int": "int64_t {0}_attr", "bool[]": "const int32_t *{0}_attr, int64_t {0}_size"}

@@ -14,7 +14,7 @@ from opsdk.backends.call.language import language_of
 from opsdk.core.errors import DTypeError, OpsdkError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
 Dtype = np.dtype[Any]

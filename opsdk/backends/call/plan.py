@@ -36,7 +36,7 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
 Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them

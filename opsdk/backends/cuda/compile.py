@@ -34,9 +34,9 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Elementwise, Rows
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.expr.exact import check_constants
-from opsdk.expr.row import COLUMN
-from opsdk.expr.row_function import RowFunction
-from opsdk.expr.row_infer import AXIS
+from opsdk.expr.row.row import COLUMN
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import ScalarFunction, static_of
 
 _ENTRY = re.compile(r"\.visible \.entry (\w+)\(")

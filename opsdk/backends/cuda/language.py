@@ -22,7 +22,7 @@ from opsdk.core.errors import LaunchError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry, LaunchShape
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
 

@@ -39,8 +39,8 @@ from typing import ClassVar
 
 from opsdk.backends.native.row_writer import Reduced, RowWriter, indented
 from opsdk.expr.node import Node, topological
-from opsdk.expr.row import COLUMN
-from opsdk.expr.row_plan import compared_with_extremes, lowered
+from opsdk.expr.row.row import COLUMN
+from opsdk.expr.row.row_plan import compared_with_extremes, lowered
 from opsdk.expr.trace import Expression
 
 MOST_THREADS = 256  # of a block; shared memory is reserved for as many

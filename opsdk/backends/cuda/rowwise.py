@@ -20,9 +20,9 @@ from opsdk.core.origin import Origin
 from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_whole
-from opsdk.expr.row import COLUMN
-from opsdk.expr.row_function import RowFunction
-from opsdk.expr.row_infer import AXIS
+from opsdk.expr.row.row import COLUMN
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import Static, static_of
 
 _MOST_BLOCKS = 4096  # more than any device runs at once; a block takes several rows beyond

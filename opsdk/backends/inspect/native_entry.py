@@ -23,8 +23,8 @@ from opsdk.define.call import bind, complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row_function import RowFunction
-from opsdk.expr.row_infer import AXIS
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import ScalarFunction, static_of
 
 ELEMENTS, ROWS, CALL, DLTENSORS = "elements", "rows", "call", "dltensors"

@@ -11,9 +11,9 @@ from opsdk.backends.call.buffers import infer
 from opsdk.core.errors import ShapeError
 from opsdk.define.infer import normalize_axes
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row import FULL, ROW
-from opsdk.expr.row_function import RowFunction
-from opsdk.expr.row_infer import AXIS
+from opsdk.expr.row.row import FULL, ROW
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.row.row_infer import AXIS
 
 
 # Any, in this file: arrays of NumPy or of a device, attribute values.

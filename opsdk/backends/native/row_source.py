@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.backends.native.elementwise_source import INEXACT, inexact_text, load_text, refusals, store_text
 from opsdk.backends.native.row_writer import RowWriter, indented
-from opsdk.expr.row import COLUMN
+from opsdk.expr.row.row import COLUMN
 from opsdk.expr.trace import Expression
 
 # Statuses of a row kernel.

@@ -23,9 +23,9 @@ from opsdk.core.sums import total
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.exact import may_round
-from opsdk.expr.row import COLUMN, FULL
-from opsdk.expr.row_function import RowFunction
-from opsdk.expr.row_infer import AXIS
+from opsdk.expr.row.row import COLUMN, FULL
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import MOST_COMBINATIONS, Static, static_of
 
 _PIECES = 64  # of the work, always the same ones

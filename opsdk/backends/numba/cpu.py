@@ -21,7 +21,7 @@ from opsdk.core.lazy import optional, slow
 from opsdk.define.identity.unchanged import changed
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.expr.row_function import RowFunction
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
 

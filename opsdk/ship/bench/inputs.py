@@ -19,7 +19,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.infer import broadcast
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.expr.row_infer import RowInfer
+from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.calls import Call, each, flat, is_float
 from opsdk.verify.samples import UnusableSamplesError, from_sample

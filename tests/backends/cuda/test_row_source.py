@@ -13,9 +13,9 @@ from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_posit
 from opsdk.define.op import REGISTRY
 from opsdk.expr.elementwise import static_defaults
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import COLUMN, FULL
-from opsdk.expr.row_function import AXIS, RowFunction
-from opsdk.expr.rowwise import rowwise
+from opsdk.expr.row.row import COLUMN, FULL
+from opsdk.expr.row.row_function import AXIS, RowFunction
+from opsdk.expr.row.rowwise import rowwise
 
 ORDERS = [list, lambda threads: threads[::-1], lambda threads: threads[1::2] + threads[::2]]
 MEANINGS = {name: functools.partial(known.meaning, np) for name, known in PRIMITIVES.items()}

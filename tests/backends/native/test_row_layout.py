@@ -3,7 +3,7 @@ import pytest
 
 from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
 from opsdk.core.errors import ShapeError
-from opsdk.expr.row import COLUMN, FLAT, FULL, ROW
+from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW
 from opsdk.ops.loss import cross_entropy_with_logits
 from opsdk.ops.normalization import layer_norm, softmax
 

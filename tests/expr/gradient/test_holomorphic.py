@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.core.errors import GradientMissingError
-from opsdk.expr.holomorphic import without_derivative, without_meaning
+from opsdk.expr.gradient.holomorphic import without_derivative, without_meaning
 from opsdk.expr.trace import trace
 
 Z = np.array([1 + 2j, -0.5 + 1j, 0.3 - 2j])

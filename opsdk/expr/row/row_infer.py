@@ -10,7 +10,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Attrs, Inferred, Specs, normalize_axes
 from opsdk.define.schema.schema import OpSchema
-from opsdk.expr.row import COLUMN, FLAT, FULL, ROW
+from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW
 
 AXIS = "axis"  # the attribute that tells along which axis rows lie; the last unless an op has it
 

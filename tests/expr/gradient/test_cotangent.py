@@ -5,9 +5,9 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.expr.cotangent import Algebra
-from opsdk.expr.derivative import reverse
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.gradient.cotangent import Algebra
+from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node, constant, topological
 from opsdk.expr.symbol import Symbol, apply
 

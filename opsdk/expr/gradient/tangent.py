@@ -13,7 +13,7 @@ import numpy as np
 
 from opsdk.expr.node import BOOL, Node, topological
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import ROW_PRIMITIVES
+from opsdk.expr.row.row import ROW_PRIMITIVES
 
 # Any, in this file: NumPy arrays.
 _LOG = {2: float(np.log(2.0)), 10: float(np.log(10.0))}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from opsdk.expr.cotangent import Cotangent
-from opsdk.expr.derivative import Sweep
+from opsdk.expr.gradient.cotangent import Cotangent
+from opsdk.expr.gradient.derivative import Sweep
 from opsdk.expr.node import Node
-from opsdk.expr.row import INDEX, SIZE, RowRoles, spread
+from opsdk.expr.row.row import INDEX, SIZE, RowRoles, spread
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, apply
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.gradient.tangent import rates
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import COLUMN, FULL, ROW_PRIMITIVES
-from opsdk.expr.tangent import rates
+from opsdk.expr.row.row import COLUMN, FULL, ROW_PRIMITIVES
 
 _MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
 _POINTS, _LENGTH = 12, 3  # rows that are tried, and how long they are

@@ -3,10 +3,10 @@ import pytest
 
 from opsdk.expr import vmath
 from opsdk.expr.evaluate import evaluate
+from opsdk.expr.gradient.row_derivative import reverse_rows
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import COLUMN, FULL, ROW, ROW_PRIMITIVES
-from opsdk.expr.row_derivative import reverse_rows
+from opsdk.expr.row.row import COLUMN, FULL, ROW, ROW_PRIMITIVES
 from opsdk.expr.symbol import Symbol
 
 MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}

@@ -2,8 +2,8 @@ import math
 
 from opsdk.expr import vmath
 from opsdk.expr.node import Node
-from opsdk.expr.row import FULL, ROW
-from opsdk.expr.row_plan import loops_of, lowered
+from opsdk.expr.row.row import FULL, ROW
+from opsdk.expr.row.row_plan import loops_of, lowered
 from opsdk.expr.symbol import Symbol
 
 ROLES = {"x": FULL, "r": ROW}

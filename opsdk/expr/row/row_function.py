@@ -22,12 +22,12 @@ from opsdk.expr.exact import (
     numbers_of,
     rounds_positions,
 )
+from opsdk.expr.gradient.row_derivative import reverse_rows
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
-from opsdk.expr.row_derivative import reverse_rows
-from opsdk.expr.row_infer import AXIS, RowInfer
-from opsdk.expr.row_plan import lowered
+from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
+from opsdk.expr.row.row_infer import AXIS, RowInfer
+from opsdk.expr.row.row_plan import lowered
 from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression
 

@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from opsdk.expr.derivative import RULES, partials, reverse
 from opsdk.expr.evaluate import evaluate
-from opsdk.expr.like_terms import combined
+from opsdk.expr.gradient.derivative import RULES, partials, reverse
+from opsdk.expr.gradient.like_terms import combined
 from opsdk.expr.node import Node, constant
 from opsdk.expr.primitive import PRIMITIVES
 from opsdk.expr.simplify import simplify

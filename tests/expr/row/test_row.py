@@ -4,7 +4,7 @@ import pytest
 from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node, constant
-from opsdk.expr.row import (
+from opsdk.expr.row.row import (
     COLUMN,
     FULL,
     INDEX,

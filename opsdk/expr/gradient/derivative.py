@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from opsdk.expr.cotangent import Algebra, Cotangent
+from opsdk.expr.gradient.cotangent import Algebra, Cotangent
 from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.symbol import Symbol, apply
 

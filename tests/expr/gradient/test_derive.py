@@ -10,7 +10,7 @@ from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import DefinitionError, NameClashError
 from opsdk.core.names import name_guard
 from opsdk.define.opdef import Source
-from opsdk.expr.derivative import Sweep
+from opsdk.expr.gradient.derivative import Sweep
 
 X = np.linspace(-1.5, 2.0, 12).reshape(3, 4)
 POSITIVE = np.linspace(0.2, 2.0, 12).reshape(3, 4)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from opsdk.expr.evaluate import evaluate
-from opsdk.expr.like_terms import combined
+from opsdk.expr.gradient.like_terms import combined
 from opsdk.expr.node import Node, constant, topological
 from opsdk.expr.symbol import Symbol, apply
 

@@ -18,12 +18,12 @@ from opsdk.define.opdef import Traits
 from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.schema import OpSchema, of_integers
 from opsdk.define.schema.signature import schema_of
-from opsdk.expr.derive import derive_gradient
 from opsdk.expr.elementwise import check_plain, static_defaults
+from opsdk.expr.gradient.derive import derive_gradient
 from opsdk.expr.node import topological
-from opsdk.expr.row import COLUMN, FLAT, FULL, ROW, elements, spread
-from opsdk.expr.row_function import RowFunction
-from opsdk.expr.row_infer import AXIS, RowInfer
+from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, elements, spread
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.row.row_infer import AXIS, RowInfer
 from opsdk.expr.scalar import Static, values_of
 from opsdk.expr.trace import Expression, as_defined, as_first, check_read, trace
 

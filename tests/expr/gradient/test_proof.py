@@ -6,8 +6,8 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.core.errors import DefinitionError
-from opsdk.expr import derivative, proof, row_derivative
-from opsdk.expr.proof import Claim, refuted
+from opsdk.expr.gradient import derivative, proof, row_derivative
+from opsdk.expr.gradient.proof import Claim, refuted
 from opsdk.expr.trace import trace
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from opsdk.expr.count import cost
 from opsdk.expr.node import BOOL, FLOAT, Node, constant, topological
-from opsdk.expr.row import REDUCTIONS, SIZE, elements
+from opsdk.expr.row.row import REDUCTIONS, SIZE, elements
 
 LOOPED = tuple(name for name in REDUCTIONS if name != "row_take")  # what takes a whole loop
 CHEAP = 6  # in the units of `cost`: what costs no more is computed again rather than kept for a later loop

@@ -4,12 +4,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from opsdk.expr.gradient.tangent import _FLAT, _RATES, _SLOPES, rates
 from opsdk.expr.node import Node
 from opsdk.expr.primitive import PRIMITIVES
-from opsdk.expr.row import REDUCTIONS
+from opsdk.expr.row.row import REDUCTIONS
 from opsdk.expr.symbol import Symbol, apply
-from opsdk.expr.tangent import _FLAT, _RATES, _SLOPES, rates
-from tests.expr.test_derivative import BINARY, UNARY
+from tests.expr.gradient.test_derivative import BINARY, UNARY
 
 mpmath.mp.dps = 40
 NAMES = ("a", "b")

@@ -1,0 +1,1 @@
+"""Derived gradients: rules, the reverse sweep, what it saves, and its proof."""

@@ -1,0 +1,1 @@
+"""Expressions over one row: reductions beside elementwise operations, and the loops that they become."""
