@@ -22,9 +22,9 @@ from opsdk.ship.function_plot import function_plot
 from opsdk.ship.op_facts import OpFacts, facts_of
 from opsdk.ship.target import resolve
 from opsdk.ship.terminal import narrate
-from opsdk.verify.calls import Call
-from opsdk.verify.samples import UnusableSamplesError
-from opsdk.verify.sampling import calls_of
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.inputs.samples import UnusableSamplesError
+from opsdk.verify.inputs.sampling import calls_of
 
 MADE = "<!-- Made by opsdk doc; changes are lost. -->"  # the first line of every page, by which it is known again
 INDEX = "index.md"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.define.infer import Assumed, like
-from opsdk.verify.calls import Call, is_float
-from opsdk.verify.launch import launch
-from opsdk.verify.rule import draw_cotangents, gradients
+from opsdk.verify.inputs.calls import Call, is_float
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.runtimes.rule import draw_cotangents, gradients
 from opsdk.verify.session import Session
 
 

@@ -15,10 +15,10 @@ from opsdk.core.errors import DerivativeOrderError, GradientMissingError, Kernel
 from opsdk.core.modes import enable_grad
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Call, each, flat, flat_names, is_float, outputs_of, refill, with_imaginary
 from opsdk.verify.derivative import record
-from opsdk.verify.launch import launch
-from opsdk.verify.rule import carriers
+from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float, outputs_of, refill, with_imaginary
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.runtimes.rule import carriers
 from opsdk.verify.session import Session
 from opsdk.verify.subject import flat_tensors
 

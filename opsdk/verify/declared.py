@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from opsdk.verify.agreement import resolution
-from opsdk.verify.calls import Call, flat, is_float, paired, refill
-from opsdk.verify.launch import launch
+from opsdk.verify.inputs.calls import Call, flat, is_float, paired, refill
+from opsdk.verify.kernels.agreement import resolution
+from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Session
 
 _UNITS = 1024.0  # rounding units: sums of products in another order

@@ -23,10 +23,10 @@ from opsdk.core.errors import (
 )
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule
-from opsdk.verify.agreement import measure, resolution, same_bits, wiggle_apart
-from opsdk.verify.calls import Call, flat, is_float
-from opsdk.verify.launch import label, launch
-from opsdk.verify.rule import carriers, draw_cotangents, gradients, undeclared_none
+from opsdk.verify.inputs.calls import Call, flat, is_float
+from opsdk.verify.kernels.agreement import measure, resolution, same_bits, wiggle_apart
+from opsdk.verify.kernels.launch import label, launch
+from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradients, undeclared_none
 from opsdk.verify.session import Session
 from opsdk.verify.subject import (
     Subject,

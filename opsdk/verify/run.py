@@ -14,22 +14,22 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.branches import check_branches
 from opsdk.verify.broadcasting import check_broadcasting
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
 from opsdk.verify.expected import missed, unexpected, with_failures, without_failures
 from opsdk.verify.follow import in_order
-from opsdk.verify.layout import check_layouts
-from opsdk.verify.program_parity import check_programs, check_second_order
+from opsdk.verify.inputs.samples import SAMPLES, UnusableSamplesError, samples_given
+from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.kernels.branches import check_branches
+from opsdk.verify.kernels.layout import check_layouts
+from opsdk.verify.kernels.rows import check_rows
+from opsdk.verify.kernels.whole import check_whole_numbers
 from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
-from opsdk.verify.rows import check_rows
-from opsdk.verify.samples import SAMPLES, UnusableSamplesError, samples_given
-from opsdk.verify.sampling import calls_of
+from opsdk.verify.runtimes.program_parity import check_programs, check_second_order
+from opsdk.verify.runtimes.tape_parity import check_tape
 from opsdk.verify.session import Session
-from opsdk.verify.tape_parity import check_tape
-from opsdk.verify.whole import check_whole_numbers
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
 # second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.

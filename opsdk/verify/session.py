@@ -14,8 +14,8 @@ from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Call, Invented
-from opsdk.verify.launch import label
+from opsdk.verify.inputs.calls import Call, Invented
+from opsdk.verify.kernels.launch import label
 from opsdk.verify.report import Coverage, Finding, Row
 from opsdk.verify.rerun import command
 

@@ -17,9 +17,9 @@ from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import reorder
-from opsdk.verify.calls import Call, Values, flat, flat_names, is_float, outputs_of, refill
-from opsdk.verify.launch import launch
-from opsdk.verify.rule import carriers, gradients
+from opsdk.verify.inputs.calls import Call, Values, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.runtimes.rule import carriers, gradients
 
 PROBE = "(probe)"
 

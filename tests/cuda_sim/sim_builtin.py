@@ -9,8 +9,8 @@ import opsdk
 import opsdk.static  # noqa: F401 - registers its ops
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.define.op import REGISTRY
-from opsdk.verify.calls import each, flat
-from opsdk.verify.sampling import calls_of
+from opsdk.verify.inputs.calls import each, flat
+from opsdk.verify.inputs.sampling import calls_of
 
 ON_THE_HOST = {"opsdk::accuracy"}  # counts, for whoever reads them
 BUILT_IN = [op for op in REGISTRY if op.opdef.name.startswith("opsdk::") and op.opdef.name not in ON_THE_HOST]

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from contrib_ops import roi_align
 from opsdk.core.errors import InputValueError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 BOXES = np.array([[0, 0.3, 0.7, 3.1, 2.2], [1, 1.5, 2.25, 3.4, 2.9], [1, -3.2, -2.1, 2.3, 1.4], [0, 2, 2, 2, 2]])
 

@@ -11,7 +11,7 @@ from opsdk.backends.cuda.launch import BoundKernel
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import BindingError, InputValueError, LaunchError, ShapeError
 from opsdk.define.kernel.launch import Geometry
-from opsdk.verify.launch import launch as run_row
+from opsdk.verify.kernels.launch import launch as run_row
 
 X = np.array([[-1.0, 2.0, -0.5], [3.0, -4.0, 0.0]])
 

@@ -11,7 +11,7 @@ import pytest
 import opsdk
 from opsdk.backends.call.buffers import asked_specs
 from opsdk.define.op import REGISTRY
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 from tests.contracts.tree import REPOSITORY
 from tests.examples.references import EXAMPLES, FOLDER
 

@@ -11,7 +11,7 @@ from opsdk.define.kernel.kernel import Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op, renewed
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
-from opsdk.verify.sampling import calls_of
+from opsdk.verify.inputs.sampling import calls_of
 
 TOLERANCE = {"float32": 4e-6, "float64": 1e-13}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opsdk.verify import render_text, verify
-from opsdk.verify.calls import Invented
+from opsdk.verify.inputs.calls import Invented
 
 
 def smooth(x, *, beta: float = 1.0):

@@ -7,8 +7,8 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import ShapeError
-from opsdk.verify.agreement import lost, wiggle
-from opsdk.verify.calls import Call
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.agreement import lost, wiggle
 
 
 def raises(y):

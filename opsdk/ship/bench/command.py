@@ -29,7 +29,7 @@ from opsdk.ship.places import PRINTED, check_places, put
 from opsdk.ship.progress import Progress
 from opsdk.ship.target import resolve
 from opsdk.ship.terminal import narrate, width
-from opsdk.verify.samples import UnusableSamplesError
+from opsdk.verify.inputs.samples import UnusableSamplesError
 
 
 @dataclass(frozen=True)

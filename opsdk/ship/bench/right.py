@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.define.opdef import OpDef
-from opsdk.verify.agreement import Difference, measure, resolution, wiggle
-from opsdk.verify.calls import Call, Values, flat, is_float
-from opsdk.verify.launch import launch
+from opsdk.verify.inputs.calls import Call, Values, flat, is_float
+from opsdk.verify.kernels.agreement import Difference, measure, resolution, wiggle
+from opsdk.verify.kernels.launch import launch
 
 _LONG = np.dtype("float64")
 _PEER = 1000.0  # rounding units of the largest element

@@ -27,8 +27,8 @@ from opsdk.ship.bench.inputs import placed
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Clock, Sampler
-from opsdk.verify.calls import Call, each, flat, outputs_of
-from opsdk.verify.rows import serves
+from opsdk.verify.inputs.calls import Call, each, flat, outputs_of
+from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import cannot_run_here
 
 INTERPRETED = (REFERENCE, "composite")  # languages of which nothing is compiled

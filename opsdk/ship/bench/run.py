@@ -19,9 +19,9 @@ from opsdk.ship.bench.result import Benched, Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.rows import RowBench
 from opsdk.ship.bench.timing import Clock, Sampler, alternate, rounds_within
-from opsdk.verify.calls import Call, each, flat
+from opsdk.verify.inputs.calls import Call, each, flat
 from opsdk.verify.rerun import target_of
-from opsdk.verify.rule import draw_cotangents, gradient_call
+from opsdk.verify.runtimes.rule import draw_cotangents, gradient_call
 
 LEAST_ROUNDS = 5
 BUDGET = 10.0  # seconds for all rounds of one op; slow ones get fewer rounds

@@ -15,7 +15,7 @@ from opsdk.core.errors import (
     ShapeError,
 )
 from opsdk.core.flags import set_flags
-from opsdk.verify.launch import plan_of
+from opsdk.verify.kernels.launch import plan_of
 from tests.by_reference import by_reference
 
 X = np.array([1.0, 2.0])

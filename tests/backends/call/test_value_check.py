@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import InputValueError, KernelStatusError, ShapeError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 X = np.arange(6.0).reshape(3, 2)
 GOOD, BAD = np.array([0, 2]), np.array([0, 3])

@@ -7,7 +7,7 @@ import opsdk
 from contrib_ops import nms
 from opsdk import static
 from opsdk.core.errors import DTypeError, InputValueError, ShapeError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 ROWS = list(nms.opdef.kernels)
 

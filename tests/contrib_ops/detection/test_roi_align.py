@@ -8,7 +8,7 @@ import pytest
 import opsdk
 from contrib_ops import roi_align
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 IMAGES = (2, 3, 7, 9)
 BOXES = np.array(

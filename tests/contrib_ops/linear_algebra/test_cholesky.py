@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from contrib_ops.linear_algebra.cholesky import cholesky
 from opsdk.core.errors import OpsdkError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("cffi")
 

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from contrib_ops.linear_algebra.sinkhorn import sinkhorn
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("numba")
 

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from contrib_ops.losses.ctc_loss import ctc_loss, ctc_terms
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("cffi")
 

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from contrib_ops.losses.soft_dtw import soft_dtw
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("numba")
 

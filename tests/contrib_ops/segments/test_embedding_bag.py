@@ -7,7 +7,7 @@ import opsdk
 from contrib_ops import embedding_bag
 from contrib_ops.segments.embedding_bag import bag_products, bags_to_table, maxima_of_bags
 from opsdk.core.errors import DTypeError, InputValueError, ShapeError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 INPUT, OFFSETS = np.array([1, 6, 1, 0, 4, 4, 2]), np.array([0, 3, 3, 4])
 MODES = ["sum", "mean", "max"]

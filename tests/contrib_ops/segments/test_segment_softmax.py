@@ -7,7 +7,7 @@ from scipy.special import softmax
 import opsdk
 from contrib_ops import segment_softmax
 from opsdk.core.errors import DTypeError, InputValueError, ShapeError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 IDS = np.array([2, 0, 2, 2, 4, 0])
 ROWS = [k for k in segment_softmax.opdef.kernels if "32" not in str(k.key)]

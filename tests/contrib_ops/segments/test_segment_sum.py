@@ -10,7 +10,7 @@ import pytest
 import opsdk
 from contrib_ops import segment_sum
 from opsdk.core.errors import DTypeError, InputValueError, ShapeError
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 IDS = np.array([2, 0, 2, 2, 4, 0])
 
@@ -154,7 +154,7 @@ SIMULATED = '''
 import numpy as np
 import opsdk
 from contrib_ops import segment_sum
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 (kernel,) = [kernel for kernel in segment_sum.opdef.kernels if kernel.key.place == "cuda"]
 ids = np.array([2, 0, 2, 2, 4, 0])

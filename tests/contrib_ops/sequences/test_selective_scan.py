@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from contrib_ops.sequences.selective_scan import selective_scan
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("numba")
 

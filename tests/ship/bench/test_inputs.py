@@ -5,8 +5,8 @@ import opsdk
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY
 from opsdk.ship.bench.inputs import grown, large_call, sizes_of
-from opsdk.verify.launch import launch
-from opsdk.verify.samples import UnusableSamplesError
+from opsdk.verify.inputs.samples import UnusableSamplesError
+from opsdk.verify.kernels.launch import launch
 
 FLOAT32 = np.dtype("float32")
 

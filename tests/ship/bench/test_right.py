@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk.define.op import REGISTRY
 from opsdk.ship.bench.right import Truth
-from opsdk.verify.calls import Call
+from opsdk.verify.inputs.calls import Call
 
 
 @pytest.fixture

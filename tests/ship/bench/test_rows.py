@@ -5,7 +5,7 @@ from opsdk.define.op import REGISTRY
 from opsdk.ship.bench import rows
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.rows import RowBench, names_of
-from opsdk.verify.calls import Call
+from opsdk.verify.inputs.calls import Call
 
 
 def made(op, dtype=np.float32):

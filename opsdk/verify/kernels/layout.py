@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.verify.agreement import resolution
-from opsdk.verify.calls import Call, Values, each, flat, is_float, paired, refill
-from opsdk.verify.launch import label, launch
-from opsdk.verify.rows import serves
+from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float, paired, refill
+from opsdk.verify.kernels.agreement import resolution
+from opsdk.verify.kernels.launch import label, launch
+from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import Session
 
 _UNITS = 1024.0  # rounding units of the greatest element: sums may be taken in another order

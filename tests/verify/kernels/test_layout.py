@@ -5,8 +5,8 @@ import pytest
 
 import opsdk
 from opsdk.verify import verify
-from opsdk.verify.calls import alike
-from opsdk.verify.layout import LAYOUTS
+from opsdk.verify.inputs.calls import alike
+from opsdk.verify.kernels.layout import LAYOUTS
 
 
 @pytest.mark.parametrize("word", LAYOUTS)

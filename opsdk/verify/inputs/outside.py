@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.verify.calls import Call, element, flat, flat_names, is_float
+from opsdk.verify.inputs.calls import Call, element, flat, flat_names, is_float
 from opsdk.verify.session import Session
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.verify.branches import NUMBERS, ORDERS, check_branches
+from opsdk.verify.kernels.branches import NUMBERS, ORDERS, check_branches
 
 # By name: when a kernel changes the elements of its input, given as one line that is not empty.
 WHEN = {
@@ -173,7 +173,7 @@ def test_what_the_reference_refuses_no_other_kernel_is_given(define):
 
 
 def test_expressions_and_builtin_ops_are_not_tried(monkeypatch):
-    from opsdk.verify import branches
+    from opsdk.verify.kernels import branches
 
     monkeypatch.setattr(branches, "_varied", lambda calls: pytest.fail("tried"))
     from opsdk.verify.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.verify.calls import Call, each, flat, is_float, is_inexact, refill
+from opsdk.verify.inputs.calls import Call, each, flat, is_float, is_inexact, refill
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
 _UNITS = 32.0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.verify.calls import Call
-from opsdk.verify.launch import label, plan_of
-from opsdk.verify.rule import gradient_call
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.launch import label, plan_of
+from opsdk.verify.runtimes.rule import gradient_call
 from opsdk.verify.session import Session
 
 

@@ -14,7 +14,7 @@ from opsdk.core.origin import origin_of
 from opsdk.define.call import bind
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.calls import Call
+from opsdk.verify.inputs.calls import Call
 
 SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a row
 

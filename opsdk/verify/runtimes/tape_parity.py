@@ -11,11 +11,11 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import DerivativeOrderError, KernelNotFoundError
 from opsdk.core.modes import enable_grad
 from opsdk.define.op import Op
-from opsdk.verify.agreement import same_bits
-from opsdk.verify.blame import Blame, forward_blame, gradient_blame
-from opsdk.verify.calls import Call, copies, each, flat, flat_names, is_float, outputs_of, paired
-from opsdk.verify.launch import launch
-from opsdk.verify.rule import carriers, draw_cotangents, gradients_by_leaf
+from opsdk.verify.inputs.calls import Call, copies, each, flat, flat_names, is_float, outputs_of, paired
+from opsdk.verify.kernels.agreement import same_bits
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.runtimes.blame import Blame, forward_blame, gradient_blame
+from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradients_by_leaf
 from opsdk.verify.session import Session
 
 _SHORT = np.dtype("float32")

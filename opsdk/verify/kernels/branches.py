@@ -17,10 +17,10 @@ from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.domain import Bounds
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.verify.bounds import out_of_bounds
-from opsdk.verify.calls import Call, copies, flat
-from opsdk.verify.launch import label, plan_of
-from opsdk.verify.rows import check_mutation, variants
+from opsdk.verify.inputs.calls import Call, copies, flat
+from opsdk.verify.kernels.bounds import out_of_bounds
+from opsdk.verify.kernels.launch import label, plan_of
+from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
 
 _MOST = 4096  # elements of a call: the text of a Numba kernel runs in Python first

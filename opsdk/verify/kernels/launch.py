@@ -13,7 +13,7 @@ from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
-from opsdk.verify.calls import Values, copies, each, only_changed, outputs_of
+from opsdk.verify.inputs.calls import Values, copies, each, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.

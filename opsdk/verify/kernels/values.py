@@ -10,10 +10,10 @@ import numpy as np
 
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.verify.agreement import Difference, lost, measure, resolution, wiggle, wiggle_apart
-from opsdk.verify.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
-from opsdk.verify.launch import results
-from opsdk.verify.sampling import GREAT
+from opsdk.verify.inputs.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
+from opsdk.verify.inputs.sampling import GREAT
+from opsdk.verify.kernels.agreement import Difference, lost, measure, resolution, wiggle, wiggle_apart
+from opsdk.verify.kernels.launch import results
 from opsdk.verify.session import Session
 
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")

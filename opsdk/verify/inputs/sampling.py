@@ -18,10 +18,10 @@ from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
-from opsdk.verify.calls import Call, Invented, each, flat, is_inexact, refill
-from opsdk.verify.launch import launch
-from opsdk.verify.rule import carriers, draw_cotangents, gradient_call
-from opsdk.verify.samples import UnusableSamplesError, calls_of_samples, from_sample
+from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
+from opsdk.verify.inputs.samples import UnusableSamplesError, calls_of_samples, from_sample
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradient_call
 
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),

@@ -27,9 +27,7 @@ from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.agreement import same_bits
-from opsdk.verify.bounds import out_of_bounds
-from opsdk.verify.calls import (
+from opsdk.verify.inputs.calls import (
     Call,
     called,
     copies,
@@ -40,11 +38,13 @@ from opsdk.verify.calls import (
     paired,
     result_names,
 )
-from opsdk.verify.launch import label, launch, plan_of, results, results_of
-from opsdk.verify.outside import tell_nan
+from opsdk.verify.inputs.outside import tell_nan
+from opsdk.verify.kernels.agreement import same_bits
+from opsdk.verify.kernels.bounds import out_of_bounds
+from opsdk.verify.kernels.launch import label, launch, plan_of, results, results_of
+from opsdk.verify.kernels.unwritten import unwritten
+from opsdk.verify.kernels.values import check_values
 from opsdk.verify.session import Session, cannot_run_here
-from opsdk.verify.unwritten import unwritten
-from opsdk.verify.values import check_values
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
 _OWN = 4.0  # the reference may use plain formulas: what it is held to against its float64 twin is wider

@@ -3,7 +3,7 @@
 import numpy as np
 
 import opsdk
-from opsdk.verify.launch import launch
+from opsdk.verify.kernels.launch import launch
 
 
 def test_a_row_that_is_added_between_two_runs_serves_the_second():

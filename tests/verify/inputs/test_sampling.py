@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.verify import verify
-from opsdk.verify.sampling import calls_of, forward_of
+from opsdk.verify.inputs.sampling import calls_of, forward_of
 
 
 def leaky(x, *, slope: float = 0.1):

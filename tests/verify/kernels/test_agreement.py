@@ -5,8 +5,8 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.verify.agreement import wiggle, wiggle_apart
-from opsdk.verify.calls import Call
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.agreement import wiggle, wiggle_apart
 
 EPS = 2.0**-52
 

@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import KernelStatusError
 from opsdk.define.op import REGISTRY
-from opsdk.verify.guarded import run_guarded
+from opsdk.verify.kernels.guarded import run_guarded
 
 pytest.importorskip("cffi")
 

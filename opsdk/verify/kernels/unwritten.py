@@ -9,8 +9,8 @@ import numpy as np
 from opsdk.backends.call.unwanted import unwanted
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.bounds import run_text
-from opsdk.verify.calls import Call, flat, flat_names
+from opsdk.verify.inputs.calls import Call, flat, flat_names
+from opsdk.verify.kernels.bounds import run_text
 
 
 def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:

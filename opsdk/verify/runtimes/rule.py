@@ -12,8 +12,8 @@ from opsdk.core.errors import ArityError, ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
-from opsdk.verify.calls import Call, Values, each, flat, is_float
-from opsdk.verify.launch import launch
+from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float
+from opsdk.verify.kernels.launch import launch
 
 
 def carriers(opdef: OpDef) -> tuple[int, ...]:

@@ -17,11 +17,11 @@ from opsdk.core.errors import (
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.static import Executor, Program, Scope, Variable, data, gradients, program_guard
-from opsdk.verify.agreement import same_bits
-from opsdk.verify.blame import Blame, forward_blame, gradient_blame
-from opsdk.verify.calls import Call, flat, flat_names, is_float, outputs_of, refill
-from opsdk.verify.launch import launch
-from opsdk.verify.rule import carriers, draw_cotangents, gradients_by_leaf
+from opsdk.verify.inputs.calls import Call, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.kernels.agreement import same_bits
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.runtimes.blame import Blame, forward_blame, gradient_blame
+from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradients_by_leaf
 from opsdk.verify.session import Session
 from opsdk.verify.subject import second_order, through_tape
 

@@ -10,8 +10,8 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.schema.binding import reorder
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
-from opsdk.verify.calls import Call
-from opsdk.verify.launch import launch
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Session
 
 # Small numbers and the ends of each dtype, where a value that is wrapped, or a dtype that is too narrow, shows.

@@ -16,8 +16,8 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.scalar import ScalarFunction
-from opsdk.verify.calls import Call, copies, flat
-from opsdk.verify.guarded import run_guarded
+from opsdk.verify.inputs.calls import Call, copies, flat
+from opsdk.verify.kernels.guarded import run_guarded
 
 _REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
 _MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too

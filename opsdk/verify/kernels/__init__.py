@@ -1,0 +1,1 @@
+"""Every kernel of an op beside its reference: values, form, layouts, memory."""
