@@ -22,9 +22,9 @@ from opsdk.optimizer.parameters import as_named
 from opsdk.optimizer.slot import RATE, WEIGHT_DECAY, Slot, learning_rate_factor, rate_dtype
 from opsdk.optimizer.static_update import StaticUpdate
 from opsdk.optimizer.weight_decay import decay_coefficient
-from opsdk.static.program import Program
-from opsdk.static.scope import global_scope
-from opsdk.static.variable import Variable
+from opsdk.static.ir.program import Program
+from opsdk.static.ir.variable import Variable
+from opsdk.static.run.scope import global_scope
 
 
 # Any, in this file: parameters, gradients and state are tensors or Program variables, whichever the loss is.

@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, NameClashError
-from opsdk.static.variable import Variable
+from opsdk.static.ir.variable import Variable
 
 
 # Any, in this file: what a user passed; parameters are tensors or Program variables.

@@ -12,13 +12,13 @@ from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
 from opsdk.optimizer.slot import Slot, learning_rate_factor, rate_dtype
-from opsdk.static.backward import append_backward
-from opsdk.static.framework import default_startup_program, program_guard
-from opsdk.static.operator import OPTIMIZE, Operator
-from opsdk.static.parameter import create_global_var
-from opsdk.static.program import Program
-from opsdk.static.scope import global_scope
-from opsdk.static.variable import Variable
+from opsdk.static.build.backward import append_backward
+from opsdk.static.ir.operator import OPTIMIZE, Operator
+from opsdk.static.ir.parameter import create_global_var
+from opsdk.static.ir.program import Program
+from opsdk.static.ir.variable import Variable
+from opsdk.static.run.framework import default_startup_program, program_guard
+from opsdk.static.run.scope import global_scope
 
 
 class StaticUpdate:

@@ -2,19 +2,19 @@
 
 from opsdk.ops.initializer import ParamAttr
 from opsdk.static import nn
-from opsdk.static.backward import append_backward, gradients
-from opsdk.static.block import Block
-from opsdk.static.executor import Executor
-from opsdk.static.framework import default_main_program, default_startup_program, program_guard
-from opsdk.static.frontend import Recorder as _Recorder  # noqa: F401 - the import makes Variables known to ops
-from opsdk.static.input import InputSpec, data
-from opsdk.static.metric import accuracy
-from opsdk.static.operator import Operator
-from opsdk.static.parameter import create_global_var, create_parameter
-from opsdk.static.program import Program
-from opsdk.static.py_func import py_func
-from opsdk.static.scope import Scope, global_scope, scope_guard
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.backward import append_backward, gradients
+from opsdk.static.build.frontend import Recorder as _Recorder  # noqa: F401 - the import makes Variables known to ops
+from opsdk.static.build.input import InputSpec, data
+from opsdk.static.build.metric import accuracy
+from opsdk.static.build.py_func import py_func
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.operator import Operator
+from opsdk.static.ir.parameter import create_global_var, create_parameter
+from opsdk.static.ir.program import Program
+from opsdk.static.ir.variable import Parameter, Variable
+from opsdk.static.run.executor import Executor
+from opsdk.static.run.framework import default_main_program, default_startup_program, program_guard
+from opsdk.static.run.scope import Scope, global_scope, scope_guard
 
 __all__ = [
     "Block",

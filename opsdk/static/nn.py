@@ -13,10 +13,10 @@ from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
 from opsdk.ops import functions
 from opsdk.ops.initializer import as_param_attr
-from opsdk.static.block import Block
-from opsdk.static.framework import default_main_program, default_startup_program
-from opsdk.static.parameter import create_parameter
-from opsdk.static.variable import Variable
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.parameter import create_parameter
+from opsdk.static.ir.variable import Variable
+from opsdk.static.run.framework import default_main_program, default_startup_program
 
 # Any: Variables, as everywhere in a Program.
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {

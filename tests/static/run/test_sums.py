@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from opsdk import static
-from opsdk.static.sums import Contributions
+from opsdk.static.run.sums import Contributions
 
 
 @pytest.fixture

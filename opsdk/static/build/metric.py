@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.ops import loss
-from opsdk.static.variable import Variable
+from opsdk.static.ir.variable import Variable
 
 
 def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:

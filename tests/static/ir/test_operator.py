@@ -58,7 +58,7 @@ def test_attribute_names_and_values_are_listed(operator):
 
 
 def test_it_knows_the_line_that_appended_it(operator):
-    assert str(operator.origin).startswith("tests/static/test_operator.py:") or "test_operator.py:" in str(
+    assert str(operator.origin).startswith("tests/static/ir/test_operator.py:") or "test_operator.py:" in str(
         operator.origin
     )
 

@@ -16,12 +16,12 @@ from opsdk.core.fit import as_numbers, check_unmasked, fitted
 from opsdk.core.place import CPU, Place
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
-from opsdk.static.framework import default_main_program
-from opsdk.static.program import Program, needed_for
-from opsdk.static.scope import Scope, global_scope
-from opsdk.static.shared_memory import late
-from opsdk.static.steps import Compiled, check_fits
-from opsdk.static.variable import Variable
+from opsdk.static.ir.program import Program, needed_for
+from opsdk.static.ir.shared_memory import late
+from opsdk.static.ir.variable import Variable
+from opsdk.static.run.framework import default_main_program
+from opsdk.static.run.scope import Scope, global_scope
+from opsdk.static.run.steps import Compiled, check_fits
 
 _NO_TURN = nullcontext()
 _MOST = 64  # what is kept of one Program, compiled for as many sets of fetches

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from opsdk.ops.sum_to import sum as sum_op
-from opsdk.static.block import Block
-from opsdk.static.operator import BACKWARD
-from opsdk.static.recording import connect
-from opsdk.static.variable import Variable
+from opsdk.static.build.recording import connect
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.operator import BACKWARD
+from opsdk.static.ir.variable import Variable
 
 
 class Contributions:

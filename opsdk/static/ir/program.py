@@ -12,13 +12,13 @@ from weakref import WeakSet
 
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.suggest import alternatives
-from opsdk.static.block import Block
-from opsdk.static.mode import tested
-from opsdk.static.operator import FORWARD, Operator
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.mode import tested
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.operator import FORWARD, Operator
+from opsdk.static.ir.variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from opsdk.static.scope import Scope
+    from opsdk.static.run.scope import Scope
 
 _numbers = count()
 

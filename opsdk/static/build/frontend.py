@@ -15,10 +15,10 @@ from opsdk.define.frontend import register_frontend
 from opsdk.define.infer import like
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import OpDef, Traits
-from opsdk.static.block import Block
-from opsdk.static.recording import append, infer, lift, note_parts, stops
-from opsdk.static.shared_memory import bases, changed
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.recording import append, infer, lift, note_parts, stops
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.shared_memory import bases, changed
+from opsdk.static.ir.variable import Parameter, Variable
 
 
 # Any, in this file: Variables, lists of them, None or constants; attribute values.

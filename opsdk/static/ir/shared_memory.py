@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from opsdk.core.errors import ProgramError
-from opsdk.static.operator import Operator
+from opsdk.static.ir.operator import Operator
 
 if TYPE_CHECKING:
-    from opsdk.static.variable import Variable
+    from opsdk.static.ir.variable import Variable
 
 
 class SharedMemory:

@@ -18,13 +18,13 @@ from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl, OutputDecl
 from opsdk.ops.joining import getitem
-from opsdk.static.mode import is_trained
-from opsdk.static.operator import FORWARD, OPTIMIZE, Operator
-from opsdk.static.shared_memory import viewed
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.mode import is_trained
+from opsdk.static.ir.operator import FORWARD, OPTIMIZE, Operator
+from opsdk.static.ir.shared_memory import viewed
+from opsdk.static.ir.variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from opsdk.static.block import Block
+    from opsdk.static.ir.block import Block
 
 
 # Any, in this file: one entry per input, a Variable, a list of them or None; attribute values.

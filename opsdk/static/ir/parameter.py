@@ -13,11 +13,11 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.identity.digest import digest_of
 from opsdk.ops.creation import constant
 from opsdk.ops.initializer import Constant, Initializer, ParamAttr, XavierUniform, as_param_attr
-from opsdk.static.framework import default_main_program, default_startup_program
-from opsdk.static.operator import FORWARD
-from opsdk.static.program import Program
-from opsdk.static.recording import connect, infer
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.recording import connect, infer
+from opsdk.static.ir.operator import FORWARD
+from opsdk.static.ir.program import Program
+from opsdk.static.ir.variable import Parameter, Variable
+from opsdk.static.run.framework import default_main_program, default_startup_program
 
 _SAID = ("initializer", "regularizer", "trainable", "need_clip")
 

@@ -20,11 +20,11 @@ from opsdk.define.gradient import spec_name
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.ops.update import APART
-from opsdk.static.mode import is_tested
-from opsdk.static.operator import PY_FUNC, Operator
-from opsdk.static.program import Program
-from opsdk.static.shared_memory import SharedMemory, changed, check_views, passed
-from opsdk.static.variable import Variable
+from opsdk.static.build.mode import is_tested
+from opsdk.static.ir.operator import PY_FUNC, Operator
+from opsdk.static.ir.program import Program
+from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views, passed
+from opsdk.static.ir.variable import Variable
 
 RANDOM_COUNTER = "@RANDOM_COUNTER@"  # in the Scope: how many runs drew random numbers there
 

@@ -16,7 +16,7 @@ from opsdk.ops.numpy_protocol import Obstacle
 from opsdk.ops.shape import detach
 
 if TYPE_CHECKING:
-    from opsdk.static.block import Block
+    from opsdk.static.ir.block import Block
 
 
 class Variable(ValueMethods):

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from opsdk.core.current import Current
 from opsdk.core.errors import ProgramError
-from opsdk.static.program import Program
+from opsdk.static.ir.program import Program
 
 _DEFAULTS = Current("program_guard", (Program(), Program()))
 

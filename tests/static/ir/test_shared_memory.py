@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk import nn, optimizer, static
 from opsdk.core.errors import InPlaceError, ProgramError
-from opsdk.static.shared_memory import SharedMemory, changed, check_views, passed, viewed
+from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views, passed, viewed
 
 
 @pytest.fixture

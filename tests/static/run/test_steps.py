@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import MutationError, ProgramError, ShapeError
-from opsdk.static.steps import Compiled
+from opsdk.static.run.steps import Compiled
 
 ROWS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 

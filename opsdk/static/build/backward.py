@@ -11,12 +11,12 @@ from opsdk.core.modes import GradMode
 from opsdk.core.traceback import trimming
 from opsdk.define.opdef import GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
-from opsdk.static.block import Block
-from opsdk.static.operator import BACKWARD, Operator
-from opsdk.static.recording import connect
-from opsdk.static.rewrite import definition_of, differentiable
-from opsdk.static.sums import Contributions
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.recording import connect
+from opsdk.static.build.rewrite import definition_of, differentiable
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.operator import BACKWARD, Operator
+from opsdk.static.ir.variable import Parameter, Variable
+from opsdk.static.run.sums import Contributions
 
 
 @trimming

@@ -17,10 +17,10 @@ from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op
 from opsdk.define.opdef import GradRule, OpDef, Source, Traits
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
-from opsdk.static.block import Block
-from opsdk.static.operator import FORWARD, PY_FUNC
-from opsdk.static.recording import connect, stops
-from opsdk.static.variable import Variable
+from opsdk.static.build.recording import connect, stops
+from opsdk.static.ir.block import Block
+from opsdk.static.ir.operator import FORWARD, PY_FUNC
+from opsdk.static.ir.variable import Variable
 
 # Any, in this file: a user's callable takes arrays and returns whatever it returns; that is checked when it runs.
 Function = Callable[..., Any]

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import FetchError
-from opsdk.static.steps import RANDOM_COUNTER
+from opsdk.static.run.steps import RANDOM_COUNTER
 
 ROWS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 

@@ -4,8 +4,8 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import ArityError, DerivativeOrderError, GradientMissingError, ReturnError
-from opsdk.static.recording import append
-from opsdk.static.rewrite import differentiable
+from opsdk.static.build.recording import append
+from opsdk.static.build.rewrite import differentiable
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from opsdk.core.names import unique_name
 from opsdk.core.spec import TensorSpec, as_shape, shape_text
 from opsdk.core.suggest import alternatives
 from opsdk.define.op import find_op
-from opsdk.static.operator import Operator
-from opsdk.static.recording import append_explicit
-from opsdk.static.variable import Parameter, Variable
+from opsdk.static.build.recording import append_explicit
+from opsdk.static.ir.operator import Operator
+from opsdk.static.ir.variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from opsdk.static.program import Program
+    from opsdk.static.ir.program import Program
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opsdk.core.errors import ProgramError
-from opsdk.static.operator import Operator
+from opsdk.static.ir.operator import Operator
 
 # By name of a truth value, built in or of anybody's op: what it is where nothing is trained.
 WHEN_TESTED: Mapping[str, bool] = {

@@ -9,7 +9,7 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import FeedError, FetchError, NotInitializedError, ProgramError
-from opsdk.static import executor as executor_module
+from opsdk.static.run import executor as executor_module
 
 ROWS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 

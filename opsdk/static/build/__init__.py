@@ -1,0 +1,1 @@
+"""What writes Programs: calls of ops, layers, Python functions, gradients."""

@@ -1,0 +1,1 @@
+"""A Program as data: blocks, operators, variables, parameters."""

@@ -1,0 +1,1 @@
+"""What runs Programs: scopes, bound steps, the executor."""
