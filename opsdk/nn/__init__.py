@@ -1,7 +1,7 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
 from opsdk.nn import functional, init, initializer
-from opsdk.nn.activation import (
+from opsdk.nn.layer.activation import (
     ELU,
     GELU,
     Hardswish,
@@ -16,14 +16,14 @@ from opsdk.nn.activation import (
     Softplus,
     Tanh,
 )
-from opsdk.nn.flatten import Flatten
-from opsdk.nn.layer import Layer, Module
-from opsdk.nn.layer_dict import LayerDict, ModuleDict, ParameterDict
-from opsdk.nn.layer_list import LayerList, ModuleList, ParameterList
-from opsdk.nn.linear import Linear
-from opsdk.nn.loss import CrossEntropyLoss, MSELoss
+from opsdk.nn.layer.dict import LayerDict, ModuleDict, ParameterDict
+from opsdk.nn.layer.flatten import Flatten
+from opsdk.nn.layer.layer import Layer, Module
+from opsdk.nn.layer.linear import Linear
+from opsdk.nn.layer.list import LayerList, ModuleList, ParameterList
+from opsdk.nn.layer.loss import CrossEntropyLoss, MSELoss
+from opsdk.nn.layer.sequential import Sequential
 from opsdk.nn.parameter import Parameter
-from opsdk.nn.sequential import Sequential
 from opsdk.ops.initializer import ParamAttr
 
 __all__ = [

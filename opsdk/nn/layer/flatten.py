@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.nn.layer import Layer
+from opsdk.nn.layer.layer import Layer
 from opsdk.ops.functions import flatten
 
 

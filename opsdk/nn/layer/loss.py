@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.nn import functional
-from opsdk.nn.layer import Layer
+from opsdk.nn.layer.layer import Layer
 
 
 # Any, in this file: tensors, variables or arrays.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError, NameClashError
-from opsdk.nn.layer import Layer
-from opsdk.nn.numbering import as_gap, as_position, free_number
+from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.numbering import as_gap, as_position, free_number
 
 
 class Sequential(Layer):

@@ -10,8 +10,8 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.core.place import Place
-from opsdk.nn.layer_tree import LayerTree
-from opsdk.nn.unset import UnsetTensor
+from opsdk.nn.layer.tree import LayerTree
+from opsdk.nn.layer.unset import UnsetTensor
 
 Self = TypeVar("Self", bound="LayerCasting")
 _DEVICES = ("cpu", "cuda", "gpu", "xpu", "npu")

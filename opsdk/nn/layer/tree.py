@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from opsdk.autograd.tensor import Tensor
-from opsdk.nn.layer_attributes import LayerAttributes
+from opsdk.nn.layer.attributes import LayerAttributes
 from opsdk.nn.parameter import Parameter
 
 Self = TypeVar("Self", bound="LayerTree")

@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError
-from opsdk.nn.layer import Layer
+from opsdk.nn.layer.layer import Layer
 from opsdk.nn.parameter import Parameter
 
 _MISSING: Any = object()

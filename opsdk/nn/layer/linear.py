@@ -8,7 +8,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
-from opsdk.nn.layer import Layer
+from opsdk.nn.layer.layer import Layer
 
 
 class Linear(Layer):

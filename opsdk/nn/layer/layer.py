@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from opsdk.core.dtype import DTypeLike
-from opsdk.nn.layer_casting import LayerCasting
-from opsdk.nn.layer_hooks import LayerHook, LayerHookHandle, LayerHooks, call_with_hooks
-from opsdk.nn.layer_state import LayerState
-from opsdk.nn.layer_text import layer_text
+from opsdk.nn.layer.casting import LayerCasting
+from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks, call_with_hooks
+from opsdk.nn.layer.state import LayerState
+from opsdk.nn.layer.text import layer_text
 
 Hook = Callable[..., Any]  # Any: takes and returns what the layer's forward does
 

@@ -10,8 +10,8 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, NameClashError
 from opsdk.core.names import unique_name
+from opsdk.nn.layer.unset import UnsetTensor
 from opsdk.nn.parameter import Parameter, make_parameter
-from opsdk.nn.unset import UnsetTensor
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
 
 _STORES = ("_parameters", "_sub_layers", "_buffers")

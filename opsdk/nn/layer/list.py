@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError
-from opsdk.nn.layer import Layer
-from opsdk.nn.numbering import as_gap, as_position
+from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.numbering import as_gap, as_position
 from opsdk.nn.parameter import Parameter
 
 

@@ -12,9 +12,9 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError, StateDictError
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.suggest import alternatives
-from opsdk.nn.layer_hooks import LayerHook, LayerHookHandle, LayerHooks
-from opsdk.nn.layer_tree import LayerTree
-from opsdk.nn.unset import UnsetTensor
+from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks
+from opsdk.nn.layer.tree import LayerTree
+from opsdk.nn.layer.unset import UnsetTensor
 from opsdk.ops.numpy_protocol import values_of
 
 NAME_TABLE = "StructuredToParameterName@@"  # an entry of Paddle's files that is no parameter

@@ -1,0 +1,1 @@
+"""Layers: what every layer has, and the layers themselves."""
