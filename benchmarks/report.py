@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.goals import Judged
 from benchmarks.peers import ROOT, Missing
 from opsdk.ship.bench.timing import Samples, ratio
-from opsdk.ship.environment import cores, cpu_model, version_of
+from opsdk.ship.machine.environment import cores, cpu_model, version_of
 
 
 def microseconds(seconds: float) -> str:

@@ -15,7 +15,7 @@ from benchmarks import vmath_accuracy, vmath_speed
 from benchmarks.report import machine
 from benchmarks.vmath_accuracy import NAMES, UNARY, Worst
 from opsdk.backends.vmath.accuracy import ULP
-from opsdk.ship.environment import version_of
+from opsdk.ship.machine.environment import version_of
 
 INTRODUCTION = """# Mathematical functions in kernels
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opsdk.ship.cli import main
+from opsdk.ship.cli.main import main
 
 if __name__ == "__main__":
     main()

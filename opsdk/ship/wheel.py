@@ -72,7 +72,7 @@ class BuildKernels(build_ext):  # type: ignore[misc]
             "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(self.build_lib).resolve()), _path_here()])),
             "PYTHONDONTWRITEBYTECODE": "1",  # __pycache__ would go into the wheel
         }
-        code = "from opsdk.ship.build import main; main()"
+        code = "from opsdk.ship.package.build import main; main()"
         modules = announced_modules(self.distribution)
         if subprocess.run([sys.executable, "-c", code, *modules], env=environment, check=False).returncode:
             raise CompileError(f"{', '.join(modules)}: the C rows were not built; the reason stands above")

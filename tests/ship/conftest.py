@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from opsdk.define.op import PROVIDERS, REGISTRY
-from opsdk.ship.cli import cli
+from opsdk.ship.cli.main import cli
 
 RIGHT = """\
 import numpy as np

@@ -4,7 +4,7 @@ import numpy as np
 
 import gradcheck
 import opsdk
-from opsdk.ship import catalog
+from opsdk.ship.describe import catalog
 from opsdk.verify import verify
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from opsdk.ship.bench.result import Benched
 from opsdk.ship.bench.text import COPY
-from opsdk.ship.plot import Axis, Curve, marks_between, plot
+from opsdk.ship.output.plot import Axis, Curve, marks_between, plot
 
 _MOST_MARKS = 8
 

@@ -23,12 +23,12 @@ from opsdk.ship.bench.peers import check_peers, load_peers
 from opsdk.ship.bench.result import Benched
 from opsdk.ship.bench.run import OpBench
 from opsdk.ship.bench.timing import Clock
-from opsdk.ship.environment import cores, described
-from opsdk.ship.exits import Exit
-from opsdk.ship.places import PRINTED, check_places, put
-from opsdk.ship.progress import Progress
-from opsdk.ship.target import resolve
-from opsdk.ship.terminal import narrate, width
+from opsdk.ship.cli.exits import Exit
+from opsdk.ship.cli.places import PRINTED, check_places, put
+from opsdk.ship.cli.progress import Progress
+from opsdk.ship.cli.terminal import narrate, width
+from opsdk.ship.machine.environment import cores, described
+from opsdk.ship.targets.target import resolve
 from opsdk.verify.inputs.samples import UnusableSamplesError
 
 

@@ -23,7 +23,7 @@ from opsdk.define.schema.binding import called_by_name, check_names, parameters_
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Clock, Sampler
-from opsdk.ship.loading import broken
+from opsdk.ship.targets.loading import broken
 
 THREADS = "threads"
 # By op and peer: takes arrays and attributes, returns what is timed, which returns arrays (any: of the peer's kind).

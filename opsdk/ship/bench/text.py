@@ -10,8 +10,8 @@ from shlex import quote
 import opsdk
 from opsdk.ship.bench.result import Benched, Measured
 from opsdk.ship.bench.timing import Ratio, ratio
-from opsdk.ship.environment import cores, cpu_model, version_of
-from opsdk.ship.table import Column, render
+from opsdk.ship.machine.environment import cores, cpu_model, version_of
+from opsdk.ship.output.table import Column, render
 
 COPY = "copy"
 SAME = "same"

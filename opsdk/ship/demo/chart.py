@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from opsdk.ship.plot import marks_between
+from opsdk.ship.output.plot import marks_between
 
 WIDTH, HEIGHT = 460, 270
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 30

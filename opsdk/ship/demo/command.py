@@ -10,10 +10,13 @@ from pathlib import Path
 import opsdk
 from opsdk.core.origin import shorten
 from opsdk.define.op import Op
-from opsdk.ship import check_text
-from opsdk.ship.check import check_one
-from opsdk.ship.check_page import plain
-from opsdk.ship.check_result import Checked
+from opsdk.ship.check import text as check_text
+from opsdk.ship.check.command import check_one
+from opsdk.ship.check.page import plain
+from opsdk.ship.check.result import Checked
+from opsdk.ship.cli.exits import Exit
+from opsdk.ship.cli.progress import Progress
+from opsdk.ship.cli.terminal import width
 from opsdk.ship.demo import device, kernels, page, source, train_dynamic, train_static
 from opsdk.ship.demo.claims import Claim, claims_of
 from opsdk.ship.demo.device import OnDevice
@@ -21,11 +24,8 @@ from opsdk.ship.demo.languages import missing_languages
 from opsdk.ship.demo.record import Run
 from opsdk.ship.demo.rows import only, row_that_runs
 from opsdk.ship.demo.task import Task, make_task
-from opsdk.ship.exits import Exit
-from opsdk.ship.progress import Progress
-from opsdk.ship.table import Column, render
-from opsdk.ship.target import resolve
-from opsdk.ship.terminal import width
+from opsdk.ship.output.table import Column, render
+from opsdk.ship.targets.target import resolve
 
 COLUMNS = tuple(Column(title, right=position > 2) for position, title in enumerate(page.TITLES))
 _KERNELS = tuple(Column(title, right=position > 1) for position, title in enumerate(kernels.TITLES))

@@ -17,7 +17,7 @@ import numpy as np
 import opsdk
 from opsdk.backends.call.available import is_installed
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, missing_device
-from opsdk.ship.loading import load_file
+from opsdk.ship.targets.loading import load_file
 
 X = np.array([[-1.5, 0.0, 2.0, -0.25, 4.0], [3.0, -4.0, 0.5, -0.5, 1.0]], np.float32)
 SECONDS = 120  # after which the process is given up; it needs two

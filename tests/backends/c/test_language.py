@@ -71,8 +71,8 @@ def test_a_row_that_is_registered_again_replaces_the_first(op):
 
 
 def test_the_command_line_shows_the_row():
-    from opsdk.ship.catalog import rows_of
-    from opsdk.ship.op_facts import facts_of, screen
+    from opsdk.ship.describe.catalog import rows_of
+    from opsdk.ship.describe.op_facts import facts_of, screen
 
     op = leaky()
     assert rows_of(op.opdef) == ("numpy", "c")

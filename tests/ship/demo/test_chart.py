@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from opsdk.ship.demo.chart import Curve, key, line_chart
-from opsdk.ship.plot import marks_between
+from opsdk.ship.output.plot import marks_between
 
 CURVES = [Curve("first", (2.0, 1.0, 0.5)), Curve("second <&>", (2.0, 1.5, float("nan")))]
 

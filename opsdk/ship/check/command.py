@@ -1,0 +1,206 @@
+"""The work of `opsdk check`: prove the ops of some targets, print the report, choose the exit status."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import opsdk
+from gradcheck.run.supervised import doing, must_work_apart
+from opsdk.core.errors import TargetError
+from opsdk.define.op import REGISTRY, Op
+from opsdk.ship.check.isolated import check_in_workers
+from opsdk.ship.check.last_failed import failed_last, remember
+from opsdk.ship.check.report import ReportOptions, publish, status
+from opsdk.ship.check.result import Checked, Run, restricted
+from opsdk.ship.cli.exits import Exit
+from opsdk.ship.cli.progress import Progress
+from opsdk.ship.cli.terminal import narrate
+from opsdk.ship.machine.environment import cores, described, facts, rendered, version_of
+from opsdk.ship.targets.keyword import matcher
+from opsdk.ship.targets.target import Selection, resolve
+from opsdk.verify.expected import EXPECT
+
+if TYPE_CHECKING:
+    from opsdk.verify.report import VerifyReport
+
+Work = list[tuple[Selection, Op]]
+
+
+@dataclass(frozen=True)
+class CheckOptions(ReportOptions):
+    """The options of `opsdk check`; `--help` says what each means."""
+
+    seed: int = 0
+    jobs: int | None = None
+    timeout: float | None = None
+    keyword: str = ""
+    exitfirst: bool = False
+    last_failed: bool = False
+
+
+def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
+    """Checks every op of the targets and prints the report.
+
+    Args:
+        targets: as typed.
+        options: the command's options.
+
+    Returns:
+        The exit status. An interrupt ends the work, and what was checked until then is reported.
+
+    Raises:
+        TargetError: a target names nothing, a keyword is no expression, or a report has no place where it could be
+            written.
+        BrokenDefinitionError: a file or module cannot be loaded.
+    """
+    options.check_places()
+    selections = _selections(targets, options)
+    work, missing = _work(selections, targets, options)
+    if not work:
+        narrate(f"nothing to check: {missing}")
+        return Exit.NOTHING
+    started = time.perf_counter()
+    ended: dict[int, Checked] = {}
+    stopped: BaseException | None = None
+    left = 0
+    with Progress(len(work), "checking") as progress, closing(_ends(work, options)) as ending:
+        try:
+            progress.start(work[0][1].opdef.name)
+            for position, one in ending:
+                name = work[position][1].opdef.name
+                if isinstance(one, BaseException):
+                    stopped = stopped or one  # the other ops go on; what was raised first is said after their report
+                    progress.advance(f"{name} not judged")
+                else:
+                    ended[position] = one
+                    progress.advance(f"{name} {one.verdict}")
+                    if options.exitfirst and one.verdict == "fail":
+                        left = len(work) - len(ended)
+                        break
+                progress.start(next((op.opdef.name for k, (_, op) in enumerate(work) if k not in ended), ""))
+        except KeyboardInterrupt as interrupt:
+            stopped = interrupt
+    run = Run(
+        tuple(ended[position] for position in sorted(ended)),
+        tuple(dict.fromkeys(selection.text for selection, _ in work)),
+        options.seed,
+        time.perf_counter() - started,
+        opsdk.__version__,
+        f"numpy {version_of('numpy')} · {cores()} cores",
+        described(),
+        rendered(facts(exercise=False)) if options.html or options.json_path else "",  # they take a while
+    )
+    remember(run.checked)
+    publish(run, options)
+    if isinstance(stopped, KeyboardInterrupt):
+        narrate(f"interrupted after {len(ended)} of {len(work)} ops")
+        return Exit.INTERRUPTED
+    if stopped is not None:
+        raise stopped
+    if left:
+        narrate(f"stopped at the first failure, with {left} of {len(work)} ops left")
+    found = status(run, options)
+    is_empty = any(not selection.ops for selection in selections)
+    return Exit.NOTHING if is_empty and found is Exit.PASS else found  # all that was named has to pass
+
+
+def _selections(targets: Sequence[str], options: CheckOptions) -> list[Selection]:
+    """Returns what the targets name; what failed last time where none is given."""
+    return [resolve(text) for text in targets or (failed_last().values() if options.last_failed else ())]
+
+
+def _work(selections: Sequence[Selection], targets: Sequence[str], options: CheckOptions) -> tuple[Work, str]:
+    """Returns the ops to check, each with what named it, or in words why there are none."""
+    fits, failed = matcher(options.keyword) if options.keyword else None, failed_last() if options.last_failed else {}
+    if options.last_failed and not (failed or targets):
+        return [], "nothing failed last time here; name a target"
+    named = [(selection, op) for selection in selections for op in judged_ops(selection)]
+    if not named:
+        return [], f"{', '.join(targets)} defines no op; an op is a function under @opsdk.op"
+    again = [(selection, op) for selection, op in named if op.opdef.name in failed]
+    if failed and not again:
+        narrate("none of these failed last time: all are checked")
+    work = [(selection, op) for selection, op in again or named if fits is None or fits(op.opdef.name)]
+    return work, f"of {len(again or named)} ops{' that failed' if again else ''} none fits -k {options.keyword!r}"
+
+
+def _ends(
+    work: Sequence[tuple[Selection, Op]], options: CheckOptions
+) -> Generator[tuple[int, Checked | BaseException], None, None]:
+    """Yields each op's position and result as it ends: from this process, or where it may crash from another."""
+    asked = options.jobs is not None or options.timeout is not None or must_work_apart()
+    apart = [k for k, (_, op) in enumerate(work) if asked or _has_c_row(op)]
+    pieces = [work[k] for k in apart]
+    with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout)) as ending:
+        if asked:
+            yield from ending
+            return
+        for position, (selection, op) in enumerate(work):
+            if position in apart:  # one worker, which ends them in their order
+                yield position, next(ending)[1]
+            else:
+                doing(op.opdef.name)
+                yield position, _ended(selection, op, options.seed)
+
+
+def _ended(selection: Selection, op: Op, seed: int) -> Checked | BaseException:
+    """Returns an op's result, or what kept it from being verified: the other ops go on."""
+    try:
+        return check_one(selection, op, seed)
+    except Exception as error:
+        return error
+
+
+def _has_c_row(op: Op) -> bool:
+    """Whether an op or one of its gradient ops runs C, which may end the process that it runs in."""
+    from opsdk.verify.run import chain
+
+    return any(row.language == "c" for opdef in chain(op.opdef) for row in opdef.kernels)
+
+
+def judged_ops(selection: Selection) -> list[Op]:
+    """Returns the ops that are verified for a selection: a gradient op is judged with the op that it belongs to."""
+    found = []
+    for op in selection.ops:
+        forward = None if op.opdef.gradient_of is None else REGISTRY.get(op.opdef.gradient_of)
+        found.append(forward or op)
+    return found
+
+
+def check_one(selection: Selection, op: Op, seed: int) -> Checked:
+    """Verifies one op; a finding's id is held to its row and check.
+
+    Raises:
+        TargetError: the id names a row that the op does not have.
+    """
+    return Checked.of(_verified(selection, op, seed), op, selection)
+
+
+def _verified(selection: Selection, op: Op, seed: int) -> VerifyReport:
+    is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any row
+    report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,))
+    if selection.row and not report.rows:
+        rows = ", ".join(str(row) for row in op.opdef.kernels)
+        raise TargetError(f"{selection.text}: no row {selection.row!r}; {op.opdef.name} has {rows}")
+    return restricted(report, selection)
+
+
+def check_again(text: str, name: str, seed: int) -> VerifyReport:
+    """Verifies one op of a target in a worker, which loads the target once.
+
+    Args:
+        text: the target as typed.
+        name: of the op, one of those that the target names.
+        seed: of every random choice.
+    """
+    selection = _resolved(text)
+    op = next(op for op in judged_ops(selection) if op.opdef.name == name)
+    return _verified(selection, op, seed)
+
+
+_resolved = functools.cache(resolve)

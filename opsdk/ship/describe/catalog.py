@@ -1,0 +1,117 @@
+"""Facts about registered ops: what `list` and reports say about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdk.core.origin import shorten
+from opsdk.define.op import REGISTRY, Op
+from opsdk.define.opdef import OpDef
+from opsdk.define.providers import Provider
+from opsdk.define.schema.binding import name_of
+from opsdk.ship.output.table import Column, render
+
+UNLIMITED = "∞"
+_DEEPEST = 8  # a chain of hand-written backwards longer than this is counted no further
+
+COLUMNS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of `opsdk list`."""
+
+    op: str
+    provider: str
+    rows: tuple[str, ...]
+    order: str
+    where: str
+
+
+def names() -> list[str]:
+    """Returns every registered op, gradient ops apart, sorted; no derivative is worked out for it."""
+    return [op.opdef.name for op in REGISTRY if op.opdef.gradient_of is None]
+
+
+def entries(providers: list[Provider]) -> list[Entry]:
+    """Returns one entry per registered op, gradient ops apart, sorted by name."""
+    owners = {provider.namespace: str(provider) for provider in providers if not provider.shadowed_by}
+    return [
+        Entry(
+            op=op.opdef.name,
+            provider=owners.get(op.opdef.origin.module.partition(".")[0], op.opdef.schema.namespace),
+            rows=rows_of(op.opdef),
+            order=order_of(op.opdef),
+            where=str(op.opdef.origin),
+        )
+        for op in REGISTRY
+        if op.opdef.gradient_of is None
+    ]
+
+
+def table_of(found: list[Entry], width: int) -> str:
+    """Returns the table of `opsdk list --table`."""
+    return render(COLUMNS, [(e.op, e.provider, " ".join(e.rows), e.order) for e in found], width)
+
+
+def rows_of(opdef: OpDef) -> tuple[str, ...]:
+    """Returns the languages of an op's rows, each once, in the order they came; `cuda` where that is the place."""
+    names = [row.language if row.key.place == "cpu" else row.key.place for row in opdef.kernels]
+    return tuple(dict.fromkeys(names))
+
+
+def order_of(opdef: OpDef) -> str:
+    """Returns how often an op can be differentiated: `none`, a number, or ∞ where its derivatives are derived."""
+    count = 0
+    current = opdef
+    while count < _DEEPEST:
+        if current.is_composite or is_derived(current):
+            return UNLIMITED
+        if current.grad is None:
+            return str(count) if count else "none"
+        current = current.grad.op.opdef
+        count += 1
+    return UNLIMITED
+
+
+def is_derived(opdef: OpDef) -> bool:
+    """Whether an op is the gradient of another that follows from an expression, as its own gradient then does."""
+    return opdef.gradient_of is not None and callable(opdef.rule)
+
+
+def derivative_of(opdef: OpDef) -> str:
+    """Returns in words where an op's derivative comes from."""
+    if opdef.grad is None:
+        return "derived from the ops that it is made of" if opdef.is_composite else "none"
+    gradient = opdef.grad.op.opdef
+    if gradient.is_composite:
+        kind = "made of registered ops"
+    elif is_derived(gradient):
+        kind = "derived from its expression, to any order"
+    else:
+        kind = "NumPy code, opaque" if gradient.grad is None else "NumPy code, with a backward of its own"
+    surrogate = opdef.traits.surrogate
+    if callable(surrogate):
+        kind += f"; the derivative of the surrogate {name_of(surrogate)}"
+    elif surrogate:
+        kind += "; a surrogate, declared to differ from the derivative"
+    return f"{gradient.name}, {kind}"
+
+
+def saves_of(opdef: OpDef) -> str:
+    """Returns what the forward keeps for the backward, by name."""
+    if opdef.grad is None:
+        return "nothing"
+    schema = opdef.schema
+    names = {
+        "input": [schema.input_names[i] for i in opdef.grad.saves("input")],
+        "output": [schema.output_names[i] for i in opdef.grad.saves("output")],
+    }
+    parts = [f"{kind} {name}" for kind, found in names.items() for name in found]
+    return ", ".join(parts) or "nothing"
+
+
+def where(op: Op) -> str:
+    """Returns `path:line` of an op's definition."""
+    origin = op.opdef.origin
+    return f"{shorten(origin.file)}:{origin.line}"

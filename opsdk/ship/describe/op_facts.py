@@ -1,0 +1,201 @@
+"""What there is to say about one op: signature, formulas, what is saved, rows, promises; for `show` and `doc`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any
+
+from opsdk.core.origin import origin_of, shorten
+from opsdk.define.gradient import GradientInfer
+from opsdk.define.infer import InferFunction, broadcast, like, reduce
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef, is_mask
+from opsdk.define.schema.attribute import AttrDecl
+from opsdk.expr.formula import formulas
+from opsdk.expr.row.row_infer import RowInfer
+from opsdk.expr.scalar import ScalarFunction, static_of
+from opsdk.ship.describe import catalog
+
+_BYTES = 4  # of one element of float32, for which what is saved is told
+_LABEL = 11  # columns of a label with what stands before it
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """One kernel row: its place and dtype, its language, and file:line."""
+
+    op: str
+    row: str
+    where: str
+
+    @classmethod
+    def of(cls, opdef: OpDef, row: Kernel) -> RowFacts:
+        """Returns what is said of a row."""
+        return cls(opdef.name, str(row), str(row.origin))
+
+
+@dataclass(frozen=True)
+class OpFacts:
+    """One op in words.
+
+    Args:
+        name: qualified.
+        schema: the signature.
+        where: file and line of the definition.
+        doc: what its author wrote, without indentation.
+        formula: what it computes, where it is an expression; then, where there are several, shared values.
+        saves: what the forward keeps for the backward, with bytes.
+        backward: the gradient op and where it comes from.
+        derivative: its formula, where it is an expression.
+        order: how often the op can be differentiated.
+        infer: how shapes and dtypes of the outputs follow.
+        declared: promises.
+        rows: kernel rows of the op.
+        gradient_rows: those of its gradient op.
+    """
+
+    name: str
+    schema: str
+    where: str
+    doc: str
+    formula: tuple[str, ...]
+    saves: str
+    backward: str
+    derivative: tuple[str, ...]
+    order: str
+    infer: str
+    declared: str
+    rows: tuple[RowFacts, ...]
+    gradient_rows: tuple[RowFacts, ...]
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of what the author wrote, on one line."""
+        return " ".join(self.doc.partition("\n\n")[0].split())
+
+
+def facts_of(op: Op) -> OpFacts:
+    """Returns what there is to say about an op."""
+    opdef = op.opdef
+    gradient = None if opdef.grad is None else opdef.grad.op.opdef
+    return OpFacts(
+        name=opdef.name,
+        schema=str(opdef.schema),
+        where=catalog.where(op),
+        doc=cleandoc(opdef.doc or ""),
+        formula=formula_of(opdef),
+        saves=_saves(opdef),
+        backward=catalog.derivative_of(opdef),
+        derivative=() if gradient is None else formula_of(gradient),
+        order=catalog.order_of(opdef),
+        infer=_infer(opdef),
+        declared=_declared(opdef),
+        rows=tuple(RowFacts.of(opdef, row) for row in opdef.kernels),
+        gradient_rows=() if gradient is None else tuple(RowFacts.of(gradient, row) for row in gradient.kernels),
+    )
+
+
+def screen(facts: OpFacts, width: int) -> str:
+    """Returns the page of `opsdk show`.
+
+    Args:
+        facts: of the op.
+        width: columns of the terminal.
+    """
+    entries = [
+        ("schema", facts.schema),
+        ("where", facts.where),
+        ("about", facts.summary),
+        *_labelled("computes", facts.formula),
+        ("saves", facts.saves),
+        ("backward", facts.backward),
+        *_labelled("derivative", facts.derivative),
+        ("order", facts.order),
+        ("infer", facts.infer),
+        ("declared", facts.declared),
+    ]
+    lines = [facts.name]
+    for label, text in entries:
+        lines += _wrapped(label, text, width) if text else []
+    for label, rows in (("row", facts.rows), ("gradient", facts.gradient_rows)):
+        longest = max((len(row.row) for row in rows), default=0)
+        lines += [f"  {label:<{_LABEL - 1}} {row.row:<{longest}}  {row.where}" for row in rows]
+    return "\n".join(lines)
+
+
+def formula_of(opdef: OpDef) -> tuple[str, ...]:
+    """Returns what an expression computes, with its attributes at their defaults; nothing for other ops."""
+    source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
+    if source is None:
+        return ()
+    given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)}
+    static = static_of(given)
+    lines = formulas(source.expression(static), opdef.schema.output_names)
+    shown = [f"{name}={value!r}" for name, value in static if not is_mask(name)]
+    return (*lines, *([f"for {', '.join(shown)}"] if shown else []))
+
+
+def _value(decl: AttrDecl) -> Any:  # any: a value of the attribute's type
+    """Returns the default of an attribute, or just some number for one that is a symbol in the formula."""
+    return 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default
+
+
+def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:
+    return [(label if position == 0 else "", line) for position, line in enumerate(lines)]
+
+
+def _wrapped(label: str, text: str, width: int) -> list[str]:
+    head = f"  {label:<{_LABEL - 1}} "
+    return textwrap.wrap(
+        text,
+        max(width, 40),
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _saves(opdef: OpDef) -> str:
+    saved = catalog.saves_of(opdef)
+    if saved == "nothing":
+        return saved
+    return f"{saved}; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
+
+
+def _infer(opdef: OpDef) -> str:
+    rule = opdef.infer
+    first = opdef.schema.input_names[0] if opdef.schema.inputs else ""
+    if isinstance(rule, like):
+        return f"every output is like {rule.name or first}" if rule.name or first else ""
+    if isinstance(rule, type(broadcast)):
+        return "inputs are broadcast; gradients are summed back"
+    if isinstance(rule, type(reduce)):
+        return "drops the axes of an attribute, or keeps them as 1"
+    if isinstance(rule, RowInfer):
+        roles = ", ".join(f"{n} {r}" for n, r in zip(opdef.schema.input_names, rule.roles, strict=True))
+        results = ", ".join(f"{n} {r}" for n, r in zip(opdef.schema.output_names, rule.results, strict=True))
+        return f"rows: {roles} → {results}"
+    if isinstance(rule, GradientInfer):
+        return f"like {', '.join(name or 'the cotangent' for name in rule.names)}"
+    if isinstance(rule, InferFunction):
+        return f"a function at {origin_of(rule.function)}"
+    return (type(rule).__doc__ or type(rule).__name__).strip().partition("\n")[0]
+
+
+def _declared(opdef: OpDef) -> str:
+    traits = opdef.traits
+    parts = [f"nondifferentiable {', '.join(traits.nondifferentiable)}"] if traits.nondifferentiable else []
+    parts += [f"{name} in [{_bound(low, '-')}, {_bound(high, '')}]" for name, (low, high) in traits.domain.items()]
+    parts += [] if traits.deterministic else ["not deterministic"]
+    parts += ["linear"] if traits.linear else []
+    parts += [f"values checked at {shorten(str(origin_of(opdef.check.function)))}"] if opdef.check is not None else []
+    return "; ".join(parts)
+
+
+def _bound(value: float | None, sign: str) -> str:
+    return f"{sign}∞" if value is None else f"{value:g}"

@@ -1,0 +1,1 @@
+"""What there is on this machine, and what opsdk keeps on it."""

@@ -1,0 +1,1 @@
+"""Forms of output: tables, plots, pages in one file."""

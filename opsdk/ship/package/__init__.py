@@ -1,0 +1,1 @@
+"""Packages of ops: new ones, and their C kernels built ahead of time."""

@@ -1,0 +1,1 @@
+"""Targets: what a user types to name ops."""

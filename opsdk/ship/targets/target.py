@@ -1,0 +1,184 @@
+"""Targets: what a user types to name ops, resolved in the same way for every command."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from opsdk.core.errors import TargetError, UnknownOpError
+from opsdk.core.suggest import alternatives, meant
+from opsdk.define.op import PROVIDERS, REGISTRY, Op, find_op
+from opsdk.ship.cli.terminal import narrate
+from opsdk.ship.targets.loading import is_module, load_file, load_module
+
+_ROW = re.compile(r"^(?P<op>[^\[\]]+)\[(?P<row>[^\]]*)\](?:::(?P<check>.+))?$")
+_CHECK = re.compile(r"^(?P<op>.+)::(?P<check>[a-z_]+(?:[.][^:]*)|vjp)$")
+_FORMS = "relu.py, relu.py:relu, module:op, package, namespace::name, name, or a finding's id"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a target names: ops, and where it is a finding's id the one row and check of it.
+
+    Args:
+        text: the target as typed.
+        ops: forward ops, in the order of their definition's lines.
+        home: the file or module that the ops were loaded from; empty where they were registered already.
+        row: `place,dtype,language` of a finding's id, or empty.
+        check: the check of a finding's id, such as `vjp.x`, or empty.
+    """
+
+    text: str
+    ops: tuple[Op, ...]
+    home: str = ""
+    row: str = ""
+    check: str = ""
+
+    def paste(self, name: str) -> str:
+        """Returns what names an op of this selection in a new process: `relu.py:relu` where a file defines it."""
+        return f"{self.home}:{name.rpartition('::')[2]}" if self.home else name
+
+
+def resolve(text: str) -> Selection:
+    """Returns what a target names.
+
+    Args:
+        text: `relu.py`, `relu.py:relu`, `module:op`, `package`, `namespace::name`, `name`, or a finding's id.
+
+    Raises:
+        TargetError: there is no such file, module or op; the message says what was tried.
+        BrokenDefinitionError: the file or module raises while it is loaded.
+    """
+    row = check = ""
+    name = text
+    found = _ROW.match(text) or _CHECK.match(text)
+    if found:
+        parts = found.groupdict()
+        name, row, check = parts["op"], parts.get("row") or "", parts.get("check") or ""
+    home, separator, _ = _split(name)
+    if not (separator or _is_file(home)):
+        home = ""
+    ops = tuple(_ops(name))
+    if not ops:
+        narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
+    return Selection(text, ops, home, row, check)
+
+
+def resolve_one(text: str) -> Op:
+    """Returns the one op that a target names; gradient ops may be named too.
+
+    Raises:
+        TargetError: the target names no op, or several.
+    """
+    ops = resolve(text).ops
+    if len(ops) != 1:
+        names = ", ".join(op.opdef.name for op in ops) or "none"
+        raise TargetError(f"{text}: expected one op, got {len(ops)} ({names}); name one of them as {text}:NAME")
+    return ops[0]
+
+
+def _ops(name: str) -> list[Op]:
+    head, separator, tail = _split(name)
+    if _is_file(head):
+        path = Path(head)
+        if path.is_dir():
+            files = ", ".join(sorted(str(file) for file in path.glob("*.py"))) or "none in it"
+            raise TargetError(
+                f"{name}: expected a file, got a folder; name its files ({files}), or a package by its import name"
+            )
+        if not path.is_file():
+            raise TargetError(f"{name}: expected a file at {head}, there is none; a target is one of {_FORMS}")
+        found = load_file(path)
+        return [_pick(found, tail, head)] if separator else in_order(found)
+    if separator:
+        return [_from_module(head, tail, name)]
+    return _registered_or_package(name)
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    """Cuts `file:op` and `module:op` at the colon; `namespace::name` and a drive letter are left whole."""
+    if name.endswith(".py") or "::" in name:
+        file, found, tail = name.partition(".py:")
+        return (f"{file}.py", ":", tail.lstrip(":")) if found else (name, "", "")
+    head, separator, tail = name.rpartition(":")
+    return (head, separator, tail) if separator else (name, "", "")
+
+
+def _is_file(head: str) -> bool:
+    return head.endswith(".py") or os.sep in head
+
+
+def _pick(ops: list[Op], wanted: str, where: str) -> Op:
+    for op in ops:
+        if wanted in (op.opdef.schema.name, op.opdef.name):
+            return op
+    names = [op.opdef.schema.name for op in ops]
+    near = meant(wanted, names)
+    raise TargetError(
+        f"{where}:{wanted}: expected an op defined there, got {wanted!r}; "
+        f"{near}{'It' if near else 'it'} defines {alternatives(wanted, names)}"
+    )
+
+
+def _from_module(module_name: str, wanted: str, text: str) -> Op:
+    try:
+        module, ops = load_module(module_name)
+    except ModuleNotFoundError as error:
+        raise TargetError(
+            f"{text}: expected a module {module_name!r} that can be imported from here, there is none; "
+            f"a target is one of {_FORMS}"
+        ) from error
+    held = getattr(module, wanted, None)
+    return held if isinstance(held, Op) else _pick(ops, wanted, module_name)
+
+
+def _registered_or_package(name: str) -> list[Op]:
+    op = _found(name, REGISTRY.held)
+    if op is not None:
+        if Path(f"{name}.py").is_file():
+            narrate(f"{name} is the op {op.opdef.name} here; meant {name}.py? Name the file with its ending")
+        return [op]
+    if "::" not in name and is_module(name):
+        module, ops = load_module(name)
+        return in_order(ops or _below(module))
+    op = _found(name, find_op)
+    if op is None:
+        bare = name.rpartition("::")[2]
+        names = {full.rpartition("::")[2] for full in REGISTRY.names()}
+        near = meant(bare, names)
+        failures = PROVIDERS.failures()
+        raise TargetError(
+            f"{name}: no such op, file or module; {near}{'Tried' if near else 'tried'} a registered op, a module to "
+            f"import and the installed providers{f', of which did not load: {failures}' if failures else ''}; "
+            f"registered: {alternatives(bare, names)}",
+            help=f"a target is one of {_FORMS}",
+        )
+    return [op]
+
+
+def _found(name: str, find: Callable[[str], Op | None]) -> Op | None:
+    try:
+        return find(name)
+    except UnknownOpError as error:
+        if error.details:  # what is there is told: other ops of that name, or another version
+            raise TargetError(str(error)) from error
+        return None
+
+
+def _below(module: ModuleType) -> list[Op]:
+    """Imports the modules of a package that imports none of its ops itself, and returns their ops."""
+    for entry in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
+        if not entry.name.rpartition(".")[2].startswith("_"):
+            load_module(entry.name)
+    return load_module(module.__name__)[1]
+
+
+def in_order(ops: list[Op]) -> list[Op]:
+    """Returns the forward ops among some, in the order of their lines."""
+    forward = [op for op in ops if op.opdef.gradient_of is None]
+    return sorted(forward, key=lambda op: (op.opdef.origin.file, op.opdef.origin.line))

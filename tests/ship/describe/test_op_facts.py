@@ -1,0 +1,89 @@
+import json
+
+import numpy as np
+
+import opsdk
+from opsdk.define.op import find_op
+from opsdk.ship.describe.op_facts import facts_of, screen
+
+
+def define(**options):
+    @opsdk.op(namespace="facts", **options)
+    def cube(x):
+        """The cube
+        of x.
+
+        A second paragraph.
+        """
+        return x**3
+
+    return cube
+
+
+def test_an_expression_is_shown_with_its_derivative():
+    @opsdk.elementwise(namespace="facts")
+    def swish(x, *, beta: float = 1.0):
+        return x * opsdk.vmath.sigmoid(beta * x)
+
+    facts = facts_of(swish)
+    assert facts.formula == ("y = x * sigmoid(beta * x)",)
+    assert facts.derivative == (
+        "dx = dy * (t0 + x * (t0 * sigmoid(-(beta * x))) * beta)",  # the very order that is computed in
+        "t0 = sigmoid(beta * x)",
+    )
+    assert facts.backward == "facts::swish_grad, derived from its expression, to any order"
+    assert facts.order == "∞"
+    assert facts.infer == "inputs are broadcast; gradients are summed back"
+
+
+def test_a_row_expression_names_what_lies_along_a_row():
+    facts = facts_of(find_op("opsdk::layer_norm"))
+    assert facts.infer == "rows: x full, weight column, bias column → out full"
+    assert "dweight = dout * (t0 * t2)" in facts.derivative
+
+
+def test_values_that_choose_the_expression_are_told():
+    assert facts_of(find_op("opsdk::gelu")).formula[-1] == "for approximate='none'"
+    assert facts_of(find_op("opsdk::clip")).formula == ("out = minimum(maximum(x, min), max)",)
+
+
+def test_numpy_code_has_no_formula_and_is_said_to_be_opaque():
+    cube = define()
+
+    @cube.backward
+    def cube_grad(x, y, dy):
+        return 3 * x**2 * dy
+
+    facts = facts_of(cube)
+    assert (facts.formula, facts.derivative) == ((), ())
+    assert facts.backward == "facts::cube_grad, NumPy code, opaque"
+    assert facts.saves == "input x, output y; 4 bytes for each float32 element of each"
+    assert facts.summary == "The cube of x."
+
+
+def test_promises_are_told():
+    cube = define(domain={"x": (0.0, None)}, deterministic=False, linear=True, infer=lambda x: x)
+    cube.check(lambda x: None)
+    facts = facts_of(cube)
+    assert facts.declared.startswith("x in [0, ∞]; not deterministic; linear; values checked at ")
+    assert facts.infer.startswith("a function at ")
+
+
+def test_a_screen_fits_its_width():
+    for name in ("gelu", "layer_norm", "matmul", "reduce_sum"):
+        for width in (60, 80, 100):
+            lines = screen(facts_of(find_op(f"opsdk::{name}")), width).splitlines()
+            too_long = [line for line in lines if len(line) > width and " " in line.strip()[12:]]
+            assert not [line for line in too_long if not line.startswith(("  row", "  gradient"))], (name, width)
+
+
+def test_show_is_for_machines_too(run, right):
+    found = json.loads(run("show", "good.py:clamp", "--json").stdout)
+    assert found["schema"] == "good::clamp@1(Tensor x) -> Tensor y"
+    assert found["rows"] == [{"op": "good::clamp", "row": "numpy (cpu, *)", "where": "good.py:5"}]
+
+
+def test_an_op_without_a_backward_says_so():
+    facts = facts_of(define())
+    assert (facts.saves, facts.backward, facts.order, facts.gradient_rows) == ("nothing", "none", "none", ())
+    assert np.array_equal(define()(np.ones(1)), [1.0])

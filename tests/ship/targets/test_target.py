@@ -1,0 +1,173 @@
+import pytest
+
+from opsdk.core.errors import TargetError
+from opsdk.define.op import PROVIDERS, REGISTRY
+from opsdk.ship.targets.target import resolve, resolve_one
+from tests.installed import install
+
+
+def names(text):
+    return [op.opdef.name for op in resolve(text).ops]
+
+
+def test_a_loose_file_gives_its_forward_ops(right):
+    assert names("good.py") == ["good::clamp"]
+
+
+def test_a_colon_picks_one_op_of_a_file_its_gradient_too(right):
+    assert names("good.py:clamp") == ["good::clamp"]
+    assert resolve("good.py:clamp_grad").ops[0].opdef.gradient_of == "good::clamp"
+
+
+def test_a_path_may_have_folders(right, here, monkeypatch):
+    (here / "below").mkdir()
+    monkeypatch.chdir(here / "below")
+    assert names("../good.py:clamp") == ["good::clamp"]
+
+
+def test_module_and_op(right):
+    assert names("good:clamp") == ["good::clamp"]
+
+
+def test_an_op_may_be_named_by_the_variable_that_holds_it(here):
+    (here / "held.py").write_text("import opsdk\nmine = opsdk.op(name='other')(lambda x: x + 1)\n")
+    assert names("held:mine") == ["held::other"]
+
+
+def test_a_package_gives_the_ops_of_all_its_modules(right, here):
+    package = here / "mypack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "first.py").write_text(right.read_text().replace("clamp", "first"))
+    (package / "_private.py").write_text("raise RuntimeError('not imported')")
+    assert names("mypack") == ["mypack::first"]
+
+
+def test_a_bare_name_is_a_built_in_op_before_it_is_a_module(here):
+    (here / "relu.py").write_text("raise RuntimeError('not imported')")
+    assert names("relu") == ["opsdk::relu"]
+    assert names("opsdk::relu") == ["opsdk::relu"]
+
+
+def test_ops_registered_by_neighbours_that_a_file_imports_count(right, here):
+    (here / "both.py").write_text("import good\n")
+    assert names("both.py") == ["good::clamp"]
+
+
+def test_a_file_that_adds_a_row_to_an_op_has_that_op(here):
+    (here / "row.py").write_text(
+        "import opsdk\n@opsdk.relu.kernel('cpu', language='numpy', dtype='float16')\ndef half(x):\n    return x\n"
+    )
+    table = REGISTRY.find("relu").opdef.kernels
+    before = list(table)
+    try:
+        assert names("row.py") == ["opsdk::relu"]
+    finally:
+        table._rows[:] = before
+
+
+def test_ops_come_in_the_order_of_their_lines(here):
+    (here / "two.py").write_text("import opsdk\n@opsdk.op\ndef zeta(x): return x\n@opsdk.op\ndef alpha(x): return x\n")
+    assert names("two.py") == ["two::zeta", "two::alpha"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "check"),
+    [
+        ("good.py:clamp[cpu,float64,numpy]::vjp.x", "cpu,float64,numpy", "vjp.x"),
+        ("good.py:clamp[cpu,float64,numpy]", "cpu,float64,numpy", ""),
+        ("good.py:clamp::vjp.x", "", "vjp.x"),
+        ("opsdk::relu[cpu,*,numpy]::value.out", "cpu,*,numpy", "value.out"),
+    ],
+)
+def test_a_findings_id_names_an_op_a_row_and_a_check(right, text, row, check):
+    selection = resolve(text)
+    assert len(selection.ops) == 1
+    assert (selection.row, selection.check) == (row, check)
+
+
+def test_ops_of_files_are_pasted_by_their_file(right):
+    assert resolve("good.py").paste("good::clamp") == "good.py:clamp"
+    assert resolve("relu").paste("opsdk::relu") == "opsdk::relu"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nowhere.py", r"nowhere\.py: expected a file at nowhere\.py, there is none; a target is one of relu\.py"),
+        (
+            "good.py:clmap",
+            r"good\.py:clmap: expected an op defined there, got 'clmap'; did you mean 'clamp'\? It defines clamp, clam",
+        ),
+        ("good.py:mish", r"good\.py:mish: expected an op defined there, got 'mish'; it defines clamp, clamp_grad"),
+        ("nothing:op", r"nothing:op: expected a module 'nothing' that can be imported from here, there is none"),
+        ("good:clmap", r"good:clmap: expected an op defined there, got 'clmap'"),
+        (
+            "rleu",
+            r"rleu: no such op, file or module; did you mean 'relu'\? Tried a registered op, a .*; registered: relu, ",
+        ),
+        ("no::qqq", r"no::qqq: no such op, file or module; tried"),
+    ],
+)
+def test_a_target_that_names_nothing_says_what_was_tried(right, text, message):
+    with pytest.raises(TargetError, match=message):
+        resolve(text)
+
+
+def test_a_bare_name_that_fits_several_ops_is_an_error(right, wrong):
+    resolve("good.py"), resolve("bad.py")
+    with pytest.raises(TargetError, match="expected a name that fits one op, it fits bad::clamp, good::clamp"):
+        resolve("clamp")
+
+
+def test_one_op_is_asked_for_and_several_are_there(here):
+    (here / "two.py").write_text("import opsdk\n@opsdk.op\ndef zeta(x): return x\n@opsdk.op\ndef alpha(x): return x\n")
+    with pytest.raises(TargetError, match=r"two.py: expected one op, got 2 \(two::zeta, two::alpha\)"):
+        resolve_one("two.py")
+
+
+def test_a_miss_loads_the_installed_providers(right, here, monkeypatch):
+    install(here, "good-ops", {"clamps": "good"})
+    monkeypatch.syspath_prepend(here)
+    assert names("good::clamp") == ["good::clamp"]
+
+
+def test_a_package_that_is_named_loads_no_other(right, here, monkeypatch):
+    install(here, "bad-ops", {"bad": "no_such_module"})
+    monkeypatch.syspath_prepend(here)
+    assert names("good") == ["good::clamp"]
+    assert PROVIDERS.failures() == ""
+
+
+def test_a_target_that_names_nothing_says_which_packages_did_not_load(here, monkeypatch):
+    install(here, "bad-ops", {"bad": "no_such_module"}, version="1.2")
+    monkeypatch.syspath_prepend(here)
+    with pytest.raises(TargetError) as caught:
+        resolve("bad::op")
+    assert "the installed providers, of which did not load: bad-ops 1.2 (ModuleNotFoundError: No module named" in str(
+        caught.value
+    )
+
+
+def test_a_version_that_is_not_there_is_told_with_the_one_that_is(right):
+    resolve("good.py")
+    with pytest.raises(TargetError, match="expected version 2, registered is 'good::clamp@1'"):
+        resolve("good::clamp@2")
+
+
+def test_a_bare_name_beside_a_file_of_that_name_says_so(here, capsys):
+    (here / "relu.py").write_text("raise RuntimeError('not imported')")
+    assert resolve_one("relu").opdef.name == "opsdk::relu"
+    assert capsys.readouterr().err == "relu is the op opsdk::relu here; meant relu.py? Name the file with its ending\n"
+
+
+def test_a_folder_is_refused_with_the_files_in_it(right, here):
+    with pytest.raises(TargetError) as caught:
+        resolve(f"{here}/")
+    assert f"{here}/: expected a file, got a folder; name its files ({here}/good.py), or a package" in str(caught.value)
+
+
+def test_a_file_without_ops_is_told(here, capsys):
+    (here / "empty.py").write_text("x = 1\n")
+    assert resolve("empty.py").ops == ()
+    assert capsys.readouterr().err == "empty.py: no op is defined there; an op is a function under @opsdk.op\n"
