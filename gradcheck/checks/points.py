@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcheck.coverage import Tally
 from gradcheck.explain.conjugation import as_given
+from gradcheck.explain.depict import depict
 from gradcheck.explain.diagnosis import Evidence
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
@@ -22,7 +23,6 @@ from gradcheck.model.protocol import Subject
 from gradcheck.numeric.ladder import ladder_steps
 from gradcheck.picture import Picture
 from gradcheck.report import Finding
-from gradcheck.show.depict import depict
 
 _SINGLE_LIMIT = 64
 _SHARED_LIMIT = 100_000  # for memory only: one ladder serves any number of elements
