@@ -209,7 +209,7 @@ def arguments_of_a_py_func():
     with opsdk.static.program_guard(program):
         x = opsdk.static.data("x", [3], "float64")
         y = program.current_block().create_var(name="y", shape=[3], dtype="float64")
-        opsdk.static.build.py_func(np.tanh, x, y, backward_func=lambda y, dy: dy)
+        opsdk.static.py_func(np.tanh, x, y, backward_func=lambda y, dy: dy)
 
 
 def branch_on_an_input():

@@ -116,7 +116,7 @@ def test_memory_that_a_backward_keeps_changes_no_earlier_gradient(scope, kept):
 
 def _with_py_func(kept, x):
     out = opsdk.static.default_main_program().global_block().create_var(shape=[3], dtype="float64")
-    return opsdk.static.build.py_func(kept, x, out)
+    return opsdk.static.py_func(kept, x, out)
 
 
 @pytest.mark.parametrize("kind", ["an op", "a py_func"])

@@ -28,7 +28,8 @@ def run(pytester, monkeypatch):
 
     def run(target, *arguments, options="", source=TEST):
         pytester.makepyfile(test_it=source.format(target=target, options=options))
-        return pytester.runpytest_inprocess("-p", "opsdk.ship.check.pytest_plugin", "--strict-markers", "-rs", *arguments)
+        plugin = "opsdk.ship.check.pytest_plugin"
+        return pytester.runpytest_inprocess("-p", plugin, "--strict-markers", "-rs", *arguments)
 
     return run
 

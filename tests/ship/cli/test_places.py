@@ -8,7 +8,7 @@ import pytest
 from opsdk.core.errors import TargetError
 from opsdk.ship.cli.places import check_places, put
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_places_that_can_be_written_are_let_through(here):
@@ -58,7 +58,8 @@ def test_a_report_that_ends_in_the_middle_is_not_left_behind(here):
 def test_a_report_for_which_there_is_no_room_leaves_what_was_there(here):
     resource = pytest.importorskip("resource")
     code = "import signal, resource as r; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-    code += "r.setrlimit(r.RLIMIT_FSIZE, (4096, 4096))\nfrom opsdk.ship.cli.places import put\nput('r.json', 'x' * 9000)"
+    code += "r.setrlimit(r.RLIMIT_FSIZE, (4096, 4096))\n"
+    code += "from opsdk.ship.cli.places import put\nput('r.json', 'x' * 9000)"
     assert resource.RLIMIT_FSIZE
     (here / "r.json").write_text("before")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
