@@ -10,7 +10,7 @@ NAMED = re.compile(
 
 def test_every_check_that_the_sources_name_is_listed():
     found = set()
-    for file in (REPOSITORY / "opsdk" / "verify").glob("*.py"):
+    for file in (REPOSITORY / "opsdk" / "verify").rglob("*.py"):
         found |= {first or second for first, second in NAMED.findall(file.read_text(encoding="utf-8"))}
     assert {"vjp", "runs", "static2", "nondifferentiable"} <= found
     assert {check_of(name) for name in found} <= set(CHECKS)
