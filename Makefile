@@ -8,16 +8,23 @@ CANDIDATES = python3.14 python3.13 python3.12 python3.11 python3.10 python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile
 PACKAGES = $(wildcard opsdk gradcheck contrib_ops)
 
 .DEFAULT_GOAL := help
-.PHONY: demo test lint type bench check clean help
+.PHONY: demo test test-slow test-all lint type bench check clean help
 
 demo: $(STAMP)  ## write an op, check its gradient, break it, read the report
 	$(BIN)/opsdk demo
 
-test: $(STAMP)  ## run the tests, a process per core; ARGS="-k relu -x" goes to pytest
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+test: $(STAMP)  ## run the tests but for the exhaustive sweeps, a process per core; ARGS="-k relu -x" goes to pytest
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: $(STAMP)  ## run the exhaustive sweeps, which are marked slow
+	$(PYTEST) -m slow $(ARGS)
+
+test-all: $(STAMP)  ## run both
+	$(PYTEST) $(ARGS)
 
 lint: $(STAMP) type  ## ruff, then mypy
 	$(BIN)/ruff check .
@@ -28,7 +35,7 @@ type: $(STAMP)  ## mypy, strict outside the ratchet list of pyproject.toml
 bench: $(STAMP)  ## run the benchmarks; ARGS goes to them
 	$(BIN)/python -m benchmarks $(ARGS)
 
-check: lint type test  ## all that has to pass before a push
+check: lint test  ## what has to pass before a push; CI adds test-slow
 
 clean:  ## remove what make, the build and the tools left behind, .venv included
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -36,7 +43,7 @@ clean:  ## remove what make, the build and the tools left behind, .venv included
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
 $(STAMP): setup.py pyproject.toml $(wildcard opsdk/core/fast/*.[ch])
 	@python=; \
