@@ -13,7 +13,7 @@ from gradcheck.checks.linearity import check_linearity
 from gradcheck.checks.mutation import check_mutation, check_read_only
 from gradcheck.checks.nonfinite import check_nonfinite
 from gradcheck.checks.same_array import check_same_array
-from gradcheck.checks.session import Session
+from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.checks.sharing import check_sharing
 from gradcheck.checks.state import check_interleaving, check_repeats
 from gradcheck.checks.structure import check_count, check_discrete, check_dtypes, check_shapes
@@ -46,7 +46,7 @@ def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, 
         message = f"vjp: expected gradients, got {error}, with cotangents of shape {shapes}"
         cause = "vjp does not return a tuple of arrays" if "returned a mapping" in str(error) else None
         return [Finding("vjp raises", message, cause=cause, repro=repro_call(inputs, GIVEN, seed))]
-    session.first.append(tuple(None if g is None else np.array(g, order="C") for g in gradients))
+    session.first.append(copy_arrays(gradients))
     findings = check_count(subject, gradients)
     if findings:
         return findings

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from gradcheck.checks.agreement import close
-from gradcheck.checks.jitter import jitter
+from gradcheck.checks.relation import Part, Reactions, Relation, gradient_parts, judge, output_parts
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
-from gradcheck.model.evaluation import VjpError, call_vjp
+from gradcheck.model.evaluation import call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
 from gradcheck.report import Finding
 
 _MANY_ROUNDINGS = 64.0
-_JITTERS = 2
 
 
 def reversed_copy(array: Array) -> Array:
@@ -80,12 +77,9 @@ def _differences(session: Session, inputs: Sequence[object], roundings: float) -
         other = tuple(change(cotangent) for cotangent in cotangents)
         findings += _compare(session, f"cotangents in {label}", (inputs, inputs), (cotangents, other), slack)
     even = tuple(_even(cotangent) for cotangent in cotangents)
-    flat = tuple(np.array(cotangent, order="C") for cotangent in even)
-    findings += _compare(session, "cotangents of stride 0", (inputs, inputs), (flat, even), slack)
+    findings += _compare(session, "cotangents of stride 0", (inputs, inputs), (copy_arrays(even), even), slack)
     level = tuple(_level(value) for value in inputs)
-    return findings + _compare(
-        session, "inputs of stride 0", (copy_inputs(level), level), (cotangents, cotangents), slack
-    )
+    return findings + _compare(session, "inputs of stride 0", (level, level), (cotangents, cotangents), slack)
 
 
 def _largest(value: object) -> float:
@@ -124,73 +118,29 @@ def _compare(
     (inputs, changed), (cotangents, other) = both_inputs, both_cotangents
     subject = session.subject
     try:
-        plain = normalise_outputs(subject.forward(*copy_inputs(inputs)))
-        expected = call_vjp(subject, copy_inputs(inputs), plain, copy_arrays(cotangents))
+        plain = session.run(copy_inputs(inputs), cotangents)
     except Exception:  # values that forward or vjp refuse in any layout say nothing about layouts
         return []
-    try:
+    reactions = Reactions(session, inputs, cotangents)
+
+    def variant() -> Iterator[Part]:
         outputs = normalise_outputs(subject.forward(*changed))
-    except Exception as error:
-        return _refused(session, "forward", label, f"{type(error).__name__}: {error}")
-    moved = _Moved(session, inputs, cotangents)
-    findings = []
-    for position, (want, got) in enumerate(zip(plain, outputs, strict=False)):
-        if not _same(want, got, session.eps, slack) and not moved.explains(0, position, want, got):
-            findings.append(Finding("layouts", f"output {position}: {_DIFFERENT.format(label=label)}"))
-    try:
-        gradients = call_vjp(subject, changed, plain, other)
-    except VjpError as error:
-        return [*findings, *_refused(session, "vjp", label, str(error))]
-    for k, (name, gradient, right) in enumerate(zip(subject.names, gradients, expected, strict=True)):
-        if not _same(right, gradient, session.eps, slack) and not moved.explains(1, k, right, gradient):
-            message = f"gradient of {name!r}: {_DIFFERENT.format(label=label)}"
-            findings.append(Finding("layouts", message, input=name))
-    return findings
+        yield from output_parts(plain, outputs)
+        gradients = call_vjp(subject, changed, copy_arrays(plain.outputs), other)
+        yield from gradient_parts(subject.names, plain, gradients)
 
+    def agrees(part: Part) -> bool:
+        want, got = part.expected, part.got
+        if want is None or got is None or (want.shape, want.dtype) != (got.shape, got.dtype):
+            return want is got
+        least_peak = slack / (ROUNDINGS * session.eps)
+        return gradients_close(as_float64(got), as_float64(want), session.eps, least_peak) or reactions.explain(part)
 
-_DIFFERENT = "expected what contiguous copies give, got other values for {label}; index by element, not by memory"
+    def refusal(function: str, reason: str) -> str | None:
+        if "unaligned" in label:  # libraries refuse it in words, and arrays seldom lie so
+            session.notes.append(f"{function} refuses {label}: {reason}")
+            return None
+        return f"{function}: expected to accept {label}, got {reason}; copy to the layout it needs"
 
-
-def _same(first: Array | None, second: Array | None, eps: float, slack: float) -> bool:
-    if first is None or second is None:
-        return first is second
-    if first.shape != second.shape or first.dtype != second.dtype:
-        return False
-    return gradients_close(as_float64(second), as_float64(first), eps, slack / (ROUNDINGS * eps))
-
-
-def _refused(session: Session, function: str, label: str, reason: str) -> list[Finding]:
-    if "unaligned" in label:  # libraries refuse it in words, and arrays seldom lie so
-        session.notes.append(f"{function} refuses {label}: {reason}")
-        return []
-    return [Finding("layouts", f"{function}: expected to accept {label}, got {reason}; copy to the layout it needs")]
-
-
-class _Moved:
-    """Results of contiguous inputs that were moved by a rounding, computed where a difference asks for them.
-
-    Where terms cancel, as for parallel vectors in a distance of angles, nothing but rounding is left of a result, and
-    its layout decides which.
-    """
-
-    def __init__(self, session: Session, inputs: Sequence[object], cotangents: Sequence[Array]) -> None:
-        self._session, self._inputs, self._cotangents = session, inputs, cotangents
-
-    def explains(self, part: int, place: int, right: Array | None, got: Array | None) -> bool:
-        """Says whether an output (part 0) or a gradient (part 1) differs as far as rounding of the inputs takes it."""
-        if right is None or got is None or right.shape != got.shape or right.dtype != got.dtype:
-            return False
-        return close(got, right, self._session.eps, [run[part][place] for run in self._runs])
-
-    @cached_property
-    def _runs(self) -> list[tuple[tuple[Array | None, ...], tuple[Array | None, ...]]]:
-        runs: list[tuple[tuple[Array | None, ...], tuple[Array | None, ...]]] = []
-        for seed in range(_JITTERS):
-            inputs = jitter(self._session, self._inputs, seed)
-            try:
-                outputs = normalise_outputs(self._session.subject.forward(*inputs))
-                gradients = call_vjp(self._session.subject, inputs, outputs, copy_arrays(self._cotangents))
-            except Exception:  # at the edge of what is accepted: no rounding to measure
-                continue
-            runs.append((outputs, gradients))
-        return runs
+    sentence = f"expected what contiguous copies give, got other values for {label}; index by element, not by memory"
+    return judge(Relation("layouts", variant, agrees, sentence, refusal))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, is_continuous, name_number
+from gradcheck.model.dtypes import Array, FloatArray, name_number
 from gradcheck.model.evaluation import Point, call_forward, call_vjp
 from gradcheck.model.fitting import fit_gradient, match_kind
+from gradcheck.model.perturb import SIGNS, perturb_inputs
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding
 
@@ -28,7 +29,7 @@ def check_precision(point: Point, generator: np.random.Generator) -> list[Findin
     try:
         short = _gradients(point, point.given, cotangent)
         fine = _gradients(point, point.inputs, cotangent)
-        moved = [_gradients(point, _jitter(point, eps, generator), cotangent) for _ in range(2)]
+        moved = [_gradients(point, perturb_inputs(point.inputs, eps * SIGNS, generator), cotangent) for _ in range(2)]
     except Exception:  # one of the dtypes is refused: nothing to compare
         return []
     findings = []
@@ -45,19 +46,6 @@ def _gradients(point: Point, inputs: tuple[object, ...], cotangent: FloatArray) 
     outputs = call_forward(point.subject, copies)
     made = call_vjp(point.subject, copies, outputs, point.split(cotangent, outputs))
     return tuple(match_kind(gradient, value) for gradient, value in zip(made, copies, strict=False))
-
-
-def _jitter(point: Point, eps: float, generator: np.random.Generator) -> tuple[object, ...]:
-    return tuple(
-        from_float64(_moved(as_float64(value), eps, generator), value)
-        if isinstance(value, np.ndarray) and is_continuous(value.dtype)
-        else value
-        for value in point.inputs
-    )
-
-
-def _moved(values: FloatArray, eps: float, generator: np.random.Generator) -> FloatArray:
-    return np.asarray(values * (1.0 + eps * generator.choice([-1.0, 1.0], values.shape)))
 
 
 def _compare(

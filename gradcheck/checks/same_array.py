@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, islice
+from collections.abc import Iterator
+from itertools import chain, combinations, islice
 
 import numpy as np
 
-from gradcheck.checks.agreement import close, identical
-from gradcheck.checks.jitter import inside, jitter
-from gradcheck.checks.session import Session, copy_arrays
-from gradcheck.model.dtypes import Array, is_continuous
-from gradcheck.model.evaluation import VjpError, call_vjp
-from gradcheck.model.protocol import copy_inputs, normalise_outputs
+from gradcheck.checks.agreement import identical
+from gradcheck.checks.relation import REPEATS, Part, Reactions, Relation, gradient_parts, judge, output_parts
+from gradcheck.checks.session import Session
+from gradcheck.model.dtypes import is_continuous
+from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding
 
 _PAIRS = 2
-_JITTERS = 2
-
-_Results = tuple[Array | None, ...]
 
 
 def check_same_array(session: Session) -> list[Finding]:
@@ -45,7 +41,7 @@ def _pairs(session: Session) -> Iterator[tuple[int, int]]:
         if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray) or not is_continuous(first.dtype):
             continue
         alike = first.size and (first.shape, first.dtype) == (second.shape, second.dtype)
-        if alike and np.array_equal(inside(session, j, first), first):
+        if alike and session.fits(j, first):
             yield i, j
 
 
@@ -54,38 +50,34 @@ def _judge(session: Session, i: int, j: int) -> list[Finding]:
     inputs = list(session.inputs)
     inputs[j] = inputs[i]
     try:
-        apart = _run(session, copy_inputs(inputs))
+        apart = session.run(copy_inputs(inputs))
     except Exception:  # equal values are refused, whether they are one array or two
         return []
     shared = list(copy_inputs(inputs))
     shared[j] = shared[i]
     both = f"{names[i]!r} and {names[j]!r}"
-    try:
-        together = _run(session, shared)
-    except Exception as error:
-        reason = str(error) if isinstance(error, VjpError) else f"{type(error).__name__}: {error}"
-        message = f"inputs {both}: expected to be accepted as one array, got {reason}; do not tell inputs by identity"
-        return [Finding("same array", message, input=names[j])]
-    if all(identical(one, two) for one, two in zip(apart, together, strict=True)):
-        return []
-    try:
-        moved = [_run(session, jitter(session, inputs, seed, (i, j))) for seed in range(_JITTERS)]
-    except Exception:  # equal values lie at the edge of what is accepted: nothing to measure rounding by
-        return []
-    labels = [f"output {p}" for p in range(len(apart[0]))], [f"gradient of {name!r}" for name in names]
-    for part in (0, 1):
-        for position, label in enumerate(labels[part]):
-            reactions = [run[part][position] for run in moved]
-            if not close(together[part][position], apart[part][position], session.eps, reactions):
-                message = (
-                    f"{label}: expected the same for one array passed as {both} as for two equal ones, got other "
-                    "values; do not tell inputs by identity, and write to neither"
-                )
-                return [Finding("same array", message, input=names[j])]
-    return []
+    reactions = Reactions(session, inputs, places=(i, j))
 
+    def variant() -> Iterator[Part]:
+        together = session.run(shared)
+        return chain(output_parts(apart, together.outputs), gradient_parts(names, apart, together.gradients))
 
-def _run(session: Session, inputs: Sequence[object]) -> tuple[_Results, _Results]:
-    outputs = copy_arrays(normalise_outputs(session.subject.forward(*inputs)))
-    gradients = call_vjp(session.subject, inputs, copy_arrays(outputs), session.cotangents(1))
-    return outputs, tuple(None if gradient is None else np.array(gradient, order="C") for gradient in gradients)
+    def agrees(part: Part) -> bool:
+        if identical([part.got], [part.expected]) or len(reactions.runs) < REPEATS:
+            return True  # in the second case there is nothing to measure rounding by
+        return reactions.explain(part)
+
+    return judge(
+        Relation(
+            "same array",
+            variant,
+            agrees,
+            f"expected the same for one array passed as {both} as for two equal ones, got other values; do not tell "
+            "inputs by identity, and write to neither",
+            lambda _, reason: (
+                f"inputs {both}: expected to be accepted as one array, got {reason}; do not tell inputs by identity"
+            ),
+            input=names[j],
+            is_told_once=True,
+        ),
+    )

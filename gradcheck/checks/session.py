@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,7 +12,20 @@ from gradcheck.model.carriers import carries, no_cotangent
 from gradcheck.model.cotangents import draw_cotangents
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, number_count, resolution
 from gradcheck.model.evaluation import call_forward, call_vjp, floating_arrays
-from gradcheck.model.protocol import Subject, copy_inputs
+from gradcheck.model.protocol import Subject, copy_inputs, normalise_outputs
+
+
+@dataclass(frozen=True)
+class Results:
+    """What forward and vjp gave, in memory of its own."""
+
+    outputs: tuple[Array, ...]
+    gradients: tuple[Array | None, ...]
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """Outputs and gradients in one line."""
+        return (*self.outputs, *self.gradients)
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,11 @@ class Session:
                 parts.append(no_cotangent(output))
         return tuple(parts)
 
+    def fits(self, k: int, array: Array) -> bool:
+        """Says whether numbers lie in the domain of input `k`."""
+        numbers = as_float64(array)
+        return np.array_equal(self.subject.domain[k].clip(numbers), numbers)
+
     def gradients(self, cotangents: Sequence[Array]) -> tuple[Array | None, ...]:
         """Runs forward and vjp on fresh copies of the inputs.
 
@@ -81,10 +100,23 @@ class Session:
         Raises:
             VjpError: the vjp raised.
         """
-        found = call_vjp(self.subject, copy_inputs(inputs), copy_arrays(outputs), self.cotangents(row))
-        return tuple(None if gradient is None else np.array(gradient, order="C") for gradient in found)
+        return copy_arrays(call_vjp(self.subject, copy_inputs(inputs), copy_arrays(outputs), self.cotangents(row)))
+
+    def run(self, inputs: Sequence[object], cotangents: Sequence[Array] | None = None) -> Results:
+        """Runs forward and vjp on these very inputs, and on copies of everything else.
+
+        Raises:
+            VjpError: the vjp raised.
+            Exception: whatever forward raises.
+        """
+        outputs = copy_arrays(normalise_outputs(self.subject.forward(*inputs)))
+        pulled = self.cotangents(1) if cotangents is None else copy_arrays(cotangents)
+        return Results(outputs, copy_arrays(call_vjp(self.subject, inputs, copy_arrays(outputs), pulled)))
 
 
-def copy_arrays(arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Copies arrays into C order."""
-    return tuple(np.array(array, order="C") for array in arrays)
+_Item = TypeVar("_Item", Array, "Array | None")
+
+
+def copy_arrays(arrays: Sequence[_Item]) -> tuple[_Item, ...]:
+    """Copies arrays into C order; None stays."""
+    return tuple(None if array is None else np.array(array, order="C") for array in arrays)

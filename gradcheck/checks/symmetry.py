@@ -11,13 +11,14 @@ from gradcheck.coverage import Tally
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, is_floating
 from gradcheck.model.evaluation import Point, call_forward, floating_arrays
+from gradcheck.model.perturb import perturb_array
 from gradcheck.numeric.tolerance import ROUNDINGS
 from gradcheck.report import Finding
 
 if TYPE_CHECKING:
     from gradcheck.checks.second import Second
 
-_WIGGLES = 3
+_REPEATS = 3
 _UNITS = 32
 _REACTIONS = 16.0
 # Rounding units of numbers near one, or of the size of an input or output, that every element may have lost on the way.
@@ -35,10 +36,13 @@ def check_symmetry(second: Second, point: Point, tally: Tally, generator: np.ran
         return []
     drawn = [[_draw(second.inputs[k], generator) for k in second.wanted] for _ in range(2)]
     eps = max(point.vjp_eps, point.forward_eps)
+    units = eps * np.arange(-_UNITS, _UNITS + 1)
     try:
         arrays = _moved(second, point, generator)
         terms = _products(second, arrays, *drawn)
-        others = [_products(second, _wiggled(arrays, eps, generator), *drawn) for _ in range(_WIGGLES)]
+        others = [
+            _products(second, [perturb_array(a, units, generator) for a in arrays], *drawn) for _ in range(_REPEATS)
+        ]
         sizes = [*arrays, *call_forward(second.subject, second.split(arrays)[0])]
     except Exception:  # away from the given inputs the subject may refuse; what it does there is not judged here
         tally.note("symmetry: not judged, as forward, vjp or vjp2 raised beside the given inputs")
@@ -100,10 +104,6 @@ def _moved(second: Second, point: Point, generator: np.random.Generator) -> list
         inputs[k] = value
     outputs = call_forward(second.subject, inputs)
     return [*moved, *(np.array(second.cotangents[j], dtype=outputs[j].dtype) for j in second.entering)]
-
-
-def _wiggled(arrays: Sequence[Array], eps: float, generator: np.random.Generator) -> list[Array]:
-    return [a * (1.0 + eps * generator.integers(-_UNITS, _UNITS + 1, a.shape)).astype(a.dtype) for a in arrays]
 
 
 def _draw(value: Any, generator: np.random.Generator) -> Array:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcheck.checks.agreement import close
+from gradcheck.checks.relation import REPEATS, Relation, gradient_parts, judge
+from gradcheck.checks.session import Results, copy_arrays
 from gradcheck.coverage import Tally
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous, same_bits
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
+from gradcheck.model.perturb import SIGNS, perturb_array
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding
 
 _STEP = 2.0**-10
-_WIGGLES = 2
 
 
 def check_declared_outputs(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
@@ -96,25 +98,27 @@ def _judge_missing(
     generator: np.random.Generator,
 ) -> list[Finding]:
     which = "every output" if len(missing) == len(full) else f"output {' and '.join(map(str, sorted(missing)))}"
+    names, eps = point.subject.names, point.vjp_eps
     zeros = [np.zeros_like(c) if k in missing else c for k, c in enumerate(full)]
+    perturbed = ([perturb_array(c, 8.0 * eps * SIGNS, generator) for c in zeros] for _ in range(REPEATS))
     try:
-        right = _pull(point, outputs, zeros)
-        wiggled = [_pull(point, outputs, _wiggle(zeros, point.vjp_eps, generator)) for _ in range(_WIGGLES)]
+        right = Results((), _pull(point, outputs, zeros))
+        reactions = [_pull(point, outputs, cotangents) for cotangents in perturbed]
     except VjpError:  # zeros are refused: a finding of the check of linearity
         return []
-    try:
-        got = _pull(point, outputs, [None if k in missing else c for k, c in enumerate(full)])
-    except VjpError as error:
-        message = f"vjp: expected None as the cotangent of {which} to count as zeros, got {error}; test it for None"
-        return [Finding("none cotangents", message)]
-    for k, name in enumerate(point.subject.names):
-        reactions = [row[k] for row in wiggled]
-        if not close(got[k], right[k], point.vjp_eps, reactions):
-            message = (
-                f"gradient of {name!r}: expected None as the cotangent of {which} to count as zeros, got other values"
-            )
-            return [Finding("none cotangents", message + "; leave out the terms of that output only", input=name)]
-    return []
+    expected = f"expected None as the cotangent of {which} to count as zeros, got"
+    return judge(
+        Relation(
+            "none cotangents",
+            lambda: gradient_parts(
+                names, right, _pull(point, outputs, [None if k in missing else c for k, c in enumerate(full)])
+            ),
+            lambda part: close(part.got, part.expected, eps, [row[part.place] for row in reactions]),
+            f"{expected} other values; leave out the terms of that output only",
+            lambda function, reason: f"{function}: {expected} {reason}; test it for None",
+            is_told_once=True,
+        )
+    )
 
 
 def _pull(point: Point, outputs: Sequence[Array], cotangents: Sequence[Array | None]) -> tuple[Array | None, ...]:
@@ -123,20 +127,15 @@ def _pull(point: Point, outputs: Sequence[Array], cotangents: Sequence[Array | N
     Raises:
         VjpError: the vjp raised, or gave another number of gradients than there are inputs.
     """
-    copies = [None if cotangent is None else np.array(cotangent, order="C") for cotangent in cotangents]
-    found = call_vjp(point.subject, copy_inputs(point.vjp_inputs), [np.array(o, order="C") for o in outputs], copies)
+    found = call_vjp(point.subject, copy_inputs(point.vjp_inputs), copy_arrays(outputs), copy_arrays(cotangents))
     if len(found) != len(point.subject.names):
         raise VjpError(f"{len(found)} gradients for {len(point.subject.names)} inputs")
-    return tuple(None if gradient is None else np.array(gradient, order="C") for gradient in found)
+    return copy_arrays(found)
 
 
 def _draw(point: Point, generator: np.random.Generator) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     drawn = generator.integers(4, 13, point.size) / 8.0 * generator.choice([-1.0, 1.0], point.size)
     return np.where(np.isfinite(point.center), drawn, 0.0)
-
-
-def _wiggle(cotangents: Sequence[Array], eps: float, generator: np.random.Generator) -> list[Array]:
-    return [c * (1.0 + eps * generator.choice([-8.0, 8.0], c.shape)).astype(c.dtype) for c in cotangents]
 
 
 def _moved(before: Array | None, after: Array | None) -> bool:

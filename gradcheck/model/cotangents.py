@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcheck.model.dtypes import FloatArray
+from gradcheck.model.perturb import perturb
 
 COUNT = 4
 _WIGGLES = 3
@@ -38,5 +39,5 @@ def wiggle(cotangent: FloatArray, eps: float, generator: np.random.Generator) ->
     A gradient answers such a change with little more than its own rounding, even where large terms cancel in it; the
     change is of some dozen units, as one unit often cancels along with the terms.
     """
-    units = generator.integers(-_UNITS, _UNITS + 1, size=(_WIGGLES, cotangent.size))
-    return [cotangent * (1.0 + row * eps) for row in units]
+    units = eps * np.arange(-_UNITS, _UNITS + 1)
+    return [perturb(cotangent, units, generator) for _ in range(_WIGGLES)]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+
+from gradcheck.model.domain import Bounds
+from gradcheck.model.perturb import SIGNS, perturb, perturb_array, perturb_inputs, perturb_within
+
+STEP = 2.0**-10
+
+
+def generator() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+def test_every_number_moves_by_a_unit_of_its_own_size_either_way() -> None:
+    values = np.array([1.0, -2.0, 4.0, 8.0] * 8)
+    shares = perturb(values, STEP * SIGNS, generator()) / values - 1.0
+    assert set(shares.tolist()) == {-STEP, STEP}
+
+
+def test_a_complex_number_turns_only_where_that_is_asked_for() -> None:
+    values = np.ones(8, np.complex128)
+    assert not perturb(values, STEP * SIGNS, generator()).imag.any()
+    turned = perturb(values, STEP * SIGNS, generator(), turns=True)
+    assert np.abs(turned.imag).tolist() == [STEP] * 8
+    assert np.abs(turned.real - 1.0).tolist() == [STEP] * 8
+
+
+def test_any_share_up_to_the_reach_is_drawn() -> None:
+    shares = perturb_within(np.full(1000, 2.0), STEP, generator()) / 2.0 - 1.0
+    assert 0.9 * STEP < shares.max() <= STEP
+    assert -STEP <= shares.min() < -0.9 * STEP
+
+
+def test_an_array_keeps_its_dtype_and_its_bounds() -> None:
+    moved = perturb_array(np.ones(16, np.float32), STEP * SIGNS, generator(), Bounds(high=1.0))
+    assert moved.dtype == np.float32
+    assert set(moved.tolist()) == {1.0 - STEP, 1.0}
+
+
+def test_the_parts_of_a_complex_array_move_each_for_itself() -> None:
+    moved = perturb_array(np.full(16, 1 + 1j), STEP * SIGNS, generator())
+    assert (moved.real != moved.imag).any()
+    assert np.abs(moved.imag - 1.0).tolist() == [STEP] * 16
+
+
+def test_inputs_of_whole_numbers_and_those_not_named_stay() -> None:
+    inputs = (np.ones(4), np.arange(4), 3, np.ones(4))
+    first, second, third, last = perturb_inputs(inputs, STEP * SIGNS, generator(), places=(0, 1, 2))
+    assert (np.asarray(first) != 1.0).all()
+    assert np.asarray(second).tolist() == [0, 1, 2, 3]
+    assert third == 3
+    assert np.asarray(last).tolist() == [1.0] * 4
+    assert inputs[0].tolist() == [1.0] * 4
+
+
+def test_inputs_stay_inside_their_domain() -> None:
+    domain = (Bounds(low=1.0), Bounds(high=1.0))
+    above, below = perturb_inputs((np.ones(16), np.ones(16)), STEP * SIGNS, generator(), domain)
+    assert np.asarray(above).min() == 1.0 < np.asarray(above).max()
+    assert np.asarray(below).max() == 1.0 > np.asarray(below).min()
