@@ -8,10 +8,10 @@ import numpy as np
 
 from gradcheck.judge.compare import Comparison, Status
 from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, as_float64, from_float64, is_continuous
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
 from gradcheck.model.fitting import fit_gradient
-from gradcheck.model.protocol import copy_inputs
+from gradcheck.model.perturb import SIGNS, perturb_inputs
 from gradcheck.numeric.ladder import climb, displacements
 
 _MOST = 64
@@ -107,14 +107,7 @@ def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
 
 def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
     """Changes every element of every floating input by a few units in the last place, up or down, inside its domain."""
-    made = []
-    for value, bounds in zip(copy_inputs(point.inputs), point.subject.domain, strict=True):
-        if isinstance(value, np.ndarray) and is_continuous(value.dtype):
-            numbers = as_float64(value)
-            units = generator.choice([-_UNITS, _UNITS], size=numbers.shape)
-            value = from_float64(bounds.clip(numbers * (1.0 + FLOAT64_EPS * units)), value)
-        made.append(value)
-    return tuple(made)
+    return perturb_inputs(point.inputs, FLOAT64_EPS * _UNITS * SIGNS, generator, point.subject.domain)
 
 
 def _is_below_rounding(
