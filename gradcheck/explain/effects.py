@@ -46,15 +46,5 @@ def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArr
     return None
 
 
-def describe_spread(analytic: FloatArray, numeric: FloatArray) -> str:
-    """Says between which factors the subject's elements lie; always true, where nothing simpler is."""
-    with np.errstate(all="ignore"):
-        ratios = (analytic / numeric)[(numeric != 0) & np.isfinite(analytic)]
-    if not ratios.size:
-        return "the derivative is zero there"
-    low, high = float(ratios.min()), float(ratios.max())
-    return f"no fixed factor: yours is {low:.3g} to {high:.3g} times the derivative"
-
-
 def _near(first: FloatArray, second: FloatArray, peak: float) -> bool:
     return bool(np.all(np.abs(first - second) <= _CLOSE * max(peak, 1e-300)))
