@@ -24,8 +24,9 @@ from opsdk.core.errors import (
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule
 from opsdk.verify.inputs.calls import Call, flat, is_float
-from opsdk.verify.kernels.agreement import measure, resolution, same_bits, wiggle_apart
+from opsdk.verify.kernels.agreement import measure, resolution, same_bits
 from opsdk.verify.kernels.launch import label, launch
+from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradients, undeclared_none
 from opsdk.verify.session import Session
 from opsdk.verify.subject import (
@@ -208,7 +209,7 @@ def _rounds_alike(
         return [gradients(opdef, rule, kernel, there, outputs, cotangents, mask=mask)[position]]
 
     eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    moved = wiggle_apart(run, call, eps, session.seed, opdef.constant_inputs())
+    moved = Rounding(run, call, eps, session.seed, opdef.constant_inputs()).apart
     return all(
         a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
         for (a, b), change in zip(pairs, moved, strict=True)

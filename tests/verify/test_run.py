@@ -8,7 +8,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import ShapeError
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.kernels.agreement import lost, wiggle
+from opsdk.verify.kernels.rounding import Rounding
 
 
 def raises(y):
@@ -80,7 +80,7 @@ def test_runs_of_another_form_say_nothing_about_rounding():
     x = np.array([1.0, 2.0])
     call = Call((x,), {})
     shapes = iter([(3,), (2,), (2, 2)] * 20)
-    (moved,) = wiggle(lambda there: [np.ones(next(shapes))], call, 1e-7, 0, center=[x])
+    (moved,) = Rounding(lambda there: [np.ones(next(shapes))], call, 1e-7, 0, center=[x]).together
     assert moved.shape == (2,)
     forms = iter([[x], [x, x], [x.astype("int64")], [np.ones(3)], [np.ones((2, 2))]] * 20)
-    assert all(found is None for found in lost(lambda there: next(forms), call, 1e-7, 0))
+    assert all(found is None for found in Rounding(lambda there: next(forms), call, 1e-7, 0).lost)

@@ -9,8 +9,9 @@ import numpy as np
 
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, flat, is_float
-from opsdk.verify.kernels.agreement import Difference, measure, resolution, wiggle
+from opsdk.verify.kernels.agreement import Difference, measure, resolution
 from opsdk.verify.kernels.launch import launch
+from opsdk.verify.kernels.rounding import Rounding
 
 _LONG = np.dtype("float64")
 _PEER = 1000.0  # rounding units of the largest element
@@ -114,14 +115,14 @@ class Truth:
         Two draws miss an element by chance, of which there are millions here: none is held to less than the median.
         """
         if self._moved is None:
-            self._moved = wiggle(self._run, self._call, self._eps, self._seed)
+            self._moved = Rounding(self._run, self._call, self._eps, self._seed).together
         moved: np.ndarray | None = self._moved[position]
         return moved if moved is None or not moved.size else np.maximum(moved, np.median(moved))
 
     def _look_again(self) -> None:
         assert self._moved is not None
         for draw in range(1, _DRAWS):
-            more = wiggle(self._run, self._call, (2 + draw % 3) * self._eps, self._seed + draw)
+            more = Rounding(self._run, self._call, (2 + draw % 3) * self._eps, self._seed + draw).together
             pairs = zip(self._moved, more, strict=True)
             self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
 

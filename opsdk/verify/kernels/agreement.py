@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from opsdk.verify.inputs.calls import Call, each, flat, is_float, is_inexact, refill
+from gradcheck.model.dtypes import resolution as resolution
+from gradcheck.model.dtypes import same_bits as same_bytes
+from opsdk.verify.inputs.calls import is_float, is_inexact
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
 _WIGGLES = 16.0
-_NEIGHBOURS = 8  # draws of what a computation loses
-_NEAR = 2.0**-7  # relative distance of them: the same cancels there, and other bits are rounded away
-_SHORT_EPS = 2.0**-23
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 
@@ -44,143 +42,12 @@ class Difference:
 
 def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
     """Whether two arrays agree in shape, dtype and every bit; all nan count as one."""
-    if left.shape != right.shape or left.dtype != right.dtype:
-        return False
-    if left.tobytes() == right.tobytes():
+    if same_bytes(left, right):
         return True
-    if left.dtype.kind not in "fc":
+    if (left.shape, left.dtype) != (right.shape, right.dtype) or left.dtype.kind not in "fc":
         return False
     nan = np.isnan(left)
     return bool(np.array_equal(nan, np.isnan(right)) and left[~nan].tobytes() == right[~nan].tobytes())
-
-
-def wiggle(
-    run: Callable[[Call], list[Any]],
-    call: Call,
-    eps: float,
-    seed: int,
-    constant: Sequence[int] = (),
-    center: Sequence[Any] | None = None,
-) -> list[np.ndarray | None]:
-    """Returns per output how much its elements move when the inputs move by one unit in their last place.
-
-    Args:
-        run: the computation, in float64.
-        call: where; floating inputs in float64.
-        eps: the relative size of the unit.
-        seed: of the signs.
-        constant: positions of inputs that stay.
-        center: the outputs there, where they are known: of another run nobody knows whether it gives the same.
-    """
-    rng = np.random.default_rng([seed, 11])
-    stays = [i in constant for i, value in enumerate(call.inputs) for _ in flat([value])]
-    middle = flat(run(call) if center is None else center)
-    moved: list[np.ndarray | None] = [np.zeros(c.shape) if is_inexact(c) else None for c in middle]
-    for _ in range(2):
-        inputs = [
-            a if stay or not is_inexact(a) else _stepped(a, eps, rng)
-            for a, stay in zip(flat(call.inputs), stays, strict=True)
-        ]
-        for there in _runs(run, call, inputs):
-            for k, (c, t) in enumerate(zip(middle, there, strict=False)):  # a list may be of another length there
-                held = moved[k]
-                if held is not None and is_inexact(t) and c.shape == t.shape:
-                    with np.errstate(all="ignore"):
-                        moved[k] = np.maximum(held, np.nan_to_num(np.abs(t - c), nan=0.0, posinf=0.0))
-    return moved
-
-
-def _stepped(array: np.ndarray, eps: float, rng: np.random.Generator) -> np.ndarray:
-    step = eps * rng.choice((-1.0, 1.0), array.shape)
-    turn = 1j * eps * rng.choice((-1.0, 1.0), array.shape) if array.dtype.kind == "c" else 0.0
-    return np.asarray(array * (1 + step + turn))
-
-
-def _runs(run: Callable[[Call], list[Any]], call: Call, moved: list[Any]) -> Iterator[list[Any]]:
-    """Yields the outputs where all inputs have moved; where that leaves the domain, those where one of them has."""
-    held = flat(call.inputs)
-    alone = [[a if i == k else b for i, (a, b) in enumerate(zip(moved, held, strict=True))] for k in range(len(held))]
-    changes = [arrays for k, arrays in enumerate(alone) if moved[k] is not held[k]]
-    for number, arrays in enumerate([moved, *changes]):
-        try:
-            made = flat(run(_refilled(call, arrays)))
-        except Exception:  # a step out of the domain tells nothing about rounding
-            continue
-        yield made
-        if number == 0:
-            return
-
-
-def wiggle_apart(
-    run: Callable[[Call], list[Any]],
-    call: Call,
-    eps: float,
-    seed: int,
-    constant: Sequence[int] = (),
-    center: Sequence[Any] | None = None,
-) -> list[np.ndarray | None]:
-    """Returns the sum of what `wiggle` finds for one input after the other, whose changes cannot cancel.
-
-    It takes a run or two for each input: a second look at what seems to be wrong.
-    """
-    positions = range(len(call.inputs))
-    moving = [i for i in positions if i not in constant]
-    stays = [[other for other in positions if other != i] for i in moving] or [list(positions)]
-    found = [wiggle(run, call, eps, seed, still, center) for still in stays]
-    return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
-
-
-def lost(
-    run: Callable[[Call], list[Any]], call: Call, eps: float, seed: int, constant: Sequence[int] = ()
-) -> list[np.ndarray | None]:
-    """Returns per output what the computation itself loses at a resolution, as where x - tanh(x) nearly cancels.
-
-    No movement of the inputs shows that. It is told from float32: how far the results are from those in float64 for
-    the same numbers, the most over some nearby, since at one it may be right by chance.
-    Where float32 leaves no digit at all it tells too little.
-
-    Args:
-        run: the computation, in the dtype of its inputs.
-        call: where; floating inputs in float64.
-        eps: the resolution that is asked for.
-        seed: of the neighbours.
-        constant: positions of inputs that stay.
-
-    Returns None for outputs that are no floats, and for all where float32 is not taken.
-    """
-    rng = np.random.default_rng([seed, 19])
-    found: list[np.ndarray | None] = []
-    for _ in range(_NEIGHBOURS):
-        inputs = [
-            value if i in constant else each([value], lambda a: near(a, rng))[0] for i, value in enumerate(call.inputs)
-        ]
-        short = replace(call, inputs=inputs).cast(np.dtype("float32"))
-        try:
-            pairs = list(zip(flat(run(short)), flat(run(short.cast(np.dtype("float64")))), strict=True))
-        except Exception:  # written for one dtype only, or out of the domain
-            continue
-        with np.errstate(all="ignore"):
-            gaps = [np.nan_to_num(np.abs(a - b), nan=0.0, posinf=0.0) if _is_alike(a, b) else None for a, b in pairs]
-        scaled = [None if gap is None else gap.astype(np.float64) * (eps / _SHORT_EPS) for gap in gaps]
-        held = found or scaled
-        found = [
-            None if a is None or b is None or a.shape != b.shape else np.maximum(a, b)
-            for a, b in zip(held, scaled, strict=False)
-        ]
-    return found
-
-
-def _is_alike(left: Any, right: Any) -> bool:  # Any: an array, or None
-    return is_inexact(left) and is_inexact(right) and left.shape == right.shape
-
-
-def near(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Returns numbers nearby; what is no floating array as it is."""
-    return np.asarray(array * (1 + rng.uniform(-_NEAR, _NEAR, array.shape))) if is_inexact(array) else array
-
-
-def _refilled(call: Call, arrays: list[Any]) -> Call:
-    return replace(call, inputs=refill(call.inputs, [np.asarray(array) for array in arrays]))
 
 
 def measure(
@@ -229,11 +96,6 @@ def _is_at_the_edge(value: np.ndarray, narrow: np.ndarray, allowed: np.ndarray, 
     """Whether numbers just below and just above the greatest one are neighbours."""
     edge = np.isinf(value) | np.isinf(narrow)
     return np.asarray(edge & (np.abs(np.clip(value, -limit, limit) - np.clip(narrow, -limit, limit)) <= allowed))
-
-
-def resolution(dtype: np.dtype[Any]) -> float:
-    """Returns the relative distance of neighbouring numbers of a floating dtype."""
-    return 2.0**-7 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
 
 
 def range_of(dtype: np.dtype[Any]) -> tuple[float, float]:

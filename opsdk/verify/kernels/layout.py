@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcheck.checks.layouts import fortran_copy, reversed_copy, strided_copy
+from gradcheck.model.dtypes import as_float64
+from gradcheck.numeric.tolerance import gradients_close
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float, paired, refill
 from opsdk.verify.kernels.agreement import resolution
@@ -14,28 +17,13 @@ from opsdk.verify.kernels.launch import label, launch
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import Session
 
-_UNITS = 1024.0  # rounding units of the greatest element: sums may be taken in another order
 _CALLS = 2  # with the most dimensions first; a layout that is misread is misread at any size
 
 
-def _transposed(array: np.ndarray) -> np.ndarray:
-    return np.array(array, order="F")
-
-
-def _strided(array: np.ndarray) -> np.ndarray:
-    larger = np.zeros([2 * length + 1 for length in array.shape], array.dtype)
-    larger[tuple(slice(1, None, 2) for _ in array.shape)] = array
-    return larger[tuple(slice(1, None, 2) for _ in array.shape)]
-
-
-def _reversed(array: np.ndarray) -> np.ndarray:
-    return np.flip(np.array(np.flip(array), order="C"))
-
-
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "transposed": _transposed,
-    "strided": _strided,
-    "reversed": _reversed,
+    "transposed": fortran_copy,
+    "strided": strided_copy,
+    "reversed": reversed_copy,
 }
 
 
@@ -87,7 +75,7 @@ def _laid_out(call: Call) -> Iterator[tuple[str, Values]]:
         yield f"{word} inputs in memory", each(call.inputs, change)
     arrays = flat(call.inputs)
     if len(arrays) > 1:
-        mixed = [_transposed(array) if i % 2 else array for i, array in enumerate(arrays)]
+        mixed = [fortran_copy(array) if i % 2 else array for i, array in enumerate(arrays)]
         yield "transposed inputs beside contiguous ones", refill(call.inputs, mixed)
 
 
@@ -96,7 +84,4 @@ def _agree(want: np.ndarray, got: np.ndarray) -> bool:
         return False
     if not is_float(want) or not want.size:
         return bool(np.array_equal(want, got))
-    peak = np.max(np.abs(want), initial=1.0, where=np.isfinite(want))
-    with np.errstate(all="ignore"):
-        close = np.abs(got - want) <= _UNITS * resolution(want.dtype) * peak
-    return bool(np.all(close | (got == want) | (np.isnan(got) & np.isnan(want))))
+    return gradients_close(as_float64(got), as_float64(want), resolution(want.dtype), 1.0)

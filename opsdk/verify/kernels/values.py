@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
 from opsdk.verify.inputs.sampling import GREAT
-from opsdk.verify.kernels.agreement import Difference, lost, measure, resolution, wiggle, wiggle_apart
+from opsdk.verify.kernels.agreement import Difference, measure, resolution
 from opsdk.verify.kernels.launch import results
+from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.session import Session
 
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
@@ -39,10 +39,9 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
         return
     floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_inexact(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
-    moved = wiggle(run, long, eps, session.seed, opdef.constant_inputs(), truth)
+    rounding = Rounding(run, long, eps, session.seed, opdef.constant_inputs(), truth)
+    moved = rounding.together
     names = result_names(opdef)
-    apart = cache(lambda: wiggle_apart(run, long, eps, session.seed, opdef.constant_inputs(), truth))
-    own = cache(lambda: lost(run, long, eps, session.seed, opdef.constant_inputs()))
     made = [None if want is None else got for got, want in zip(made, truth, strict=True)]  # of what nobody wants
     for k, (name, got, want) in enumerate(paired(names, made, truth)):
         if got.shape != want.shape:
@@ -55,12 +54,12 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
             floor = 1.0 if call.reason == GREAT else 0.0
             found = measure(got, want, moved[k], eps, units, floor)
             if found.count and moved[k] is not None:  # inputs that moved together may have changed nothing by chance
-                found = measure(got, want, apart()[k], eps, units, floor)
+                found = measure(got, want, rounding.apart[k], eps, units, floor)
             if found.count and moved[k] is not None:  # a computation whose terms cancel loses digits by itself
-                more = own()[k] if k < len(own()) else None
+                more = rounding.lost[k] if k < len(rounding.lost) else None
                 if is_reference and more is not None:  # it is to lose no more than its inputs have digits
                     more = np.minimum(more, eps * _largest(long, want.shape))
-                found = measure(got, want, _greater(apart()[k], more), eps, units, floor)
+                found = measure(got, want, _greater(rounding.apart[k], more), eps, units, floor)
             _record(session, kernel, row, call, name, found, got.shape)
 
 

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.kernels.agreement import wiggle, wiggle_apart
+from opsdk.verify.kernels.rounding import Rounding
 
 EPS = 2.0**-52
 
@@ -18,21 +18,21 @@ def difference(call):
 
 def test_inputs_that_move_together_may_seem_to_change_nothing_and_one_after_the_other_never():
     call = Call((np.full(1000, 3.0), np.full(1000, 3.0)), {}, "", declared=True)
-    (together,) = wiggle(difference, call, EPS, seed=0)
-    (apart,) = wiggle_apart(difference, call, EPS, seed=0)
+    (together,) = Rounding(difference, call, EPS, seed=0).together
+    (apart,) = Rounding(difference, call, EPS, seed=0).apart
     assert (together == 0).sum() > 200  # a quarter: both draws of both inputs have the same sign
     assert apart.min() >= 5 * EPS  # |dx| + |dy| is 6 of them, but for rounding
 
 
 def test_inputs_that_are_constant_stay():
     call = Call((np.full(9, 3.0), np.full(9, 2.0)), {}, "", declared=True)
-    (apart,) = wiggle_apart(difference, call, EPS, seed=0, constant=[1])
+    (apart,) = Rounding(difference, call, EPS, seed=0, constant=[1]).apart
     assert apart.max() <= 4 * EPS  # of 3.0 the step is 3 EPS, and rounds to 4 at most
 
 
 def test_an_output_of_whole_numbers_moves_by_nothing_that_is_counted():
     call = Call((np.full(9, 3.0),), {}, "", declared=True)
-    assert wiggle_apart(lambda there: [there.inputs[0].astype(int)], call, EPS, seed=0) == [None]
+    assert Rounding(lambda there: [there.inputs[0].astype(int)], call, EPS, seed=0).apart == [None]
 
 
 @pytest.mark.parametrize("seed", [1, 3])
@@ -63,7 +63,7 @@ def test_a_row_that_is_wrong_beside_what_cancels_is_still_found():
 
 def test_what_no_input_can_move_moves_by_nothing():
     for call in (Call((), {}, "", declared=True), Call((np.full(9, 3.0),), {}, "", declared=True)):
-        (apart,) = wiggle_apart(lambda there: [np.ones(4)], call, EPS, seed=0, constant=range(len(call.inputs)))
+        (apart,) = Rounding(lambda there: [np.ones(4)], call, EPS, seed=0, constant=range(len(call.inputs))).apart
         assert apart.tolist() == [0.0] * 4
 
 
@@ -89,5 +89,5 @@ def test_an_input_that_must_not_move_does_not_keep_the_others_from_it():
         return [3.0 * x]
 
     x = np.array([1.0, -2.0])
-    (moved,) = wiggle(run, Call([x, np.array([1.0, 2.0])], {}), 1e-7, seed=0)
+    (moved,) = Rounding(run, Call([x, np.array([1.0, 2.0])], {}), 1e-7, seed=0).together
     np.testing.assert_allclose(moved, [3e-7, 6e-7])
