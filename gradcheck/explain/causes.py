@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcheck.explain.hypothesis import CLOSE, Hypothesis, fitting, peak, same
 from gradcheck.explain.places import describe_place
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
-
-_CLOSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,43 +52,38 @@ def explain(found: Jacobians, *, is_elementwise: bool = False) -> str | None:
 def _of_the_cotangent(found: Jacobians) -> str | None:
     """Finds that the cotangent was changed before it was used, in a way that single outputs do not show."""
     right = found.cotangents @ found.numeric
-    if _same(right, found.gradients):
+    if same(right, found.gradients):
         return None
     surplus = found.gradients - right
-    if len(surplus) > 1 and _same(np.broadcast_to(surplus[:1], surplus.shape), surplus):
+    if len(surplus) > 1 and same(np.broadcast_to(surplus[:1], surplus.shape), surplus):
         return "yours has a term too much, or lacks one, that does not depend on the cotangent"
-    for said, change in _CHANGES:
-        changed = np.array([change(row) for row in found.cotangents])
-        if _same(changed @ found.numeric, found.gradients) and not _same(changed @ found.numeric, right):
-            return f"yours uses {said} in place of the cotangent"
+    changed = ((said, np.array([change(row) for row in found.cotangents]) @ found.numeric) for said, change in _CHANGES)
+    if (said := fitting(changed, found.gradients, right)) is not None:
+        return f"yours uses {said} in place of the cotangent"
     if not found.wrong.any():
         return "right for one output at a time, wrong for several: vjp is not linear in the cotangent"
-    if not _same(found.cotangents @ found.analytic, found.gradients):
+    if not same(found.cotangents @ found.analytic, found.gradients):
         return "the gradients for several outputs are not the sum of those for each: vjp is not linear in the cotangent"
     return None
 
 
 def _turned(found: Jacobians) -> str | None:
     """Finds the right entries at other places: outputs or elements reversed, shifted or with axes exchanged."""
+    return fitting(_turns(found), found.analytic, found.numeric)
+
+
+def _turns(found: Jacobians) -> Iterator[Hypothesis]:
+    numeric, shapes = found.numeric, found.output_shapes
     for said, order in _orders(found.values.shape):
-        if _explains(found, found.numeric[:, order]):
-            return f"yours is the derivative {said} of {found.name}"
-    if len(found.output_shapes) == 1:
-        for said, order in _orders(found.output_shapes[0]):
-            if _explains(found, found.numeric[order]):
-                return f"yours is right for a cotangent {said} of the output"
-    is_pair = len(found.output_shapes) == 2 and found.output_shapes[0] == found.output_shapes[1]
-    if is_pair and _explains(found, np.roll(found.numeric, len(found.numeric) // 2, axis=0)):
-        return "the cotangents of the two outputs are exchanged"
-    rows, columns = found.numeric.shape
-    if rows == columns and _explains(found, found.numeric.T):
-        return "yours multiplies by the Jacobian, not by its transpose"
-    return None
-
-
-def _explains(found: Jacobians, candidate: FloatArray) -> bool:
-    """Says whether the subject's entries are the candidate's; one next to the right ones explains no small error."""
-    return _same(candidate, found.analytic) and not _same(candidate, found.numeric)
+        yield f"yours is the derivative {said} of {found.name}", numeric[:, order]
+    if len(shapes) == 1:
+        for said, order in _orders(shapes[0]):
+            yield f"yours is right for a cotangent {said} of the output", numeric[order]
+    if len(shapes) == 2 and shapes[0] == shapes[1]:
+        exchanged = np.roll(numeric, len(numeric) // 2, axis=0)
+        yield "the cotangents of the two outputs are exchanged", exchanged
+    if len(numeric) == len(numeric.T):
+        yield "yours multiplies by the Jacobian, not by its transpose", numeric.T
 
 
 def _several_outputs(found: Jacobians) -> str | None:
@@ -100,7 +94,7 @@ def _several_outputs(found: Jacobians) -> str | None:
     if len(parts) < 2 or len(faulty) != 1 or not found.analytic[parts[faulty[0]]].any():
         return None
     yours, right = found.analytic[parts[faulty[0]]], found.numeric[parts[faulty[0]]]
-    effect = ", with the opposite sign" if _same(-right, yours) else ""
+    effect = ", with the opposite sign" if same(-right, yours) else ""
     return f"only the contribution of output {faulty[0]} is wrong{effect}"
 
 
@@ -151,22 +145,22 @@ def _surplus(found: Jacobians) -> str | None:
 
 def _scaled(found: Jacobians) -> str | None:
     """Finds a factor that depends on the element, or on the output, alone."""
-    used = np.abs(found.numeric) > _CLOSE * _peak(found.numeric)
-    if not used.any() or (np.abs(found.analytic[~used]) > _CLOSE * _peak(found.numeric)).any():
+    used = np.abs(found.numeric) > CLOSE * peak(found.numeric)
+    if not used.any() or (np.abs(found.analytic[~used]) > CLOSE * peak(found.numeric)).any():
         return None
     with np.errstate(all="ignore"):
         ratio = np.where(used, found.analytic / found.numeric, np.nan)
         by_element = np.nanmedian(np.where(used.any(axis=0), ratio, 1.0), axis=0)
         by_output = np.nanmedian(np.where(np.asarray(used.any(axis=1))[:, None], ratio, 1.0), axis=1)
     x = found.values.ravel()
-    if _same(by_element * found.numeric, found.analytic):
+    if same(by_element * found.numeric, found.analytic):
         judged = used.any(axis=0) & np.isfinite(by_element)
-        for said, factor in _factors(x, found.name):
-            if judged.sum() > 1 and _same(by_element[judged], factor[judged]):
-                return said
+        factors = ((said, factor[judged]) for said, factor in _factors(x, found.name))
+        if judged.sum() > 1 and (words := fitting(factors, by_element[judged])) is not None:
+            return words
         if (used.sum(axis=0) > 1).sum() > 1:
             return "each element has a factor of its own, the same for every output"
-    if (used.sum(axis=1) > 1).sum() > 1 and _same(by_output[:, None] * found.numeric, found.analytic):
+    if (used.sum(axis=1) > 1).sum() > 1 and same(by_output[:, None] * found.numeric, found.analytic):
         return "each output has a factor of its own, the same for every element"
     return None
 
@@ -175,11 +169,11 @@ def _offset(found: Jacobians) -> str | None:
     """Finds a term that is missing, or too much, and the same along an axis: what a mean or a sum gives."""
     error = (found.analytic - found.numeric).reshape(-1, *found.values.shape)
     for axis in range(found.values.ndim):
-        if found.values.shape[axis] > 2 and not _same(error, 0 * error):
+        if found.values.shape[axis] > 2 and not same(error, 0 * error):
             level = error.mean(axis=axis + 1, keepdims=True)
-            if _same(np.broadcast_to(level, error.shape), error):
+            if same(np.broadcast_to(level, error.shape), error):
                 return f"yours lacks a term, or has one too many, that is the same along axis {axis} of {found.name}"
-    rank = int(np.sum(np.linalg.svd(error.reshape(len(error), -1), compute_uv=False) > _CLOSE * _peak(error)))
+    rank = int(np.sum(np.linalg.svd(error.reshape(len(error), -1), compute_uv=False) > CLOSE * peak(error)))
     if rank == 1 and min(found.numeric.shape) > 2:
         return "yours lacks a term, or has one too many, that is the product of a weight per output and one per element"
     return None
@@ -201,7 +195,7 @@ def _orders(shape: tuple[int, ...]) -> Iterator[tuple[str, IntArray]]:
                 yield f"with axes {first} and {second} exchanged", turned.ravel()
 
 
-def _factors(x: FloatArray, name: str) -> Iterator[tuple[str, FloatArray]]:
+def _factors(x: FloatArray, name: str) -> Iterator[Hypothesis]:
     with np.errstate(all="ignore"):
         yield f"yours has the factor {name} too much", x
         yield f"yours lacks the factor {name}", 1 / x
@@ -218,16 +212,6 @@ def _which(lost: BoolArray, others: BoolArray, shapes: tuple[tuple[int, ...], ..
         if place is not None and place.startswith("only "):
             return f"outputs {place[5:]}"
     return f"{int(lost.sum())} of {lost.size} outputs"
-
-
-def _same(first: FloatArray, second: FloatArray) -> bool:
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        return False
-    return bool(np.all(np.abs(first - second) <= _CLOSE * max(_peak(second), 1e-300)))
-
-
-def _peak(values: FloatArray) -> float:
-    return float(np.max(np.abs(values), initial=0.0))
 
 
 _CHANGES: tuple[tuple[str, Callable[[FloatArray], FloatArray]], ...] = (

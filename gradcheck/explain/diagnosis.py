@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
 from gradcheck.judge.compare import Comparison
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
-
-_CLOSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -59,25 +58,25 @@ def diagnose(evidence: Evidence) -> str | None:
 
 def _constant_factor(evidence: Evidence) -> str | None:
     analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
-    large = np.abs(numeric) > _CLOSE * _peak(numeric)
+    large = np.abs(numeric) > CLOSE * peak(numeric)
     if large.sum() < 2 or evidence.comparison.kink.any() or _far(evidence.comparison)[~large].any():
         return None
     ratios = analytic[large] / numeric[large]
     ratio = float(np.median(ratios))
     if ratio == 1.0:
         return None
-    accuracy = _CLOSE if abs(ratio - 1.0) > 1e-3 else 1e-2 * abs(ratio - 1.0)
+    accuracy = CLOSE if abs(ratio - 1.0) > 1e-3 else 1e-2 * abs(ratio - 1.0)
     if not np.all(np.abs(ratios - ratio) <= accuracy * max(abs(ratio), 1.0)):
         return None
     if ratio == 0.0:
         return "yours is zero everywhere; the gradient is never computed"
-    if abs(ratio + 1.0) <= _CLOSE:
+    if abs(ratio + 1.0) <= CLOSE:
         return "yours has the opposite sign everywhere"
     elements = int(np.prod(evidence.shape))
     for size in sorted(size for size in {*evidence.counts, elements, *evidence.shape} if size > 2):
-        if abs(ratio - size) <= _CLOSE * size:
+        if abs(ratio - size) <= CLOSE * size:
             return f"yours is {size} times too large everywhere: a sum where a mean is meant does this"
-        if abs(ratio * size - 1.0) <= _CLOSE:
+        if abs(ratio * size - 1.0) <= CLOSE:
             return f"yours is {size} times too small everywhere: a mean where a sum is meant does this"
     return f"yours is {ratio:.10g} times the derivative everywhere: a constant factor"
 
@@ -85,19 +84,15 @@ def _constant_factor(evidence: Evidence) -> str | None:
 def _transposed(evidence: Evidence) -> str | None:
     if len(evidence.shape) != 2 or min(evidence.shape) < 2 or not evidence.is_complete:
         return None
-    rows, columns = evidence.shape
     analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
-    turned = analytic.reshape(len(analytic), columns, rows, -1).transpose(0, 2, 1, 3).reshape(numeric.shape)
-    is_small = _equal(analytic, numeric)  # then the transpose of a symmetric gradient fits as well
-    return "yours is the transpose of the derivative" if _equal(turned, numeric) and not is_small else None
+    turned = numeric.reshape(len(numeric), *evidence.shape, -1).transpose(0, 2, 1, 3).reshape(numeric.shape)
+    return fitting([("yours is the transpose of the derivative", turned)], analytic, numeric)
 
 
 def _other_input(evidence: Evidence) -> str | None:
-    analytic = evidence.comparison.analytic
-    for name, gradient in evidence.others.items():
-        if _equal(analytic, gradient[:, evidence.comparison.elements]):
-            return f"yours is the gradient of {name!r}"
-    return None
+    elements = evidence.comparison.elements
+    others = ((f"yours is the gradient of {name!r}", right[:, elements]) for name, right in evidence.others.items())
+    return fitting(others, evidence.comparison.analytic)
 
 
 def _one_side(evidence: Evidence) -> str | None:
@@ -116,8 +111,8 @@ def _one_side(evidence: Evidence) -> str | None:
 
 def _ignores_cotangent(evidence: Evidence) -> str | None:
     analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
-    varies = not _equal(numeric[1:], np.broadcast_to(numeric[:1], numeric[1:].shape))
-    if varies and analytic.any() and _equal(analytic[1:], np.broadcast_to(analytic[:1], analytic[1:].shape)):
+    varies = not same(numeric[1:], np.broadcast_to(numeric[:1], numeric[1:].shape))
+    if varies and analytic.any() and same(analytic[1:], np.broadcast_to(analytic[:1], analytic[1:].shape)):
         return "yours does not change with the cotangent; multiply by it"
     return None
 
@@ -147,7 +142,7 @@ def _rounded_short(evidence: Evidence) -> str | None:
     if _constant_factor(evidence) is not None:
         return None
     wrong = evidence.comparison.wrong
-    large = np.abs(numeric[:, wrong]) > _CLOSE * _peak(numeric)
+    large = np.abs(numeric[:, wrong]) > CLOSE * peak(numeric)
     error = (analytic - numeric)[:, wrong][large] / numeric[:, wrong][large]
     both_ways = min((error > 0).mean(), (error < 0).mean()) > 0.1 if error.size else False
     if wrong.sum() > 1 and both_ways and np.all(np.abs(analytic - numeric) <= 2.0**-22 * np.abs(numeric)):
@@ -159,7 +154,7 @@ def _conjugated(evidence: Evidence) -> str | None:
     analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
     signs = np.where(evidence.comparison.elements % 2 == 1, -1.0, 1.0)
     is_mixed = numeric[:, signs > 0].any() and numeric[:, signs < 0].any()
-    if is_mixed and not evidence.comparison.kink.any() and _equal(signs * analytic, numeric):
+    if is_mixed and not evidence.comparison.kink.any() and same(signs * analytic, numeric):
         return "yours is the conjugate of the derivative: the imaginary parts have the opposite sign"
     return None
 
@@ -181,19 +176,11 @@ def _own_cotangent(evidence: Evidence) -> FloatArray | None:
 
 def _equals_cotangent(evidence: Evidence, where: BoolArray) -> bool:
     weights = _own_cotangent(evidence)
-    return weights is not None and _equal(evidence.comparison.analytic[:, where], weights[:, where])
+    return weights is not None and same(evidence.comparison.analytic[:, where], weights[:, where])
 
 
 def _far(comparison: Comparison) -> BoolArray:
     return np.asarray(np.abs(comparison.analytic - comparison.numeric) > comparison.allowance)
-
-
-def _peak(values: FloatArray) -> float:
-    return float(np.max(np.abs(values), initial=0.0))
-
-
-def _equal(first: FloatArray, second: FloatArray) -> bool:
-    return first.size > 0 and bool(np.all(np.abs(first - second) <= _CLOSE * max(_peak(second), 1e-300)))
 
 
 _PATTERNS: tuple[Callable[[Evidence], str | None], ...] = (

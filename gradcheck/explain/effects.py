@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcheck.explain.hypothesis import CLOSE, peak, same
 from gradcheck.model.dtypes import FloatArray
-
-_CLOSE = 1e-6
 
 
 def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArray | None) -> str | None:
@@ -24,27 +23,23 @@ def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArr
         return "yours is not finite" if not np.isfinite(analytic).all(axis=0).any() else None
     if not analytic.any():
         return "yours is zero"
-    peak = float(np.max(np.abs(numeric), initial=0.0))
-    if weights is not None and _near(analytic, weights, peak):
+    most = peak(numeric)
+    if weights is not None and same(analytic, weights, most):
         return "yours equals the cotangent"
-    if weights is not None and _near(analytic, -weights, peak):
+    if weights is not None and same(analytic, -weights, most):
         return "yours is the negative cotangent"
     error = analytic - numeric
-    if analytic.size > 1 and _near(error, np.full_like(error, error.flat[0]), float(np.max(np.abs(error)))):
+    if analytic.size > 1 and same(error, np.full_like(error, error.flat[0]), peak(error)):
         return (
             f"yours is {abs(error.flat[0]):.6g} too {'large' if error.flat[0] > 0 else 'small'}, whatever the cotangent"
         )
-    if peak == 0.0:
+    if most == 0.0:
         return "nothing depends on the element"
-    large = np.abs(numeric) > _CLOSE * peak
+    large = np.abs(numeric) > CLOSE * most
     ratios = analytic[large] / numeric[large]
     ratio = float(np.median(ratios))
-    if ratios.size > 1 and _near(analytic, ratio * numeric, peak):
+    if ratios.size > 1 and same(analytic, ratio * numeric, most):
         return (
-            "yours has the opposite sign" if abs(ratio + 1) <= _CLOSE else f"yours is {ratio:.10g} times the derivative"
+            "yours has the opposite sign" if abs(ratio + 1) <= CLOSE else f"yours is {ratio:.10g} times the derivative"
         )
     return None
-
-
-def _near(first: FloatArray, second: FloatArray, peak: float) -> bool:
-    return bool(np.all(np.abs(first - second) <= _CLOSE * max(peak, 1e-300)))

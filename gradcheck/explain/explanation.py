@@ -8,6 +8,7 @@ from gradcheck.explain.causes import Jacobians, explain
 from gradcheck.explain.conjugation import suits_other_convention
 from gradcheck.explain.diagnosis import Evidence, diagnose
 from gradcheck.explain.effects import describe_effect
+from gradcheck.explain.hypothesis import peak, same
 from gradcheck.explain.jacobian import settle, subject_rows
 from gradcheck.explain.places import describe_place
 from gradcheck.judge.compare import Status
@@ -17,7 +18,6 @@ from gradcheck.model.evaluation import Point
 
 # Whole Jacobians are compared up to that many outputs, one vjp each.
 _MOST_OUTPUTS = 96
-_CLOSE = 1e-6
 
 
 def explain_values(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> str | None:
@@ -41,13 +41,10 @@ def _rearranged(outcome: Outcome) -> str | None:
     """Finds the right values at other elements."""
     comparison = outcome.comparison
     yours, right = np.sort(comparison.analytic, axis=1), np.sort(comparison.numeric, axis=1)
-    peak = float(np.max(np.abs(right), initial=0.0))
+    most = peak(right)
     if comparison.elements.size < outcome.size or comparison.kink.any() or np.unique(right[-1]).size < 3:
         return None
-    if (
-        np.all(np.abs(yours - right) <= _CLOSE * peak)
-        and np.abs(comparison.analytic - comparison.numeric).max() > peak / 8
-    ):
+    if same(yours, right, most) and np.abs(comparison.analytic - comparison.numeric).max() > most / 8:
         return "yours has the right values at other elements: an order, an axis or an index is mixed up"
     return None
 
