@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.model.dtypes import Array, as_float64, same_bits
+from gradcheck.model.dtypes import Array, BoolArray, FloatArray, as_float64, same_bits
+from gradcheck.model.evaluation import floating_arrays
 from gradcheck.numeric.tolerance import ROUNDINGS
 
 _REACTIONS = 16.0
@@ -42,8 +43,24 @@ def close(first: Array | None, second: Array | None, eps: float, reactions: Sequ
     finite = np.isfinite(one) & np.isfinite(two)
     if not moved and not np.array_equal(one[~finite], two[~finite], equal_nan=True):
         return False
-    for other in moved:
-        finite &= np.isfinite(other)
-    reaction = np.max([np.abs(other - two) for other in moved], axis=0) if moved else np.zeros(two.shape)
-    allowance = ROUNDINGS * eps * np.max(np.abs(two[finite]), initial=0.0) + _REACTIONS * reaction
-    return bool(np.all(np.abs(one - two)[finite] <= allowance[finite]))
+    return not (beyond(one, two, eps, moved) & finite).any()
+
+
+def beyond(
+    first: FloatArray, second: FloatArray, eps: float, reactions: Sequence[FloatArray], roundings: float = ROUNDINGS
+) -> BoolArray:
+    """Says which elements are further apart than `roundings` of the largest of `second`, and `reactions`, explain."""
+    reaction = np.max([np.abs(other - second) for other in reactions], axis=0, initial=0.0)
+    allowance = roundings * eps * largest(second) + _REACTIONS * reaction
+    return np.asarray(np.abs(first - second) > allowance)  # False where one of them is nan
+
+
+def largest(array: Array) -> float:
+    """Gives the largest finite magnitude, of a complex array that of a part."""
+    values = as_float64(array)
+    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+
+
+def largest_given(values: Sequence[object]) -> float:
+    """Gives the largest finite magnitude among floating arrays, 1 at least, beside which roundings are counted."""
+    return max([1.0, *map(largest, floating_arrays(values))])

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.checks.agreement import largest_given
 from gradcheck.coverage import Tally
 from gradcheck.model.cotangents import draw_cotangents
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
-from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp, floating_arrays
+from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.numeric.tolerance import gradients_close
 from gradcheck.report import Finding
@@ -156,7 +157,7 @@ def _compare_one(point: Point, role: str, name: str, got: Array, want: Array, si
         message = f"{subject}: expected dtype {want.dtype}, as for one row, got {got.dtype}, for a batch of {size}"
         return [Finding(f"{role} dtype", f"{message}; cast it")]
     eps = max(point.native_eps, point.forward_eps)
-    least_peak = _LEAST * max([1.0, *map(_largest, floating_arrays(point.given))])
+    least_peak = _LEAST * largest_given(point.given)
     rows = range(size)
     if is_continuous(want.dtype):
         wrong = [b for b in rows if not gradients_close(as_float64(got[b]), as_float64(want[b]), eps, least_peak)]
@@ -186,11 +187,6 @@ def _worst(got: Array, want: Array, row: int) -> tuple[int, ...]:
 
 def _number(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, np.inexact) else str(value)
-
-
-def _largest(array: Array) -> float:
-    values = as_float64(array)
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def _raised(role: str, what: str, size: int, error: Exception) -> Finding:

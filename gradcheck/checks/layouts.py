@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from gradcheck.checks.agreement import largest_given
 from gradcheck.checks.relation import Part, Reactions, Relation, gradient_parts, judge, output_parts
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.domain import Bounds
@@ -70,7 +71,7 @@ def check_layouts(session: Session) -> list[Finding]:
 def _differences(session: Session, inputs: Sequence[object], roundings: float) -> list[Finding]:
     findings = []
     cotangents = session.cotangents(1)
-    slack = roundings * session.eps * max([1.0, *map(_largest, inputs)])
+    slack = roundings * session.eps * largest_given(inputs)
     for label, change in LAYOUTS.items():
         changed = tuple(change(value) if isinstance(value, np.ndarray) else value for value in inputs)
         findings += _compare(session, f"inputs in {label}", (inputs, changed), (cotangents, cotangents), slack)
@@ -80,13 +81,6 @@ def _differences(session: Session, inputs: Sequence[object], roundings: float) -
     findings += _compare(session, "cotangents of stride 0", (inputs, inputs), (copy_arrays(even), even), slack)
     level = tuple(_level(value) for value in inputs)
     return findings + _compare(session, "inputs of stride 0", (level, level), (cotangents, cotangents), slack)
-
-
-def _largest(value: object) -> float:
-    if not isinstance(value, np.ndarray) or not is_continuous(value.dtype):
-        return 0.0
-    values = as_float64(value)
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def _ordinary(value: object, bounds: Bounds) -> object:

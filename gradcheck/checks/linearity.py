@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcheck.checks.agreement import largest, largest_given
 from gradcheck.checks.session import Session
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, name_number
+from gradcheck.model.evaluation import floating_arrays
 from gradcheck.model.fitting import match_kind
 from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
 from gradcheck.report import Finding
@@ -144,14 +146,8 @@ def _holds(case: _Case, base: FloatArray, k: int, rounding: float, steepest: flo
 
 def _steepest(session: Session, k: int) -> float:
     """Gives the gradient that would move the outputs by their own size with input `k`; its rounding may be left."""
-
-    def size(value: object) -> float:
-        numbers = as_float64(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fcV" else np.zeros(0)
-        return float(np.max(np.abs(numbers), initial=0.0, where=np.isfinite(numbers)))
-
-    outputs = max(map(size, session.outputs), default=0.0)
-    cotangents = float(np.max(np.abs(session.flat[1]), initial=0.0))
-    return outputs * cotangents / max(size(session.inputs[k]), 1.0)
+    outputs = max(map(largest, floating_arrays(session.outputs)), default=0.0)
+    return outputs * largest(session.flat[1]) / largest_given(session.inputs[k : k + 1])
 
 
 def _fades_in(session: Session, base: FloatArray, k: int) -> bool:
@@ -159,7 +155,7 @@ def _fades_in(session: Session, base: FloatArray, k: int) -> bool:
 
     So does an iteration that ends at an absolute error; a threshold on the cotangent drops terms as a whole.
     """
-    peak = float(np.max(np.abs(base), initial=0.0, where=np.isfinite(base)))
+    peak = largest(base)
     for power in range(_POWER, _POWERS, _POWER):
         got = _run(session, session.flat[1] * 2.0**-power)[k] * 2.0**power
         if got.shape != base.shape:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.checks.session import Session
+from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.dtypes import Array, same_bits
 from gradcheck.model.evaluation import VjpError, call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
@@ -21,7 +21,7 @@ def check_mutation(session: Session) -> list[Finding]:
     outputs = normalise_outputs(subject.forward(*inputs))
     findings = _compare("forward", "input", subject.names, before, inputs)
     inputs = copy_inputs(session.inputs)
-    outputs = tuple(np.array(output, order="C") for output in outputs)
+    outputs = copy_arrays(outputs)
     cotangents = session.cotangents(1)
     kept = copy_inputs(outputs), copy_inputs(cotangents)
     call_vjp(subject, inputs, outputs, cotangents)

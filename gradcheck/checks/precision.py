@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcheck.checks.agreement import beyond
 from gradcheck.model.dtypes import Array, FloatArray, name_number
 from gradcheck.model.evaluation import Point, call_forward, call_vjp
 from gradcheck.model.fitting import fit_gradient, match_kind
@@ -12,7 +13,6 @@ from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding
 
 _UNITS = 64.0
-_REACTIONS = 16.0
 
 
 def check_precision(point: Point, generator: np.random.Generator) -> list[Finding]:
@@ -51,13 +51,10 @@ def _gradients(point: Point, inputs: tuple[object, ...], cotangent: FloatArray) 
 def _compare(
     point: Point, k: int, short: FloatArray, fine: FloatArray, moved: list[FloatArray], eps: float
 ) -> list[Finding]:
-    reaction = np.max([np.abs(one - fine) for one in moved], axis=0, initial=0.0)
-    peak = np.max(np.abs(fine), initial=0.0, where=np.isfinite(fine))
-    distance = np.abs(short - fine)
-    far = distance > _UNITS * eps * peak + _REACTIONS * reaction  # False where either is not finite
+    far = beyond(short, fine, eps, moved, _UNITS)
     if not far.any():
         return []
-    flat = int(np.argmax(np.where(far, distance, -1.0)))
+    flat = int(np.argmax(np.where(far, np.abs(short - fine), -1.0)))
     number = tuple(int(i) for i in np.unravel_index(flat, short.shape))
     name, given, wide = point.subject.names[k], point.given[k], point.inputs[k]
     assert isinstance(given, np.ndarray) and isinstance(wide, np.ndarray)

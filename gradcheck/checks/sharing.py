@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.checks.session import Session
+from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.dtypes import Array
 from gradcheck.model.evaluation import call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
@@ -30,7 +30,7 @@ def check_sharing(session: Session) -> list[Finding]:
         before = [k for k in range(position) if _shares(outputs[k], output)]
         findings += [_finding("output", f"output {position}", f"output {k}", None) for k in before]
     inputs = copy_inputs(session.inputs)
-    outputs = tuple(np.array(output, order="C") for output in outputs)
+    outputs = copy_arrays(outputs)
     cotangents = session.cotangents(1)
     gradients = call_vjp(subject, inputs, outputs, cotangents)
     others: list[tuple[str, str, object]] = [("cotangent", f"cotangent {i}", c) for i, c in enumerate(cotangents)]

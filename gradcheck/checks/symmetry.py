@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcheck.checks.agreement import largest_given
 from gradcheck.coverage import Tally
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, is_floating
-from gradcheck.model.evaluation import Point, call_forward, floating_arrays
+from gradcheck.model.evaluation import Point, call_forward
 from gradcheck.model.perturb import perturb_array
 from gradcheck.numeric.tolerance import ROUNDINGS
 from gradcheck.report import Finding
@@ -61,9 +62,7 @@ def check_symmetry(second: Second, point: Point, tally: Tally, generator: np.ran
 
 def hidden_rounding(values: Sequence[object], point: Point) -> float:
     """Gives what an element may have lost where numbers of the size of `values`, or of one, cancel on the way."""
-    magnitudes = [np.abs(as_float64(array)) for array in floating_arrays(values)]
-    scale = max([1.0, *(float(np.max(m, initial=0.0, where=np.isfinite(m))) for m in magnitudes)])
-    return _HIDDEN * max(point.vjp_eps, point.forward_eps) * scale
+    return _HIDDEN * max(point.vjp_eps, point.forward_eps) * largest_given(values)
 
 
 def _products(

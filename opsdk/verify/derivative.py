@@ -96,7 +96,8 @@ def _judge(session: Session, call: Call) -> None:
         row = session.reference_row(call.float_dtype)
         _run(session, row, call, first_order(opdef, call, None), "vjp", "")
         if not opdef.traits.surrogate and not (call.extra and not call.attrs) and not session.has("vjp"):
-            _judge_second_of_body(session, row, call, cotangents)
+            # which the tape has from the ops that it is made of
+            _judge_of_second_order(session, row, call, second_order_of_body(opdef, call, cotangents), "")
         return
     for kernel in rule.op.opdef.kernels:
         # Of a complex dtype it is judged by check_complex, and beside the reference; of others no gradient is asked.
@@ -250,26 +251,12 @@ def _judge_second(session: Session, call: Call, cotangents: Any) -> None:
     if opdef.gradient_of is not None:
         return  # third order: the rows and the second order are judged where the op itself is
     subject = second_order(opdef, call, cotangents)
-    try:
-        made = subject.forward(*(array.copy() for array in subject.inputs))
-        subject.vjp(subject.inputs, made, [np.ones_like(array) for array in made])
-    except (DerivativeOrderError, GradientMissingError) as error:
-        session.notes[f"{opdef.name}: order 1 only, {error}"] = None
-        return
-    except KernelNotFoundError as error:
-        session.skipped[f"{opdef.name}, gradient of its gradient: {error}"] = None
-        return
-    except Exception as error:
-        message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
-        session.find_raised(row, "vjp2", message, error, call, at=str(gradient.origin))
-        return
-    _run(session, row, call, subject, "vjp2", f"{gradient.origin}, {gradient.schema.name}")
+    _judge_of_second_order(session, row, call, subject, f"{gradient.origin}, {gradient.schema.name}")
 
 
-def _judge_second_of_body(session: Session, row: str, call: Call, cotangents: Any) -> None:
-    """Judges the second order of a composite op, which the tape has from the ops that it is made of."""
+def _judge_of_second_order(session: Session, row: str, call: Call, subject: Subject, at: str) -> None:
+    """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef = session.opdef
-    subject = second_order_of_body(opdef, call, cotangents)
     try:
         made = subject.forward(*(array.copy() for array in subject.inputs))
         subject.vjp(subject.inputs, made, [np.ones_like(array) for array in made])
@@ -281,9 +268,10 @@ def _judge_second_of_body(session: Session, row: str, call: Call, cotangents: An
         return
     except Exception as error:
         message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
-        session.find_raised(row, "vjp2", message, error, call)
+        origin = {"at": at.partition(", ")[0]} if at else {}
+        session.find_raised(row, "vjp2", message, error, call, **origin)
         return
-    _run(session, row, call, subject, "vjp2", "")
+    _run(session, row, call, subject, "vjp2", at)
 
 
 def _judge_declared(session: Session, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Bounds: a compiled loop that leaves its arrays corrupts memory, so it is tried where that shows.
+"""Bounds: a compiled loop that leaves its arrays corrupts memory, or leaves elements out; it is tried where that shows.
 
 The Python text of a Numba row is run, which raises; a C row is run into memory with a margin around it.
 """
@@ -11,12 +11,13 @@ import numpy as np
 
 from opsdk.backends.call.buffers import allocate
 from opsdk.backends.call.one_shape import one_shape
+from opsdk.backends.call.unwanted import unwanted
 from opsdk.core.lazy import slow
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.scalar import ScalarFunction
-from opsdk.verify.inputs.calls import Call, copies, flat
+from opsdk.verify.inputs.calls import Call, copies, flat, flat_names
 from opsdk.verify.kernels.guarded import run_guarded
 
 _REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
@@ -64,3 +65,26 @@ def run_text(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] |
     with np.errstate(all="ignore"):
         function(*[values[name] for name in kernel.parameters])
     return made
+
+
+def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:
+    """Returns the first output of which elements depend on what its memory held before, and which they are."""
+    schema = opdef.schema
+    if any(schema.outputs[i].name not in kernel.parameters for i in schema.fresh_outputs):
+        return None
+    texts: list[list[Any]] = []
+    for fill in (0, 1):
+        try:
+            made = run_text(opdef, kernel, call, fill)
+        except Exception:  # what only the compiler understands tells nothing
+            return None
+        if made is None:
+            return None
+        texts.append(made)
+    left = {schema.output_names[i] for i in unwanted(opdef, call.inputs, call.attrs)}
+    names = flat_names([schema.output_names[i] for i in schema.fresh_outputs], texts[0])
+    for name, low, high in zip(names, flat(texts[0]), flat(texts[1]), strict=True):
+        differs = np.asarray((low != high) & ~((low != low) & (high != high)))
+        if name not in left and differs.any():
+            return name, differs
+    return None

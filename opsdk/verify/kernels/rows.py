@@ -40,9 +40,8 @@ from opsdk.verify.inputs.calls import (
 )
 from opsdk.verify.inputs.outside import tell_nan
 from opsdk.verify.kernels.agreement import same_bits
-from opsdk.verify.kernels.bounds import out_of_bounds
+from opsdk.verify.kernels.bounds import out_of_bounds, unwritten
 from opsdk.verify.kernels.launch import label, launch, plan_of, results, results_of
-from opsdk.verify.kernels.unwritten import unwritten
 from opsdk.verify.kernels.values import check_values
 from opsdk.verify.session import Session, cannot_run_here
 
