@@ -268,7 +268,7 @@ def _judge_of_second_order(session: Session, row: str, call: Call, subject: Subj
         return
     except Exception as error:
         message = f"{opdef.subject}, gradient of its gradient: sample {call}, raised {type(error).__name__}: {error}"
-        origin = {"at": at.partition(", ")[0]} if at else {}
+        origin = {"at": at.rpartition(", ")[0]} if at else {}  # without the name
         session.find_raised(row, "vjp2", message, error, call, **origin)
         return
     _run(session, row, call, subject, "vjp2", at)
