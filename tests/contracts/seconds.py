@@ -1,0 +1,96 @@
+"""Second mechanisms: a perturbation, a judge of two arrays or a test for new memory beside the one that there is."""
+
+import ast
+
+DRAWS = {"choice", "integers", "uniform", "normal", "standard_normal", "random"}
+PERTURB = "gradcheck.model.perturb"
+PERTURBED = ("gradcheck", "opsdk.verify", "opsdk.ship.bench")
+# By module, why it moves numbers otherwise.
+PERTURBS = {
+    "gradcheck.numeric.hidden": "asks for the next number of a dtype, and how far forward moves with it",
+    "opsdk.verify.inputs.calls": "draws whole numbers beside 0, which are not to be the old ones",
+}
+
+JUDGES = ("gradcheck.checks.agreement", "gradcheck.numeric.tolerance", "opsdk.verify.kernels.agreement")
+JUDGED = ("gradcheck.checks", "opsdk.verify", "opsdk.ship.bench")
+# By module, why it compares by itself.
+COMPARES = {
+    "gradcheck.checks.together": "slopes on both sides of a tie, of which a kink has two",
+    "gradcheck.checks.transpose": "beside a derivative that has an error bar of its own",
+    "opsdk.ship.bench.right": "a peer may round as it likes, and the first element that differs is told",
+    "opsdk.verify.declared": "terms that may cancel are as large as they are before",
+    "opsdk.verify.derivative": "zeros for None are the same computation, to a few digits",
+    "opsdk.verify.kernels.whole": "NumPy computes both sides, with other functions",
+    "opsdk.verify.runtimes.program_parity": "a second derivative is taken along two ways",
+}
+
+SHARES = {"may_share_memory", "shares_memory", "getrefcount"}
+# By module, what it asks; the packages of `backends` that know memory may ask anything.
+ASKS = {
+    "gradcheck.checks.sharing": "any function's results, knowing NumPy alone",
+    "opsdk.autograd.accumulate": "whether a sum may be written into the contribution",
+    "opsdk.backends.call": "what a kernel made, and what it was given",
+    "opsdk.backends.cuda.language": "whether a kernel handed its view on",
+    "opsdk.backends.memory": "what is lent, and to whom",
+    "opsdk.verify.kernels.rows": "whether two outputs of a call are one memory",
+}
+
+
+def second_perturbations(modules):
+    """Finds functions that draw and multiply by one plus a share, and neighbours of numbers, outside of one module."""
+    return [
+        f"{module.path}:{node.lineno}: perturbs numbers; call {PERTURB}"
+        for name, module in modules.items()
+        if name.startswith(PERTURBED) and name != PERTURB and name not in PERTURBS
+        for node in ast.walk(module.syntax)
+        if _called(node) == "nextafter" or (isinstance(node, ast.FunctionDef) and _perturbs(node))
+    ]
+
+
+def _perturbs(function):
+    nodes = list(ast.walk(function))
+    scales = [side for n in nodes if _is(n, ast.Mult) for side in (n.left, n.right)]
+    return any(_called(n) in DRAWS for n in nodes) and any(_is(side, ast.Add) and _is_one(side.left) for side in scales)
+
+
+def _is(node, operator):
+    return isinstance(node, ast.BinOp) and isinstance(node.op, operator)
+
+
+def _is_one(node):
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def second_judges(modules):
+    """Finds distances of arrays that are compared with a bound, outside of the modules that judge arrays."""
+    return [
+        f"{module.path}:{node.lineno}: judges two arrays; call {' or '.join(JUDGES)}"
+        for name, module in modules.items()
+        if name.startswith(JUDGED) and name not in JUDGES and name not in COMPARES
+        for node in ast.walk(module.syntax)
+        if _called(node) in ("allclose", "isclose") or (isinstance(node, ast.Compare) and _is_distance(node.left))
+    ]
+
+
+def _is_distance(node):
+    while isinstance(node, ast.Subscript):  # a part of a distance is one
+        node = node.value
+    is_size = _called(node) == "abs" and isinstance(node.func, ast.Attribute)
+    return is_size and bool(node.args) and _is(node.args[0], ast.Sub)
+
+
+def second_memory_tests(modules):
+    """Finds questions for shared memory, or for references, outside of the modules that answer them."""
+    return [
+        f"{module.path}:{node.lineno}: asks {_called(node)}; whether an array is new is known to {', '.join(ASKS)}"
+        for name, module in modules.items()
+        if not any(name == home or name.startswith(f"{home}.") for home in ASKS)
+        for node in ast.walk(module.syntax)
+        if _called(node) in SHARES
+    ]
+
+
+def _called(node):
+    if not isinstance(node, ast.Call):
+        return None
+    return getattr(node.func, "attr", None) or getattr(node.func, "id", None)
