@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextvars
 import pickle
-import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gradcheck.checks.agreement import identical
+from gradcheck.checks.relation import describe_error
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.dtypes import Array
 from gradcheck.model.evaluation import VjpError, call_forward
-from gradcheck.model.protocol import copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.report import Finding
 
 _Gradients = tuple[Array | None, ...]
@@ -53,22 +54,13 @@ def check_thread(session: Session) -> list[Finding]:
 
 def _elsewhere(call: Callable[[], _Gradients]) -> _Gradients:
     """Calls in a new thread; an exception there is raised here."""
-    results: list[_Gradients] = []
-    errors: list[BaseException] = []
 
-    def run() -> None:
-        try:
-            with np.errstate(all="ignore"):
-                results.append(call())
-        except BaseException as error:
-            errors.append(error)
+    def quietly() -> _Gradients:
+        with np.errstate(all="ignore"):
+            return call()
 
-    thread = threading.Thread(target=run, name="gradcheck", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    with ThreadPoolExecutor(1, "gradcheck") as threads:
+        return threads.submit(quietly).result()
 
 
 def check_pickling(session: Session) -> list[Finding]:
@@ -86,22 +78,17 @@ def check_pickling(session: Session) -> list[Finding]:
             pair = pickle.loads(data)
         except Exception as error:
             return [_spoiled("forward and vjp", f"{type(error).__name__}: {error}")]
-    forward, vjp = pair
-    if forward is subject.forward and vjp is subject.vjp:  # pickled by name: the very same functions
+    if pair[0] is subject.forward and pair[1] is subject.vjp:  # pickled by name: the very same functions
         return []
+    again = replace(session, subject=replace(subject, forward=pair[0], vjp=pair[1]))
     outputs = copy_arrays(call_forward(subject, session.inputs))
     expected = session.pull(session.inputs, outputs)
     try:
-        again = copy_arrays(normalise_outputs(forward(*copy_inputs(session.inputs))))
+        if not identical(outputs, call_forward(again.subject, session.inputs)):
+            return [_spoiled("forward", "other outputs")]
+        gradients = again.pull(session.inputs, outputs)
     except Exception as error:
-        return [_spoiled("forward", f"{type(error).__name__}: {error}")]
-    if not identical(outputs, again):
-        return [_spoiled("forward", "other outputs")]
-    try:
-        arguments = copy_inputs(session.inputs), copy_arrays(outputs), session.cotangents(1)
-        gradients = normalise_gradients(vjp(*arguments))
-    except Exception as error:
-        return [_spoiled("vjp", f"{type(error).__name__}: {error}")]
+        return [_spoiled(*describe_error(error))]
     return [] if identical(expected, gradients) else [_spoiled("vjp", "other gradients")]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,51 +55,43 @@ def check_linearity(session: Session) -> list[Finding]:
 
 def _cases(session: Session, base: list[FloatArray]) -> list[_Case]:
     first, second = session.flat[1], session.flat[2]
-    other = _run(session, second)
     # Powers of two change no digit, so a threshold on the cotangent's size cannot hide; short dtypes overflow soon.
     large = 2.0**40 if session.eps <= FLOAT64_EPS else 2.0**4
-    small = 1.0 / large
-    sums = _sums(base, other)
-    cases = [
-        _Case("a zero cotangent", _run(session, 0.0 * first), [0.0 * g for g in base], 0.0),
-        _Case("a negated cotangent", _run(session, -first), [-g for g in base], 1.0),
-        _Case(f"a cotangent {large:g} times larger", _run(session, large * first), [large * g for g in base], large),
-        _Case(f"a cotangent {large:g} times smaller", _run(session, first / large), [g / large for g in base], small),
-        _Case("the sum of two cotangents", _run(session, first + second), sums, 1.0),
-        _Case(
-            "a cotangent of negative numbers",
-            _run(session, -np.abs(first)),
-            [-g for g in _run(session, np.abs(first))],
-            1.0,
-        ),
-    ]
+    factors = {
+        "a zero cotangent": 0.0,
+        "a negated cotangent": -1.0,
+        f"a cotangent {large:g} times larger": large,
+        f"a cotangent {large:g} times smaller": 1.0 / large,
+    }
+    cases = [_scaled(session, base, *item) for item in factors.items()]
+    sums = _sums(base, _run(session, second))
+    cases.append(_Case("the sum of two cotangents", _run(session, first + second), sums, 1.0))
+    negative, positive = _run(session, -np.abs(first)), _run(session, np.abs(first))
+    cases.append(_Case("a cotangent of negative numbers", negative, [-g for g in positive], 1.0))
     sparse = np.where(np.arange(first.size) == session.seed % max(first.size, 1), first, 0.0)
     parts = {"a cotangent with one nonzero": sparse, "a cotangent of whole numbers": np.rint(2.0 * first)}
     for what, part in parts.items():
         got = _sums(_run(session, part), _run(session, first - part))
         cases.append(_Case(f"the sum of {what} and the rest", got, base, 1.0))
     if session.eps <= FLOAT64_EPS:
-        tiny = 1.0 / _HUGE
-        cases.append(
-            _Case(f"a cotangent {_HUGE:g} times smaller", _run(session, tiny * first), [tiny * g for g in base], tiny)
-        )
+        cases.append(_scaled(session, base, f"a cotangent {_HUGE:g} times smaller", 1.0 / _HUGE))
     if session.eps <= _SINGLE_EPS:
-        huge = _overflowing(_run(session, _HUGE * first), [_HUGE * g for g in base])
-        cases.append(_Case(f"a cotangent {_HUGE:g} times larger", *huge, _HUGE))
+        cases.append(_overflowing(_scaled(session, base, f"a cotangent {_HUGE:g} times larger", _HUGE)))
     return cases
+
+
+def _scaled(session: Session, base: list[FloatArray], what: str, factor: float) -> _Case:
+    return _Case(what, _run(session, factor * session.flat[1]), [factor * g for g in base], abs(factor))
 
 
 def _sums(first: list[FloatArray], second: list[FloatArray]) -> list[FloatArray]:
     return [a + b if a.shape == b.shape else a for a, b in zip(first, second, strict=True)]
 
 
-def _overflowing(got: list[FloatArray], expected: list[FloatArray]) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Drops what is out of range of the dtype in use, from both lists: an overflow is no fault."""
-    pairs = [
-        (np.where(np.isfinite(g), g, e), e) if g.shape == e.shape else (g, e)
-        for g, e in zip(got, expected, strict=True)
-    ]
-    return [g for g, _ in pairs], [e for _, e in pairs]
+def _overflowing(case: _Case) -> _Case:
+    """Takes what is out of range of the dtype in use as expected: an overflow is no fault."""
+    pairs = zip(case.got, case.expected, strict=True)
+    return replace(case, got=[np.where(np.isfinite(g), g, e) if g.shape == e.shape else g for g, e in pairs])
 
 
 def _run(session: Session, flat: FloatArray) -> list[FloatArray]:

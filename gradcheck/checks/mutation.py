@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gradcheck.checks.relation import describe_error
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.dtypes import Array, same_bits
-from gradcheck.model.evaluation import VjpError, call_vjp
+from gradcheck.model.evaluation import call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.report import Finding
 
@@ -37,14 +38,12 @@ def check_read_only(session: Session) -> list[Finding]:
     inputs = tuple(_frozen(value) if isinstance(value, np.ndarray) else value for value in session.inputs)
     try:
         outputs = normalise_outputs(session.subject.forward(*inputs))
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        message = f"forward: expected to accept read-only inputs, got {reason}; copy before writing"
-        return [Finding("read-only", message)]
-    try:
         call_vjp(session.subject, inputs, [_frozen(o) for o in outputs], [_frozen(c) for c in session.cotangents(1)])
-    except VjpError as error:
-        return [Finding("read-only", f"vjp: expected to accept read-only arrays, got {error}; copy before writing")]
+    except Exception as error:
+        function, reason = describe_error(error)
+        what = "inputs" if function == "forward" else "arrays"
+        message = f"{function}: expected to accept read-only {what}, got {reason}; copy before writing"
+        return [Finding("read-only", message)]
     return []
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcheck.checks.session import Session
-from gradcheck.model.dtypes import Array, FloatArray, as_float64
+from gradcheck.model.dtypes import Array, as_float64
 from gradcheck.model.evaluation import VjpError
 from gradcheck.report import Finding
 
@@ -51,7 +51,7 @@ def _note_lost(session: Session, place: int, gradients: tuple[Array | None, ...]
     for name, gradient, answer in zip(session.subject.names, gradients, answers, strict=True):
         if gradient is None or answer is None or gradient.shape != answer.shape:
             continue
-        lost = np.isfinite(_numbers(gradient)) & (_numbers(answer) != 0)
+        lost = np.isfinite(as_float64(gradient)) & (as_float64(answer) != 0)
         if lost.any():
             elements = f"{int(lost.sum())} element{'s' * (int(lost.sum()) != 1)}"
             session.notes.append(f"a nan in a cotangent does not reach {elements} of the gradient of {name!r}")
@@ -70,8 +70,4 @@ def _note_inputs(session: Session) -> None:
 
 
 def _nans(value: object) -> int:
-    return int(np.isnan(_numbers(value)).sum()) if isinstance(value, np.ndarray) else 0
-
-
-def _numbers(array: Array) -> FloatArray:
-    return as_float64(array)
+    return int(np.isnan(as_float64(value)).sum()) if isinstance(value, np.ndarray) else 0
