@@ -88,7 +88,7 @@ def choose(candidates: IntArray, first: IntArray, most: int) -> IntArray:
 
 def _touched(measured: tuple[Columns, ...], elements: IntArray, among: IntArray) -> IntArray:
     """Gives the outputs that move with any of `elements`."""
-    found = [entries.output[np.isin(entries.elements[entries.owner], elements)] for entries in measured]
+    found = [columns.entries.output[np.isin(columns.elements[columns.entries.owner], elements)] for columns in measured]
     return np.intersect1d(np.concatenate(found), among)
 
 
@@ -128,24 +128,23 @@ def settle(
 
 
 def _dense(
-    entries: Columns, outputs: IntArray, elements: IntArray
+    columns: Columns, outputs: IntArray, elements: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Spreads listed entries over the map; an output that is not listed did not move, an element may be missing."""
     shape = (outputs.size, elements.size)
     low, high, lost = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     bar = np.full(shape, np.inf)
-    place = _places(entries.elements, elements)
+    entries, place = columns.entries, _places(columns.elements, elements)
     bar[:, place[place >= 0]] = 0.0
     column, row = place[entries.owner], _places(entries.output, outputs)
     kept = (column >= 0) & (row >= 0)
     at = row[kept], column[kept]
-    derivative = entries.derivative
-    known = np.isfinite(derivative.low + derivative.high)[kept]
-    low[at] = np.where(known, derivative.low[kept], 0.0)
-    high[at] = np.where(known, derivative.high[kept], 0.0)
-    meaningless = np.isin(derivative.kind[kept], (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED))
+    known = np.isfinite(entries.low + entries.high)[kept]
+    low[at] = np.where(known, entries.low[kept], 0.0)
+    high[at] = np.where(known, entries.high[kept], 0.0)
+    meaningless = np.isin(entries.kind[kept], (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED))
     lost[at] = meaningless
-    bar[at] = np.where(meaningless, 0.0, np.where(known, derivative.bar[kept], np.inf))
+    bar[at] = np.where(meaningless, 0.0, np.where(known, entries.bar[kept], np.inf))
     return low, high, bar, lost
 
 

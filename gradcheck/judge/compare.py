@@ -8,8 +8,9 @@ from enum import IntEnum
 import numpy as np
 
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
-from gradcheck.numeric.columns import Columns
+from gradcheck.numeric.columns import Columns, Entries
 from gradcheck.numeric.kinks import Kind
+from gradcheck.numeric.table import Table
 from gradcheck.numeric.tolerance import BARS, Tolerance
 
 # Leaps this small beside the largest change may be rounding hidden inside forward.
@@ -28,7 +29,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Table):
     """The outcome for E elements under C cotangents.
 
     Args:
@@ -80,28 +81,27 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
         analytic: the subject's gradients at `columns.elements`, shape (C, E).
         tolerance: the rounding allowed to the subject.
     """
-    count = columns.elements.size
-    entry = columns.derivative
+    count, entry, element = columns.elements.size, columns.entries, columns.measured
     lost = np.isin(entry.kind, (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED))
     unknown = lost | ~np.isfinite(entry.low + entry.high)  # the bar of an entry without a value is infinite
-    weights = cotangents[:, columns.output]
+    weights = cotangents[:, entry.output]
     first, second = weights * np.where(unknown, 0.0, entry.low), weights * np.where(unknown, 0.0, entry.high)
-    low = _gather(np.minimum(first, second), columns.owner, count)
-    high = _gather(np.maximum(first, second), columns.owner, count)
+    low = _gather(np.minimum(first, second), entry.owner, count)
+    high = _gather(np.maximum(first, second), entry.owner, count)
     largest = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None]
     entry_bar = np.where(lost | (weights == 0), 0.0, entry.bar)
     weighed_bar = np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0)
-    bar = _gather(weighed_bar, columns.owner, count) + largest * columns.idle_bar
+    bar = _gather(weighed_bar, entry.owner, count) + largest * element.idle_bar
     numeric = np.clip(np.nan_to_num(analytic), low, high)
-    peak = np.max(_gather(np.maximum(np.abs(first), np.abs(second)), columns.owner, count), initial=0.0, keepdims=True)
-    floor = BARS * (_gather(np.abs(weights) * columns.floor, columns.owner, count) + largest * columns.idle_floor)
+    peak = np.max(_gather(np.maximum(np.abs(first), np.abs(second)), entry.owner, count), initial=0.0, keepdims=True)
+    floor = BARS * (_gather(np.abs(weights) * entry.floor, entry.owner, count) + largest * element.idle_floor)
     allowance = tolerance.allowance(numeric, bar, peak) + floor
-    status = _decide(analytic, numeric, bar, allowance, columns.resolvable, peak)
-    _mark_resting(status, columns, analytic)
-    _mark_fine_stairs(status, columns, numeric)
-    _mark_lost(status, columns, analytic, np.any(weights != 0, axis=0))
+    status = _decide(analytic, numeric, bar, allowance, element.resolvable, peak)
+    _mark_resting(status, entry, analytic)
+    _mark_fine_stairs(status, entry, numeric)
+    _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))
     kink = np.zeros(count, dtype=np.bool_)
-    kink[columns.owner[entry.kind == Kind.KINK]] = True
+    kink[entry.owner[entry.kind == Kind.KINK]] = True
     return Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)
 
 
@@ -134,41 +134,40 @@ def _decide(
     return status
 
 
-def _mark_resting(status: IntArray, columns: Columns, analytic: FloatArray) -> None:
+def _mark_resting(status: IntArray, entry: Entries, analytic: FloatArray) -> None:
     """Withdraws, in place, the reproach against a zero gradient where outputs rest under small steps.
 
     A staircase has derivative zero, but so fine a one as rounding makes also looks like a slope; then it is unsure.
     """
-    entry = columns.derivative
     moving = (entry.low != 0) | (entry.high != 0)
     least = np.full(status.shape, np.inf)
-    np.minimum.at(least, columns.owner[moving], columns.stairs[moving])
+    np.minimum.at(least, entry.owner[moving], entry.stairs[moving])
     rests = (status == Status.WRONG) & (analytic == 0).all(axis=0) & np.isfinite(least) & (least > 0)
     status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
 
 
-def _mark_fine_stairs(status: IntArray, columns: Columns, numeric: FloatArray) -> None:
+def _mark_fine_stairs(status: IntArray, entry: Entries, numeric: FloatArray) -> None:
     """Withdraws, in place, the reproach that rests on a derivative of zero between two stairs as fine as rounding.
 
     An iteration that ends at a given error makes such stairs.
     """
     stairs = np.zeros(status.shape)
-    np.maximum.at(stairs, columns.owner, columns.stairs)
+    np.maximum.at(stairs, entry.owner, entry.stairs)
     fine = (status == Status.WRONG) & (numeric == 0).all(axis=0) & (stairs > 0) & (stairs < _LEAST_STAIR)
     status[fine] = Status.UNSURE
 
 
-def _mark_lost(status: IntArray, columns: Columns, analytic: FloatArray, weighs: BoolArray) -> None:
+def _mark_lost(status: IntArray, entry: Entries, analytic: FloatArray, weighs: BoolArray) -> None:
     """Marks, in place, elements that have no derivative to compare with.
 
     An output that is not finite has cotangent zero, so the others are judged without it; but zero times NaN is NaN,
     which a vjp may return then. `weighs` tells the entries whose output has another cotangent than zero.
     """
-    kind = columns.derivative.kind
+    kind = entry.kind
     for lost, meaning in ((Kind.STEEP, Status.STEEP), (Kind.JUMP, Status.JUMP)):
-        status[columns.owner[kind == lost]] = meaning
-    defined = np.bincount(columns.owner[kind != Kind.UNDEFINED], minlength=status.size) > 0
-    undefined = np.bincount(columns.owner[kind == Kind.UNDEFINED], minlength=status.size) > 0
+        status[entry.owner[kind == lost]] = meaning
+    defined = np.bincount(entry.owner[kind != Kind.UNDEFINED], minlength=status.size) > 0
+    undefined = np.bincount(entry.owner[kind == Kind.UNDEFINED], minlength=status.size) > 0
     blank = undefined & (~defined | ~np.isfinite(analytic).all(axis=0))
-    blank[columns.owner[(kind == Kind.UNDEFINED) & weighs]] = True
+    blank[entry.owner[(kind == Kind.UNDEFINED) & weighs]] = True
     status[blank] = Status.UNDEFINED

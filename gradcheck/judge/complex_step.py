@@ -81,16 +81,9 @@ def sharpen(
 def _with(
     old: Comparison, right: BoolArray, wrong: BoolArray, value: FloatArray, bar: FloatArray, allowance: FloatArray
 ) -> Comparison:
-    judged = right | wrong
-    status = np.where(right, int(Status.RIGHT), np.where(wrong, int(Status.WRONG), old.status))
-    return replace(
-        old,
-        low=np.where(judged, value, old.low),
-        high=np.where(judged, value, old.high),
-        bar=np.where(judged, bar, old.bar),
-        allowance=np.where(judged, allowance, old.allowance),
-        status=status,
-    )
+    status = np.where(right, int(Status.RIGHT), int(Status.WRONG))
+    made = replace(old, low=value, high=value, bar=bar, allowance=allowance, status=status)
+    return made.where(right | wrong, old)
 
 
 def _is_sharp(comparison: Comparison) -> BoolArray:

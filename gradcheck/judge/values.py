@@ -217,18 +217,12 @@ def _sharper(first: Comparison, second: Comparison) -> Comparison:
     size = np.maximum(np.abs(first.numeric), np.abs(second.numeric))
     torn = (gap > 4.0 * (first_bar + second_bar) + 1e-9 * size).any(axis=0)
     torn &= (first.status <= Status.UNSURE) & (second.status <= Status.UNSURE)
-    bar = np.where(better, second.bar, first.bar)
-    status = np.where(better, second.status, first.status)
-    return Comparison(
-        first.elements,
-        first.analytic,
-        np.where(better, second.low, first.low),
-        np.where(better, second.high, first.high),
-        np.where(torn, np.maximum(bar, gap), bar),
-        np.where(better, second.allowance, first.allowance),
-        np.where(better, second.floor, first.floor),
-        np.where(torn | _flat_only(better, first, second), int(Status.UNSURE), status),
-        np.where(better, second.kink, first.kink),
+    chosen = second.where(better, first)
+    unsure = torn | _flat_only(better, first, second)
+    return replace(
+        chosen,
+        bar=np.where(torn, np.maximum(chosen.bar, gap), chosen.bar),
+        status=np.where(unsure, int(Status.UNSURE), chosen.status),
     )
 
 
@@ -247,22 +241,8 @@ def _flat_only(better: BoolArray, first: Comparison, second: Comparison) -> Bool
 def _joined(first: Comparison, second: Comparison) -> Comparison:
     """Puts two comparisons together, in order of the elements; the second wins where both have one."""
     old = ~np.isin(first.elements, second.elements)
-    order = np.argsort(np.concatenate([first.elements[old], second.elements]))
-
-    def pair(a: Array, b: Array) -> Array:
-        return np.concatenate([a[..., old], b], axis=-1)[..., order]
-
-    return Comparison(
-        pair(first.elements, second.elements),
-        pair(first.analytic, second.analytic),
-        pair(first.low, second.low),
-        pair(first.high, second.high),
-        pair(first.bar, second.bar),
-        pair(first.allowance, second.allowance),
-        pair(first.floor, second.floor),
-        pair(first.status, second.status),
-        pair(first.kink, second.kink),
-    )
+    both = Comparison.concat([first[old], second])
+    return both[np.argsort(both.elements)]
 
 
 def _project(

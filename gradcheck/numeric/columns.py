@@ -15,6 +15,7 @@ from gradcheck.numeric.ladder import Ladder, climb, displacements
 from gradcheck.numeric.noise import least_noise
 from gradcheck.numeric.quanta import stairs, with_quanta
 from gradcheck.numeric.slopes import differentiate
+from gradcheck.numeric.table import Table
 
 # A zero derivative is believed where bars are this small beside output / scale: the function may forbid large steps, as
 # a floor does, so bars of many rounding units are no fault of its own.
@@ -26,33 +27,53 @@ _BATCH = 400_000
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Entries of the Jacobian with respect to one input.
+class Elements(Table):
+    """The input elements that were measured, all of shape (E,).
 
     Args:
-        elements: flat indices of the input elements measured, shape (E,).
-        owner: position in `elements` of each entry, shape (entries,).
-        output: flat output index of each entry, shape (entries,).
-        derivative: the entries, arrays of shape (entries,).
-        idle_bar: for each element, the largest derivative that an output not listed could hide, times its count of
-            outputs; shape (E,). Outputs that did not change at any step are not listed.
-        floor: for each entry, what its derivative may be below the rounding inside forward, shape (entries,); zero
-            unless the output rests under all small steps.
-        idle_floor: the same for elements without any entry, shape (E,).
-        resolvable: for each element, the smallest derivative that rounding of the outputs lets one see; shape (E,).
-        stairs: for each entry that rests under small steps and moves by leaps above, the least leap beside the
-            largest, else zero; shape (entries,).
+        index: flat, in the input.
+        idle_bar: the largest derivative that an output not listed could hide, times the count of such outputs. Outputs
+            that did not change at any step are not listed.
+        idle_floor: what the derivative of an element without any entry may be below the rounding inside forward.
+        resolvable: the smallest derivative that rounding of the outputs lets one see.
     """
 
-    elements: IntArray
-    owner: IntArray
-    output: IntArray
-    derivative: Derivative
+    index: IntArray
     idle_bar: FloatArray
-    floor: FloatArray
     idle_floor: FloatArray
     resolvable: FloatArray
+
+
+@dataclass(frozen=True)
+class Entries(Derivative):
+    """Measured entries of the Jacobian, per unit of the input, all of shape (entries,).
+
+    Args:
+        owner: position of each entry's element among those measured.
+        output: flat output index of each entry.
+        floor: what its derivative may be below the rounding inside forward; zero unless the output rests under all
+            small steps.
+        stairs: where an entry rests under small steps and moves by leaps above, the least leap beside the largest,
+            else zero.
+    """
+
+    owner: IntArray
+    output: IntArray
+    floor: FloatArray
     stairs: FloatArray
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The Jacobian with respect to some elements of one input: the elements, and the entries that are not idle."""
+
+    measured: Elements
+    entries: Entries
+
+    @property
+    def elements(self) -> IntArray:
+        """Flat indices of the input elements measured, shape (E,)."""
+        return self.measured.index
 
 
 def measure_elementwise(
@@ -75,15 +96,14 @@ def measure_elementwise(
         room.up.ravel()[owner[kept]] > 0,
         room.down.ravel()[owner[kept]] > 0,
     )
-    derivative = _per_unit(_derive(ladder), scale)
     size = np.zeros(elements.size)
     np.maximum.at(size, place[owner[kept]], np.nan_to_num(np.abs(point.center[kept]), posinf=0.0))
     resolvable = _resolvable(point) * size / room.scale.ravel()[elements]
     np.maximum.at(resolvable, place[owner[kept]], _swing(ladder) / scale)
     floor = flat_floor(ladder, hidden_change(ladder, values, point.forward_eps)) / scale
     none = np.zeros(elements.size)
-    leaps = stairs(ladder, _size(values))
-    return Columns(elements, place[owner[kept]], kept, derivative, none, floor, none, resolvable, leaps)
+    entries = _entries(ladder, scale, place[owner[kept]], kept, floor, values)
+    return Columns(Elements(elements, none, none, resolvable), entries)
 
 
 def measure_singly(
@@ -95,23 +115,8 @@ def measure_singly(
         _measure_batch(point, k, room, noise, steps, elements[start : start + batch], start)
         for start in range(0, elements.size, batch)
     ]
-    derivative = Derivative(
-        np.concatenate([part.derivative.low for part in parts]),
-        np.concatenate([part.derivative.high for part in parts]),
-        np.concatenate([part.derivative.bar for part in parts]),
-        np.concatenate([part.derivative.kind for part in parts]),
-    )
-    return Columns(
-        elements,
-        np.concatenate([part.owner for part in parts]),
-        np.concatenate([part.output for part in parts]),
-        derivative,
-        np.concatenate([part.idle_bar for part in parts]),
-        np.concatenate([part.floor for part in parts]),
-        np.concatenate([part.idle_floor for part in parts]),
-        np.concatenate([part.resolvable for part in parts]),
-        np.concatenate([part.stairs for part in parts]),
-    )
+    measured, entries = [part.measured for part in parts], [part.entries for part in parts]
+    return Columns(Elements.concat(measured), Entries.concat(entries))
 
 
 def _measure_batch(
@@ -143,7 +148,6 @@ def _measure_batch(
         room.up.ravel()[moved] > 0,
         room.down.ravel()[moved] > 0,
     )
-    derivative = _per_unit(_derive(ladder), room.scale.ravel()[moved])
     size = np.max(np.nan_to_num(np.abs(point.center), posinf=0.0), initial=0.0)
     resolvable = _resolvable(point) * size / room.scale.ravel()[elements]
     np.maximum.at(resolvable, owner, _swing(ladder) / room.scale.ravel()[moved])
@@ -151,12 +155,8 @@ def _measure_batch(
     floor = flat_floor(ladder, change) / room.scale.ravel()[moved]
     rests = np.bincount(owner, minlength=elements.size) == 0
     idle_floor = np.where(rests, change / (steps[0] * room.scale.ravel()[elements]), 0.0)
-    leaps = stairs(ladder, _size(point.values(k)))
-    return Columns(elements, owner + start, output, derivative, np.array(idle), floor, idle_floor, resolvable, leaps)
-
-
-def _size(values: FloatArray) -> float:
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    entries = _entries(ladder, room.scale.ravel()[moved], owner + start, output, floor, point.values(k))
+    return Columns(Elements(elements, np.array(idle), idle_floor, resolvable), entries)
 
 
 def _resolvable(point: Point) -> float:
@@ -169,10 +169,17 @@ def _swing(ladder: Ladder) -> FloatArray:
     return np.asarray(_SWING_SHARE * most / ladder.steps[0])
 
 
-def _derive(ladder: Ladder) -> Derivative:
+def _entries(
+    ladder: Ladder, scale: FloatArray, owner: IntArray, output: IntArray, floor: FloatArray, values: FloatArray
+) -> Entries:
+    """Reads the derivatives off a ladder whose unit step moves each column's element by `scale`."""
+    size = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    found = derive(ladder)
+    low, high, bar = found.low / scale, found.high / scale, found.bar / scale
+    return Entries(low, high, bar, found.kind, owner, output, floor, stairs(ladder, size))
+
+
+def derive(ladder: Ladder) -> Derivative:
+    """Reads each column's derivative per unit step, with quanta counted as noise."""
     honest = with_quanta(ladder)
     return judge(honest, differentiate(honest))
-
-
-def _per_unit(derivative: Derivative, scale: FloatArray) -> Derivative:
-    return Derivative(derivative.low / scale, derivative.high / scale, derivative.bar / scale, derivative.kind)

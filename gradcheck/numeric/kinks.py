@@ -10,6 +10,7 @@ import numpy as np
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.numeric.ladder import Ladder
 from gradcheck.numeric.slopes import Slope, Slopes
+from gradcheck.numeric.table import Table
 
 _ROUGH = 2.0**-10
 _ROUGH_LEAST = 2.0**-32  # beside the output, or beside one: far above rounding
@@ -32,7 +33,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Derivative:
+class Derivative(Table):
     """What each column's derivative can be: any value in [low, high], widened by bar. All of shape (columns,).
 
     low equals high except at kinks; at jumps, vertical tangents and undefined points the values mean nothing.
@@ -69,11 +70,8 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
 
 def _best(slopes: Slopes) -> Slope:
     """Takes the central slope, or the better one-sided slope where there is no central one."""
-    side_is_right = slopes.right.bar <= slopes.left.bar
-    value = np.where(side_is_right, slopes.right.value, slopes.left.value)
-    bar = np.where(side_is_right, slopes.right.bar, slopes.left.bar)
-    has_central = np.isfinite(slopes.central.bar)
-    return Slope(np.where(has_central, slopes.central.value, value), np.where(has_central, slopes.central.bar, bar))
+    side = slopes.right.where(slopes.right.bar <= slopes.left.bar, slopes.left)
+    return slopes.central.where(np.isfinite(slopes.central.bar), side)
 
 
 def _is_surrounded(ladder: Ladder) -> BoolArray:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from gradcheck.model.domain import Room
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
+from gradcheck.numeric.table import Table
 
 # The first step is an eighth of the element's scale, the last about 1e-13 of it: beyond that rounding is all one sees.
 FIRST_EXPONENT = -3
@@ -18,7 +20,7 @@ RATIO = 4.0
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Ladder(Table):
     """Outputs at x + t d and x - t d for shrinking t.
 
     Args:
@@ -31,6 +33,8 @@ class Ladder:
         has_plus: columns whose element may move up.
         has_minus: columns whose element may move down.
     """
+
+    _shared: ClassVar[tuple[str, ...]] = ("steps",)
 
     steps: FloatArray
     plus: FloatArray
@@ -45,20 +49,6 @@ class Ladder:
     def changes(self) -> FloatArray:
         """How far each output moves, shape (2 K, columns): on the plus side, then on the minus side; may be NaN."""
         return np.abs(np.concatenate([self.plus, self.minus]) - self.center)
-
-
-def take_columns(ladder: Ladder, columns: IntArray) -> Ladder:
-    """Gives the ladder of some of the columns."""
-    return Ladder(
-        ladder.steps,
-        ladder.plus[:, columns],
-        ladder.minus[:, columns],
-        ladder.center[columns],
-        ladder.noise[columns],
-        ladder.least_noise[columns],
-        ladder.has_plus[columns],
-        ladder.has_minus[columns],
-    )
 
 
 def ladder_steps(eps: float) -> FloatArray:

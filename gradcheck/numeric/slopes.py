@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.model.dtypes import BoolArray, FloatArray
-from gradcheck.numeric.ladder import RATIO, Ladder, take_columns
+from gradcheck.numeric.ladder import RATIO, Ladder
+from gradcheck.numeric.table import Table
 
 _CENTRAL_LEVELS = 3
 _ONE_SIDED_LEVELS = 4
@@ -23,7 +24,7 @@ _COLUMNS = 1024
 
 
 @dataclass(frozen=True)
-class Slope:
+class Slope(Table):
     """A derivative and the half width of the interval it lies in, of shape (columns,); the bar is inf if unknown."""
 
     value: FloatArray
@@ -54,7 +55,7 @@ def differentiate(ladder: Ladder) -> Slopes:
     )
     sides = [(ladder.plus - ladder.center) / steps, (ladder.center - ladder.minus) / steps]
     bent = np.flatnonzero(~_is_straight(sides[0] - sides[1], central, ladder))
-    part = take_columns(ladder, bent)
+    part = ladder[bent]
     found = []
     for quotients, allowed in zip(sides, (ladder.has_plus, ladder.has_minus), strict=True):
         value, bar = central.value.copy(), central.bar.copy()
@@ -116,9 +117,7 @@ def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, ord
         _extrapolate(quotients[:, start : start + _COLUMNS], steps, noise[start : start + _COLUMNS], order, levels)
         for start in range(0, max(1, noise.size), _COLUMNS)
     ]
-    if len(parts) == 1:
-        return parts[0]
-    return Slope(np.concatenate([part.value for part in parts]), np.concatenate([part.bar for part in parts]))
+    return Slope.concat(parts)
 
 
 def _extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:
