@@ -13,8 +13,9 @@ from gradcheck.explain.diagnosis import Evidence
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
 from gradcheck.judge.compare import Status
-from gradcheck.judge.doubt import is_at_random
-from gradcheck.judge.values import Gradients, Limits, Outcome, judge_input, take_gradients
+from gradcheck.judge.outcome import Gradients, Outcome
+from gradcheck.judge.rounding import is_at_random
+from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.model.budget import Budget
 from gradcheck.model.dtypes import Array, is_complex
 from gradcheck.model.evaluation import Point, VjpError

@@ -8,7 +8,7 @@ from gradcheck.explain.conjugation import as_given
 from gradcheck.explain.jacobian import WORDS, map_jacobian
 from gradcheck.explain.wording import find_worst
 from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.values import Gradients, Outcome
+from gradcheck.judge.outcome import Gradients, Outcome
 from gradcheck.model.budget import Budget
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FloatArray, IntArray, is_complex

@@ -12,7 +12,7 @@ from gradcheck.explain.hypothesis import peak, same
 from gradcheck.explain.jacobian import settle, subject_rows
 from gradcheck.explain.places import describe_place
 from gradcheck.judge.compare import Status
-from gradcheck.judge.values import Gradients, Outcome
+from gradcheck.judge.outcome import Gradients, Outcome
 from gradcheck.model.dtypes import is_complex
 from gradcheck.model.evaluation import Point
 

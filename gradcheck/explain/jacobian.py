@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.judge.compare import Status
-from gradcheck.judge.values import Outcome
+from gradcheck.judge.outcome import Outcome
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, as_float64, is_complex
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.fitting import fit_gradient

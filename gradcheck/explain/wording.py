@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcheck.judge.compare import Comparison
-from gradcheck.judge.values import Outcome
+from gradcheck.judge.outcome import Outcome
 from gradcheck.model.dtypes import Array, as_float64, is_complex, name_number
 from gradcheck.model.evaluation import GIVEN as GIVEN
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.judge.compare import Comparison, Status
+from gradcheck.judge.outcome import Outcome
 from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, is_floating
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.analytic import Analytic
-from gradcheck.numeric.tolerance import BARS, Tolerance
+from gradcheck.numeric.tolerance import BARS
 
 _LENGTHS = (1e-20, 1e-40, 1e-100)
 _LEAST_LENGTH = 1e-250
@@ -27,45 +28,36 @@ _JITTER = 4
 _COARSE = 0.01
 
 
-def sharpen(
-    point: Point, k: int, comparison: Comparison, cotangents: FloatArray, tolerance: Tolerance, owner: IntArray | None
-) -> tuple[Comparison, int]:
+def sharpen(outcome: Outcome) -> Outcome:
     """Judges elements whose error bars are too wide by the imaginary part of forward at x + i h e, divided by h.
 
     For an analytic function that is the derivative up to h squared, and nothing cancels in it. It is used only where
     forward accepts such an input without any operation that is not analytic, its real part is what it was, several
     lengths h and neighbouring inputs agree, and so do all elements that finite differences know sharply.
-
-    Args:
-        point: where.
-        k: the input; only a real one is judged.
-        comparison: what finite differences say.
-        cotangents: shape (C, outputs).
-        tolerance: the rounding allowed to the subject, for all elements of the input.
-        owner: which element each output depends on, for elementwise functions; else None.
-
-    Returns:
-        The comparison, changed at elements that were unsure, and how many of them were judged.
+    Only real inputs are judged so, and only elements that are unsure.
     """
+    point, k, comparison = outcome.probe.point, outcome.k, outcome.comparison
     unsure = comparison.status == Status.UNSURE
     array = point.inputs[k]
     if not unsure.any() or not isinstance(array, np.ndarray) or array.dtype != np.float64 or point.is_short:
-        return comparison, 0
+        return outcome
+    asked = comparison.elements[unsure]
     sharp = _is_sharp(comparison)
     confirming = int((sharp & comparison.numeric.any(axis=0)).sum())
     others = comparison.elements.size - int(unsure.sum())
     if confirming < min(_CONFIRMING, max(others, 2)):
-        return comparison, 0
-    measured = _measure(point, k, comparison.elements, cotangents, owner)
+        return outcome.saw(f"too few elements known sharply to confirm it: {confirming}", asked)
+    measured = _measure(point, k, comparison.elements, outcome.probe.cotangents, outcome.owner)
     if measured is None:
-        return comparison, 0
+        return outcome.saw("forward does not admit a complex step", asked)
     value, bar = measured
+    outcome = outcome.saw("the complex step gives {:.9g} ± {:.0e}", asked, value[:, unsure], bar[:, unsure])
     outside = np.maximum(comparison.low - value, value - comparison.high)
     reach = 2.0 * BARS * comparison.bar + comparison.floor + bar + 1e-9 * np.abs(value)
     agrees = np.asarray((outside <= reach).all(axis=0))
     if not agrees[sharp | comparison.kink].all():
-        return comparison, 0
-    local = replace(tolerance, wiggle=tolerance.wiggle[comparison.elements])
+        return outcome.saw("it contradicts elements known sharply", asked)
+    local = replace(outcome.tolerance, wiggle=outcome.tolerance.wiggle[comparison.elements])
     peak = np.max(np.abs(value), initial=0.0, keepdims=True)
     allowance = local.allowance(value, bar, peak) + comparison.floor
     distance = np.abs(comparison.analytic - value)
@@ -75,15 +67,10 @@ def sharpen(
     wrong = unsure & agrees & clear & coarse.any(axis=0)
     if confirming < _CONVICTING and not (confirming == others and confirming >= 2):
         wrong[:] = False
-    return _with(comparison, right, wrong, value, bar, allowance), int((right | wrong).sum())
-
-
-def _with(
-    old: Comparison, right: BoolArray, wrong: BoolArray, value: FloatArray, bar: FloatArray, allowance: FloatArray
-) -> Comparison:
     status = np.where(right, int(Status.RIGHT), int(Status.WRONG))
-    made = replace(old, low=value, high=value, bar=bar, allowance=allowance, status=status)
-    return made.where(right | wrong, old)
+    made = replace(comparison, low=value, high=value, bar=bar, allowance=allowance, status=status)
+    judged = right | wrong
+    return replace(outcome, comparison=made.where(judged, comparison), by_complex_step=int(judged.sum()))
 
 
 def _is_sharp(comparison: Comparison) -> BoolArray:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.doubt import is_at_random
+from gradcheck.judge.compare import Status
+from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.rounding import is_at_random
 from gradcheck.judge.variation import SMALL
 from gradcheck.model.evaluation import GIVEN, Point
 
 
-def excuse_degenerate(point: Point, comparison: Comparison, generator: np.random.Generator) -> Comparison:
+def withdraw_degenerate(outcome: Outcome) -> Outcome:
     """Takes a gradient that is not finite for none at all, at kinks, lengths of one and zeros that were not given.
 
     The deviation of a single number, the distance of two equal ones and a product divided by a factor of zero are 0 / 0
@@ -21,14 +22,19 @@ def excuse_degenerate(point: Point, comparison: Comparison, generator: np.random
     Where a rounding of the inputs moves forward by a share of its size, as the solution of a system that repeated
     values made singular, every number is chance, and nothing is wrong.
     """
-    if point.label == GIVEN or not comparison.wrong.any():
-        return comparison
-    if is_at_random(point, generator):
-        return replace(comparison, status=np.where(comparison.wrong, int(Status.UNSURE), comparison.status))
+    point, comparison = outcome.probe.point, outcome.comparison
+    asked = comparison.elements[comparison.wrong]
+    if point.label == GIVEN or not asked.size:
+        return outcome
+    if is_at_random(point, outcome.generator):
+        status = np.where(comparison.wrong, int(Status.UNSURE), comparison.status)
+        outcome = outcome.saw("a rounding of the inputs moves forward by a share of its size", asked)
+        return replace(outcome, comparison=replace(comparison, status=status))
     broken = comparison.wrong & ~np.isfinite(comparison.analytic).all(axis=0)
     is_chosen = comparison.kink | _is_single(point) | (point.label == SMALL)
     status = np.where(broken & is_chosen, int(Status.UNDEFINED), comparison.status)
-    return replace(comparison, status=status)
+    outcome = outcome.saw("yours is not finite, at a place that the checker chose", comparison.elements[broken])
+    return replace(outcome, comparison=replace(comparison, status=status))
 
 
 def _is_single(point: Point) -> bool:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcheck.model.domain import Room
 from gradcheck.model.dtypes import FloatArray, IntArray
 from gradcheck.model.evaluation import Point
 from gradcheck.numeric.flatness import flat_floor, hidden_change
 from gradcheck.numeric.kinks import Derivative, judge
-from gradcheck.numeric.ladder import Ladder, climb, displacements
-from gradcheck.numeric.noise import least_noise
+from gradcheck.numeric.ladder import Ladder
+from gradcheck.numeric.probe import Probe
 from gradcheck.numeric.quanta import stairs, with_quanta
 from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.table import Table
@@ -76,26 +75,14 @@ class Columns:
         return self.measured.index
 
 
-def measure_elementwise(
-    point: Point, k: int, room: Room, noise: FloatArray, steps: FloatArray, owner: IntArray, elements: IntArray
-) -> Columns:
+def measure_elementwise(probe: Probe, owner: IntArray, elements: IntArray) -> Columns:
     """Measures all `elements` with one ladder; every output depends on its owner only."""
-    values = point.values(k)
+    point, room, values = probe.point, probe.room, probe.point.values(probe.k)
     place = np.full(values.size, -1, dtype=np.int64)
     place[elements] = np.arange(elements.size)
     kept = np.flatnonzero(place[owner] >= 0)
-    plus, minus = climb(point, k, displacements(room, np.ones(values.shape)), steps, kept)
-    scale = room.scale.ravel()[owner[kept]]
-    ladder = Ladder(
-        steps,
-        plus,
-        minus,
-        point.center[kept],
-        noise[kept],
-        least_noise(point)[kept],
-        room.up.ravel()[owner[kept]] > 0,
-        room.down.ravel()[owner[kept]] > 0,
-    )
+    up, down, scale = (side.ravel()[owner[kept]] for side in (room.up, room.down, room.scale))
+    ladder = probe.along(np.ones(values.shape), kept, up > 0, down > 0)
     size = np.zeros(elements.size)
     np.maximum.at(size, place[owner[kept]], np.nan_to_num(np.abs(point.center[kept]), posinf=0.0))
     resolvable = _resolvable(point) * size / room.scale.ravel()[elements]
@@ -106,56 +93,36 @@ def measure_elementwise(
     return Columns(Elements(elements, none, none, resolvable), entries)
 
 
-def measure_singly(
-    point: Point, k: int, room: Room, noise: FloatArray, steps: FloatArray, elements: IntArray
-) -> Columns:
+def measure_singly(probe: Probe, elements: IntArray) -> Columns:
     """Measures each of `elements` with a ladder of its own."""
-    batch = max(1, _BATCH // max(1, point.size * len(steps)))
-    parts = [
-        _measure_batch(point, k, room, noise, steps, elements[start : start + batch], start)
-        for start in range(0, elements.size, batch)
-    ]
+    batch = max(1, _BATCH // max(1, probe.point.size * len(probe.steps)))
+    parts = [_measure_batch(probe, elements[start : start + batch], start) for start in range(0, elements.size, batch)]
     measured, entries = [part.measured for part in parts], [part.entries for part in parts]
     return Columns(Elements.concat(measured), Entries.concat(entries))
 
 
-def _measure_batch(
-    point: Point, k: int, room: Room, noise: FloatArray, steps: FloatArray, elements: IntArray, start: int
-) -> Columns:
-    shape = point.values(k).shape
-    owners, outputs, pluses, minuses, idle = [], [], [], [], []
+def _measure_batch(probe: Probe, elements: IntArray, start: int) -> Columns:
+    point, room, values, first = probe.point, probe.room, probe.point.values(probe.k), probe.steps[0]
+    owners, outputs, ladders, idle = [], [], [], []
     for place, element in enumerate(elements):
-        signs = np.zeros(shape)
-        signs.flat[element] = 1.0
-        plus, minus = climb(point, k, displacements(room, signs), steps)
-        still = (plus == point.center).all(axis=0) & (minus == point.center).all(axis=0)
+        up, down = (side.flat[element] > 0 for side in (room.up, room.down))
+        alone = probe.along(probe.only(int(element)), has_plus=up, has_minus=down)
+        still = (alone.plus == point.center).all(axis=0) & (alone.minus == point.center).all(axis=0)
         still &= np.isfinite(point.center)  # an infinite output stays, but says nothing
         active = np.flatnonzero(~still)
         owners.append(np.full(active.size, place, dtype=np.int64))
         outputs.append(active)
-        pluses.append(plus[:, active])
-        minuses.append(minus[:, active])
-        idle.append(2.0 * float(np.sum(noise[still])) / (steps[0] * room.scale.flat[element]))
-    owner, output = np.concatenate(owners), np.concatenate(outputs)
-    moved = elements[owner]
-    ladder = Ladder(
-        steps,
-        np.concatenate(pluses, axis=1),
-        np.concatenate(minuses, axis=1),
-        point.center[output],
-        noise[output],
-        least_noise(point)[output],
-        room.up.ravel()[moved] > 0,
-        room.down.ravel()[moved] > 0,
-    )
+        ladders.append(alone[active])
+        idle.append(2.0 * float(np.sum(probe.noise[still])) / (first * room.scale.flat[element]))
+    owner, output, ladder = np.concatenate(owners), np.concatenate(outputs), Ladder.concat(ladders)
+    scale, moved = room.scale.ravel()[elements], room.scale.ravel()[elements[owner]]
     size = np.max(np.nan_to_num(np.abs(point.center), posinf=0.0), initial=0.0)
-    resolvable = _resolvable(point) * size / room.scale.ravel()[elements]
-    np.maximum.at(resolvable, owner, _swing(ladder) / room.scale.ravel()[moved])
-    change = hidden_change(ladder, point.values(k), point.forward_eps)
-    floor = flat_floor(ladder, change) / room.scale.ravel()[moved]
+    resolvable = _resolvable(point) * size / scale
+    np.maximum.at(resolvable, owner, _swing(ladder) / moved)
+    change = hidden_change(ladder, values, point.forward_eps)
     rests = np.bincount(owner, minlength=elements.size) == 0
-    idle_floor = np.where(rests, change / (steps[0] * room.scale.ravel()[elements]), 0.0)
-    entries = _entries(ladder, room.scale.ravel()[moved], owner + start, output, floor, point.values(k))
+    idle_floor = np.where(rests, change / (first * scale), 0.0)
+    entries = _entries(ladder, moved, owner + start, output, flat_floor(ladder, change) / moved, values)
     return Columns(Elements(elements, np.array(idle), idle_floor, resolvable), entries)
 
 

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import FloatArray, IntArray, from_float64
-from gradcheck.model.evaluation import Point
-from gradcheck.model.fitting import fit_gradient
-from gradcheck.model.protocol import copy_inputs
-from gradcheck.numeric.kinks import Kind, judge
-from gradcheck.numeric.ladder import Ladder, climb, displacements
-from gradcheck.numeric.noise import least_noise
-from gradcheck.numeric.quanta import with_quanta
-from gradcheck.numeric.slopes import differentiate
+from gradcheck.model.dtypes import FloatArray, IntArray
+from gradcheck.numeric.columns import derive
+from gradcheck.numeric.kinks import Kind
+from gradcheck.numeric.ladder import displacements
+from gradcheck.numeric.probe import Probe
 from gradcheck.numeric.tolerance import UNDERFLOW, Tolerance
 
 _CANCELLED = 256.0
@@ -48,63 +43,41 @@ class Directional:
 
 @dataclass(frozen=True)
 class Projector:
-    """Directional checks of input `k` at a point.
+    """Directional checks of a probed input.
 
     Args:
+        probe: the input.
         gradients: the subject's gradients, shape (C, n).
-        cotangents: shape (C, outputs).
         tolerance: rounding allowed to the gradients; its wiggle has shape (n,).
     """
 
-    point: Point
-    k: int
-    room: Room
-    noise: FloatArray
-    steps: FloatArray
+    probe: Probe
     gradients: FloatArray
-    cotangents: FloatArray
     tolerance: Tolerance
 
     def usable(self) -> FloatArray:
         """Gives 1.0 for elements that may move and have a finite gradient, else 0.0; shape (n,)."""
-        moves = np.isfinite(self.point.values(self.k)).ravel()
+        moves = np.isfinite(self.probe.point.values(self.probe.k)).ravel()
         return np.asarray(moves & np.isfinite(self.gradients).all(axis=0), dtype=np.float64)
 
     def along(self, signs: FloatArray) -> Directional:
         """Compares derivatives along a direction with entries -1, 0 and 1, shape (n,), in units of each scale."""
-        shape = self.room.scale.shape
-        moves = displacements(self.room, signs.reshape(shape))
-        free = self.room.up.ravel() * self.room.down.ravel() > 0
-        moves = moves * free.reshape(shape)  # an element at a bound can not move both ways; it is left to single checks
-        plus, minus = climb(self.point, self.k, moves, self.steps)
-        everywhere = np.ones(self.point.size, dtype=np.bool_)
-        ladder = with_quanta(
-            Ladder(
-                self.steps,
-                plus,
-                minus,
-                self.point.center,
-                self.noise,
-                least_noise(self.point),
-                everywhere,
-                everywhere,
-            )
-        )
-        derivative = judge(ladder, differentiate(ladder))
+        free = self._free(signs)
+        derivative = derive(self.probe.along(free))
         lost = np.isin(derivative.kind, (Kind.JUMP, Kind.STEEP)) | ~np.isfinite(derivative.bar)
         lost &= derivative.kind != Kind.UNDEFINED
         if lost.any():
             return Directional(False, False, np.inf, np.nan, np.nan, np.inf)
         defined = derivative.kind != Kind.UNDEFINED
-        if (self.cotangents[:, ~defined] != 0).any():  # finite itself, but nothing beside it is
+        if (self.probe.cotangents[:, ~defined] != 0).any():  # finite itself, but nothing beside it is
             return Directional(False, False, np.inf, np.nan, np.nan, np.inf)
-        weights = self.cotangents[:, defined]
+        weights = self.probe.cotangents[:, defined]
         ends = weights * derivative.low[defined], weights * derivative.high[defined]
         low, high = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
         bar = np.abs(weights) @ derivative.bar[defined]
         # A step of one scale moves an output by its size at most; terms as large may cancel in a backward.
-        floor = _CANCELLED * self.tolerance.eps * np.abs(weights) @ np.abs(self.point.center[defined])
-        return self._worst(moves[0].ravel(), low, high, bar, floor)
+        floor = _CANCELLED * self.tolerance.eps * np.abs(weights) @ np.abs(self.probe.point.center[defined])
+        return self._worst(self._ahead(free).ravel(), low, high, bar, floor)
 
     def persists(self, signs: FloatArray, judged: Directional, generator: np.random.Generator) -> bool:
         """Says whether the subject's derivative stays what it was when all elements have moved on together.
@@ -115,26 +88,23 @@ class Projector:
         distance = abs(judged.analytic - judged.numeric)
         if distance < _GROSS * max(abs(judged.analytic), abs(judged.numeric)):
             return True
-        shape = self.room.scale.shape
-        ahead = displacements(self.room, signs.reshape(shape))[0]
-        move = ahead * (self.room.up * self.room.down > 0)
+        move = self._ahead(self._free(signs))
         before = (np.where(move.ravel() == 0, 0.0, self.gradients) * move.ravel()).sum(axis=1)
         for _ in range(_REPEATS):
-            share = _REPEAT_DISTANCE * float(generator.uniform(0.5, 1.0))
-            inputs = list(copy_inputs(self.point.inputs))
-            target = inputs[self.k]
-            assert isinstance(target, np.ndarray)
-            inputs[self.k] = from_float64(self.point.values(self.k) + share * move, target)
-            try:
-                near = Point(self.point.subject, inputs, self.point.label)
-                rows = [fit_gradient(near.gradients(row)[self.k], shape) for row in self.cotangents]
-            except Exception:  # the neighbour may be outside what the subject accepts
+            near = self.probe.neighbour(_REPEAT_DISTANCE * float(generator.uniform(0.5, 1.0)) * move)
+            if near is None:
                 continue
-            self.point.evaluations += 1 + near.evaluations
-            after = np.array([np.nan if g is None else float((g * move).sum()) for g in rows])
+            after = np.array([np.nan if g is None else float((g * move).sum()) for g in near.gradients])
             if not (np.abs(after - before) <= _STEADY * distance).all():
                 return False
         return True
+
+    def _free(self, signs: FloatArray) -> FloatArray:
+        """Leaves out elements at a bound, which can not move both ways; they are left to single checks."""
+        return signs.reshape(self.probe.room.scale.shape) * self.probe.free()
+
+    def _ahead(self, signs: FloatArray) -> FloatArray:
+        return np.asarray(displacements(self.probe.room, signs)[0])
 
     def _worst(
         self, move: FloatArray, low: FloatArray, high: FloatArray, bar: FloatArray, floor: FloatArray

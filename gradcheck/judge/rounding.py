@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.judge.compare import Comparison, Status
-from gradcheck.model.domain import Room
+from gradcheck.judge.outcome import Outcome
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
-from gradcheck.model.fitting import fit_gradient
 from gradcheck.model.perturb import SIGNS, perturb_inputs
-from gradcheck.numeric.ladder import climb, displacements
+from gradcheck.numeric.ladder import Ladder
 
 _MOST = 64
 _WOBBLES = 3
@@ -23,18 +22,11 @@ _GRID_SHARE = 2e-3
 _RANDOM_SHARE = 1e-3
 # Outputs that a rounding of the inputs moves by less are computed soundly, as their gradients can be then.
 _MOVES_UNITS = 256.0
+_SPREADS = 4.0
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8)  # the least change seen may be several units
 
 
-def withdraw_doubtful(
-    point: Point,
-    k: int,
-    comparison: Comparison,
-    room: Room,
-    cotangents: FloatArray,
-    steps: FloatArray,
-    generator: np.random.Generator,
-) -> Comparison:
+def withdraw_rounding(outcome: Outcome) -> Outcome:
     """Calls wrong elements unsure where one of two things explains the difference.
 
     The inputs are known to half a unit in their last place only. Where a change of so little moves the subject's own
@@ -45,43 +37,37 @@ def withdraw_doubtful(
     between two of its steps has a slope of its own. That slope shows only in changes below such units, and longer
     steps, which climb many stairs, support the subject.
     """
+    comparison = outcome.comparison
     suspects = np.flatnonzero(comparison.wrong & ~comparison.kink)[:_MOST]
     if not suspects.size:
-        return comparison
-    doubtful = _moves_with_rounding(point, k, comparison, suspects, cotangents, generator)
-    left = suspects[~doubtful]
-    doubtful[~doubtful] = _is_below_rounding(point, k, comparison, left, room, cotangents, steps)
+        return outcome
+    outcome, moves = _moves_with_rounding(outcome, comparison[suspects])
+    outcome, below = _is_below_rounding(outcome, comparison[suspects[~moves]])
     status = comparison.status.copy()
-    status[suspects[doubtful]] = Status.UNSURE
-    return replace(comparison, status=status)
+    status[suspects[moves]] = Status.UNSURE
+    status[suspects[~moves][below]] = Status.UNSURE
+    return replace(outcome, comparison=replace(comparison, status=status))
 
 
-def _moves_with_rounding(
-    point: Point,
-    k: int,
-    comparison: Comparison,
-    suspects: IntArray,
-    cotangents: FloatArray,
-    generator: np.random.Generator,
-) -> BoolArray:
-    analytic = comparison.analytic[:, suspects]
+def _moves_with_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:
+    probe, analytic = outcome.probe, suspects.analytic
     spread = np.zeros_like(analytic)
     forward_moves = False
     for _ in range(_WOBBLES):
-        try:
-            near = Point(point.subject, _wobbled(point, generator), point.label)
-            rows = [fit_gradient(near.gradients(row)[k], point.values(k).shape) for row in cotangents]
-        except Exception:  # so near to the edge of what the subject accepts
+        near = probe.at(_wobbled(probe.point, outcome.generator))
+        if near is None:  # so near to the edge of what the subject accepts
             continue
-        point.evaluations += 1 + near.evaluations
-        forward_moves |= _is_far(near.center, point.center, _MOVES_UNITS * FLOAT64_EPS)
-        for row, gradient in enumerate(rows):
+        forward_moves |= _is_far(near.center, probe.point.center, _MOVES_UNITS * FLOAT64_EPS)
+        for row, gradient in enumerate(near.gradients):
             if gradient is not None:
-                moved = np.abs(gradient.ravel()[comparison.elements[suspects]] - analytic[row])
+                moved = np.abs(gradient.ravel()[suspects.elements] - analytic[row])
                 spread[row] = np.fmax(spread[row], moved)
-    distance = np.abs(analytic - comparison.numeric[:, suspects])
-    allowed = comparison.allowance[:, suspects] + 4.0 * spread
-    return np.asarray((distance <= allowed).all(axis=0) & forward_moves)
+    distance = np.abs(analytic - suspects.numeric)
+    allowed = suspects.allowance + _SPREADS * spread
+    forward = "far" if forward_moves else "by no more than rounding"
+    text = f"a rounding of the inputs moves yours by {{:.0e}}, and forward {forward}"
+    outcome = outcome.saw(text, suspects.elements, spread)
+    return outcome, np.asarray((distance <= allowed).all(axis=0) & forward_moves)
 
 
 def is_at_random(point: Point, generator: np.random.Generator) -> bool:
@@ -110,34 +96,27 @@ def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]
     return perturb_inputs(point.inputs, FLOAT64_EPS * _UNITS * SIGNS, generator, point.subject.domain)
 
 
-def _is_below_rounding(
-    point: Point,
-    k: int,
-    comparison: Comparison,
-    suspects: IntArray,
-    room: Room,
-    cotangents: FloatArray,
-    steps: FloatArray,
-) -> BoolArray:
-    found: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
-    for place, suspect in enumerate(suspects):
-        element = int(comparison.elements[suspect])
-        signs = np.zeros(room.scale.shape)
-        signs.flat[element] = 1.0
-        plus, minus = climb(point, k, displacements(room, signs), steps)
-        hidden = np.maximum(_HIDDEN * point.forward_eps * max(1.0, *_sizes(point, k)), _grid(plus, minus, point.center))
-        width = steps * room.scale.flat[element] * float(room.up.flat[element] + room.down.flat[element])
+def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:
+    probe, room, cotangents = outcome.probe, outcome.probe.room, outcome.probe.cotangents
+    rounding = _HIDDEN * probe.point.forward_eps * max(1.0, *_sizes(probe.point, probe.k))
+    found: BoolArray = np.zeros(suspects.elements.size, dtype=np.bool_)
+    for place, element in enumerate(suspects.elements.tolist()):
+        ladder = probe.along(probe.only(element))
+        plus, minus = ladder.plus, ladder.minus
+        hidden = np.maximum(rounding, _grid(ladder))
+        width = probe.steps * room.scale.flat[element] * float(room.up.flat[element] + room.down.flat[element])
         with np.errstate(all="ignore"):
             slopes = (np.nan_to_num(plus - minus) @ cotangents.T) / width[:, None]  # a step's estimate, shape (K, C)
-        analytic, numeric = comparison.analytic[:, suspect], comparison.numeric[:, suspect]
-        far = np.abs(analytic - numeric) > comparison.allowance[:, suspect]
+        analytic, numeric = suspects.analytic[:, place], suspects.numeric[:, place]
+        far = np.abs(analytic - numeric) > suspects.allowance[:, place]
         to_numeric, to_analytic = np.abs(slopes - numeric), np.abs(slopes - analytic)
-        moves = (plus != point.center).any(axis=0) | (minus != point.center).any(axis=0)
+        moves = (plus != ladder.center).any(axis=0) | (minus != ladder.center).any(axis=0)
         seen = np.abs(analytic - numeric) * width[:, None] > np.abs(cotangents[:, moves]) @ hidden[moves]
         favours, supports = to_analytic < 0.5 * to_numeric, to_numeric < 0.5 * to_analytic
         against = (_first(favours) < _first(supports)) & ~(supports & seen).any(axis=0)
         found[place] = bool(against[far].all()) if far.any() else False
-    return found
+    text = "all that speaks against yours lies below what forward may round on the way"
+    return outcome.saw(text, suspects.elements[found]), found
 
 
 def _first(where: BoolArray) -> IntArray:
@@ -149,14 +128,14 @@ def _sizes(point: Point, k: int) -> list[float]:
     return [float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in (point.values(k), point.center)]
 
 
-def _grid(plus: FloatArray, minus: FloatArray, center: FloatArray) -> FloatArray:
+def _grid(ladder: Ladder) -> FloatArray:
     """Gives for each output the power of two that all its changes are multiples of, where it is small beside them.
 
     A large number that is added and taken away again leaves its last digit behind as such a grid; shape (outputs,).
     """
-    changes = np.nan_to_num(np.abs(np.concatenate([plus, minus]) - center), posinf=0.0)
+    changes = np.nan_to_num(ladder.changes, posinf=0.0)
     least = np.min(np.where(changes > 0, changes, np.inf), axis=0)
-    found = np.zeros(center.shape)
+    found = np.zeros(ladder.center.shape)
     with np.errstate(all="ignore"):
         for parts in _PARTS:
             unit = least / parts

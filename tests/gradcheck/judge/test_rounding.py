@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.judge.doubt import _wobbled
+from gradcheck.judge.rounding import _wobbled
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
 

@@ -1,0 +1,128 @@
+"""The record of one input's gradient at one point, which the steps of the judgement take and return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gradcheck.judge.compare import Comparison
+from gradcheck.model.dtypes import Array, FloatArray, IntArray
+from gradcheck.numeric.columns import Columns
+from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.projection import Directional
+from gradcheck.numeric.tolerance import Tolerance
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The subject's gradients at a point.
+
+    Args:
+        cotangents: shape (C, outputs).
+        raw: for each cotangent, what vjp returned.
+        wiggled: what vjp returned for the last cotangent changed by units in its last place.
+    """
+
+    cotangents: FloatArray
+    raw: tuple[tuple[Array | None, ...], ...]
+    wiggled: tuple[tuple[Array | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What a step saw of some elements.
+
+    Args:
+        text: a format string with a place for each of the numbers.
+        elements: flat indices, shape (E,).
+        numbers: arrays of shape (E,), or (C, E) where each cotangent has its own.
+    """
+
+    text: str
+    elements: IntArray
+    numbers: tuple[Array, ...] = ()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one step saw, and the comparison that it left."""
+
+    step: str
+    facts: tuple[Fact, ...]
+    comparison: Comparison
+
+
+def _nothing() -> Comparison:
+    none, rows = np.zeros(0), np.zeros((1, 0))
+    whole = none.astype(np.int64)
+    return Comparison(whole, rows, rows, rows, rows, rows, rows, whole, none.astype(np.bool_))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of one input's gradient at one point.
+
+    Args:
+        probe: the input, and what it takes to move it.
+        generator: of all that steps draw; the one thing here that changes.
+        gradients: the subject's.
+        analytic: its gradient of this input, all elements, shape (C, size).
+        tolerance: the rounding allowed to the subject.
+        owner: which element each output depends on, for elementwise functions; else None.
+        elements: flat indices of those that are measured.
+        comparison: element by element.
+        shift: the judgement when all elements move together and no single element explains a fault; else None.
+        sensitivity: smallest uniform relative error that would have been seen.
+        measured: the entries of the Jacobian that it rests on, one or more measurements of each.
+        by_complex_step: how many elements the complex step judged, because finite differences could not.
+        facts: what the step that is being taken saw.
+        seen: what each step taken saw and said, in order.
+    """
+
+    probe: Probe
+    generator: np.random.Generator
+    gradients: Gradients
+    analytic: FloatArray
+    tolerance: Tolerance
+    owner: IntArray | None
+    elements: IntArray
+    comparison: Comparison = field(default_factory=_nothing)
+    shift: Directional | None = None
+    sensitivity: float = float("inf")
+    measured: tuple[Columns, ...] = ()
+    by_complex_step: int = 0
+    facts: tuple[Fact, ...] = ()
+    seen: tuple[Seen, ...] = ()
+
+    @property
+    def k(self) -> int:
+        """The input."""
+        return self.probe.k
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the input."""
+        return self.probe.room.scale.size
+
+    @property
+    def missing(self) -> bool:
+        """Whether the subject returned None."""
+        return all(row[self.k] is None for row in self.gradients.raw)
+
+    def saw(self, text: str, elements: IntArray, *numbers: Array) -> Outcome:
+        """Gives the record with a fact more."""
+        return replace(self, facts=(*self.facts, Fact(text, elements, numbers)))
+
+    def after(self, steps: Mapping[str, Step]) -> Outcome:
+        """Gives the record after some steps, by name, with what each saw and said."""
+        outcome = self
+        for name, step in steps.items():
+            taken = step(replace(outcome, facts=()))
+            seen = Seen(name, taken.facts, taken.comparison)
+            outcome = replace(taken, facts=(), seen=(*taken.seen, seen))
+        return outcome
+
+
+Step = Callable[[Outcome], Outcome]
