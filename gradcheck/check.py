@@ -18,6 +18,7 @@ from gradcheck.checks.precision import check_precision
 from gradcheck.checks.sizes import check_sizes
 from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError, attach_note
+from gradcheck.explain.tracing import Tracer, read_trace
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
 from gradcheck.judge.gathering import GROUPS, gather
 from gradcheck.judge.variation import vary_inputs
@@ -89,6 +90,7 @@ def check(
     budget: float | None = None,
     names: Sequence[str] | None = None,
     alias_ok: Iterable[str] = (),
+    trace: bool | Mapping[str, Iterable[int | tuple[int, ...]]] = False,
 ) -> Report:
     """Judges a vector-Jacobian product against the function it belongs to.
 
@@ -126,6 +128,8 @@ def check(
         names: one name per input, for messages; by default the parameter names of forward.
         alias_ok: kinds of shared memory that are meant: "output" (with an input or another output), "cotangent" (of a
             gradient), "gradients" (of two gradients, or of a gradient and an input or output).
+        trace: whether the report tells, for the worst element of each input, what each step of the judgement saw and
+            said; or a mapping from names of inputs to indices of elements of which it tells too, at every point.
 
     Returns:
         A report; its verdict is "inconclusive" when nothing is wrong but too little could be judged.
@@ -149,13 +153,14 @@ def check(
     )
     subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok, also)
     kinds = _read_vary(vary)
+    tracer = read_trace(trace, subject, values)
     allowance = Budget.read(budget)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise UsageError(f"seed: expected an integer >= 0, got {seed!r}; pass any such number")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            report = _run(subject, values, kinds, int(seed), allowance)
+            report = _run(subject, values, kinds, int(seed), allowance, tracer)
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
             raise UsageError(
                 f"forward and vjp: expected each to return or to raise an error, got {error!r}; nothing was "
@@ -168,7 +173,7 @@ def check(
 _OPTIONS = {
     p.name: p.default
     for p in inspect.signature(check).parameters.values()
-    if p.kind is p.KEYWORD_ONLY and p.name not in ("vary", "seed")
+    if p.kind is p.KEYWORD_ONLY and p.name not in ("vary", "seed", "trace")
 }
 
 
@@ -181,7 +186,14 @@ def _read_vary(vary: bool | Iterable[str]) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], seed: int, budget: Budget) -> Report:
+def _run(
+    subject: Subject,
+    inputs: tuple[object, ...],
+    vary: frozenset[str],
+    seed: int,
+    budget: Budget,
+    tracer: Tracer | None,
+) -> Report:
     started = time.perf_counter()
     point = _start(replace(subject, also=replace(subject.also, surrogate=None)), inputs)
     budget.pace(time.perf_counter() - started, _numbers(point))
@@ -191,7 +203,7 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
     if subject.also.surrogate is not None:
         tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
         point = _start_surrogate(subject, inputs, point.forward_eps, seed)
-    values = PointCheck(subject, tally, seed, budget)
+    values = PointCheck(subject, tally, seed, budget, tracer)
     judged = _gathered(point, inputs, tally, seed)
     if not _is_hopeless(findings):
         findings += values.judge(judged)
@@ -209,7 +221,8 @@ def _run(subject: Subject, inputs: tuple[object, ...], vary: frozenset[str], see
     verdict = _verdict(findings, values)
     if verdict == "pass" and not tally.tested:
         tally.note(f"nothing was judged: {_why_nothing(point)}")
-    return Report(verdict, tuple(findings), tally.freeze(budget.used), seed)
+    traces = () if tracer is None else tracer.traces()
+    return Report(verdict, tuple(findings), tally.freeze(budget.used), seed, traces)
 
 
 def _numbers(point: Point) -> int:

@@ -8,6 +8,7 @@ from typing import Literal
 from gradcheck.coverage import Coverage
 from gradcheck.errors import GradcheckError, attach_note
 from gradcheck.picture import Picture
+from gradcheck.trace import Trace
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -55,12 +56,14 @@ class Report:
         findings: what is wrong, gravest first.
         coverage: what was looked at.
         seed: the seed of the run; the same seed gives an equal report.
+        trace: how some elements were judged, step by step, where that was asked for.
     """
 
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     coverage: Coverage = field(default_factory=Coverage)
     seed: int = 0
+    trace: tuple[Trace, ...] = ()
 
     def raise_if_failed(self, subject: str = "subject") -> None:
         """Raises when the verdict is "fail".

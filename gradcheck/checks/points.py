@@ -11,6 +11,7 @@ from gradcheck.explain.conjugation import as_given
 from gradcheck.explain.depict import depict
 from gradcheck.explain.diagnosis import Evidence
 from gradcheck.explain.explanation import explain_values
+from gradcheck.explain.tracing import Tracer
 from gradcheck.explain.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
 from gradcheck.judge.compare import Status
 from gradcheck.judge.outcome import Gradients, Outcome
@@ -47,13 +48,15 @@ class PointCheck:
         tally: coverage, filled on the way.
         seed: of the run.
         budget: shared by all points; counts the forward calls.
+        tracer: looks at every judgement where traces were asked for.
     """
 
-    def __init__(self, subject: Subject, tally: Tally, seed: int, budget: Budget) -> None:
+    def __init__(self, subject: Subject, tally: Tally, seed: int, budget: Budget, tracer: Tracer | None = None) -> None:
         self.subject = subject
         self.tally = tally
         self.seed = seed
         self.budget = budget
+        self.tracer = tracer
         self._count = 0
         self._sharpness: dict[int, float] = {}
         self._nonzero: set[int] = set()
@@ -120,6 +123,8 @@ class PointCheck:
         ]
         findings = []
         for outcome in outcomes:
+            if self.tracer is not None:
+                self.tracer.look(outcome)
             self._remember(outcome, point)
             findings += self._findings(outcome, outcomes, point, gradients)
         if point.shape_change:

@@ -20,7 +20,7 @@ def render_text(report: Report) -> str:
 
     Returns:
         Lines without trailing newline. The first line is the verdict; each finding's first line is complete alone;
-        then what was skipped or inconclusive, kinks, notes, and a last line of totals.
+        then what was skipped or inconclusive, kinks, notes, and the traces of elements where they were asked for.
 
     Raises:
         UsageError: it is no report of gradcheck.
@@ -35,6 +35,9 @@ def render_text(report: Report) -> str:
         lines += [f"  {title:<8} {counted(count, 'element')}: {reason}" for reason, count in counts]
     lines += [f"  kink     {kink}" for kink in coverage.kinks]
     lines += [f"  note     {note}" for note in coverage.notes]
+    for trace in report.trace:
+        first, *steps = trace.lines()
+        lines += [f"  trace    {first}", *(f"  {line}" for line in steps)]
     return "\n".join(lines)
 
 
