@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,29 +19,22 @@ from opsdk.autograd.engine import (
     run_backward,
     seed_of,
 )
-from opsdk.autograd.gradients import (
-    gradient_attrs,
-    gradient_inputs,
-    missing_backward,
-    reached_edges,
-    route,
-    unchanged,
-    with_passed,
-)
+from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unchanged
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.narrowed import Narrowed
 from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends.call.application import opaque_gradient
 from opsdk.backends.call.settle import shares
 from opsdk.backends.memory.arena import is_leased
 from opsdk.backends.memory.device import memory_of, zeros_at
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
-from opsdk.core.place import Place
 from opsdk.core.traceback import trimming
 from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef
 from opsdk.ops.elementwise import elementwise_add
 from opsdk.ops.sum_to import sum_to_like
 
@@ -53,27 +46,22 @@ class TensorAlgebra:
 
     def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
         """Calls the gradient op of a node on tensors."""
+        gradient_op(node)
         plan = node.plan
-        if plan.rule is None or plan.gradient is None:
-            raise missing_backward(node)
-        if node.saved is None:
-            raise node.freed()
-        unchanged(node, node.saved)
-        edges = reached_edges(node, plan.rule, cotangents, node.edges if edges is None else edges)
-        if not any(edges):
-            return edges
+        application = applied(node, cotangents, node.edges if edges is None else edges)
+        saved = saved_tensors(node)
+        if not application.leave_unreached(is_leaf):
+            return [None] * len(node.edges)
         assert plan.call is not None
-        inputs = gradient_inputs(node, plan.rule, saved_tensors(node), cotangents, _zeros(plan.call.place))
-        gradient = plan.rule.op.opdef  # as it is now: its call is recorded now
-        if gradient.grad is None and not gradient.is_composite and _followed(gradient, inputs):
-            raise opaque(node)
-        handle = plan.rule.op
+        zeros = zeros_at(plan.call.place)
+        inputs = application.op_inputs(saved, lambda *output: tensor_of(zeros(*node.spec_of(*output))))
+        handle = application.rule.op
         assert isinstance(handle, Op)
-        if plan.rule.passes:
-            made = with_passed(node, plan.rule, cotangents, edges, lambda attrs: handle(*inputs, **attrs))
-        else:
-            made = handle(*inputs, **gradient_attrs(node, plan.rule, cotangents, edges))
-        return route(node, plan.rule, made, _sum_to, edges)
+        gradient = handle.opdef  # as it is now: its call is recorded now
+        if gradient.grad is None and not gradient.is_composite and _followed(gradient, inputs):
+            raise _opaque(node, gradient)
+        made = application.gradients(lambda attrs: handle(*inputs, **attrs, **node.specs))
+        return node.by_edge(application.route(made, holding(application, _sum_to)))
 
     def add(self, left: Any, right: Any) -> Any:
         """Adds two contributions, recorded; those of 16 bits in float32, rounded once when all have come."""
@@ -89,27 +77,25 @@ class TensorAlgebra:
 
 
 def saved_tensors(node: GradNode) -> list[Any]:
-    """Returns what a node saved as tensors in their place in the graph, so that gradients flow on through them."""
+    """Returns what a node saved as tensors in their place in the graph, so that gradients flow on through them.
+
+    Raises:
+        VersionError: one was changed in place.
+    """
     saved = node.saved or ()
-    layout = node.layout or (None,) * len(node.plan.opdef.schema.inputs)
-    starts = [0]
-    for count in layout:
-        starts.append(starts[-1] + (1 if count is None else count))
+    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(node.width)])
     values: list[Any] = []
-    for i, (is_input, position) in enumerate(node.plan.saves):
-        value, box = saved[3 * i], saved[3 * i + 1]
+    for i, ((is_input, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
+        box = saved[3 * i + 1]
+        is_cut = not is_input and node.plan.stops[position]
+        place = edges[position] if is_input else outputs[position]
         if value is None:
             values.append(None)
-            continue
-        if is_input:
-            places = node.edges[starts[position] : starts[position + 1]]
-        else:
-            places = [None if node.plan.stops[position] else (node, index) for index in node.places(position)]
-        if isinstance(value, list):
-            rows = zip(value, places, box.boxes, strict=True)
+        elif isinstance(value, list):
+            rows = zip(value, [None] * len(value) if is_cut else place, box.boxes, strict=True)
             values.append([_in_graph(item, edge, counter) for item, edge, counter in rows])
         else:
-            values.append(_in_graph(value, places[0], box))
+            values.append(_in_graph(value, None if is_cut else place, box))
     return values
 
 
@@ -121,11 +107,6 @@ def _in_graph(array: np.ndarray, edge: Any, counter: list[Any]) -> Tensor:
     made = tensor_of(array, edge is None, edge)
     made._version = counter
     return made
-
-
-def _zeros(place: Place) -> Callable[..., Tensor]:
-    make = zeros_at(place)
-    return lambda shape, dtype: tensor_of(make(shape, dtype))
 
 
 def _sum_to(value: Tensor, shape: Sequence[int]) -> Any:
@@ -142,19 +123,13 @@ def _followed(gradient: Any, inputs: Sequence[Any]) -> bool:
     return False
 
 
-def opaque(node: GradNode) -> DerivativeOrderError:
+def _opaque(node: GradNode, gradient: OpDef) -> DerivativeOrderError:
     """Returns the error of a second derivative through code that cannot be seen into."""
-    rule = node.plan.rule
-    assert rule is not None
-    gradient = rule.op.opdef
-    forward = node.plan.opdef.schema.name
-    return DerivativeOrderError(
-        f"op {gradient.name!r}: a derivative of it was asked for, but it is NumPy code that opsdk cannot see into; "
-        "give it a backward",
-        at=node.used_at or "",
-        defined=str(gradient.origin),
-        help=f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{forward}.backward(composite=True) with "
-        "opsdk ops only (any order)",
+    return opaque_gradient(
+        gradient,
+        node.used_at or "",
+        f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{node.plan.opdef.schema.name}.backward("
+        "composite=True) with opsdk ops only (any order)",
     )
 
 

@@ -70,6 +70,10 @@ class GradNode:
             "earlier backward; pass retain_graph=True to the earlier one"
         )
 
+    def spec_of(self, position: int, number: int) -> tuple[tuple[int, ...], Any]:
+        """Returns the spec of an output of the schema, or, where that is a list, of one of its tensors."""
+        return self.spec(self.places(position)[number])
+
     def places(self, position: int) -> range:
         """Returns where the tensors of an output of the schema stand among the outputs, those of lists counted each."""
         if not self.spread:
@@ -77,6 +81,24 @@ class GradNode:
         start = sum(1 if count is None else count for count in self.spread[:position])
         count = self.spread[position]
         return range(start, start + (1 if count is None else count))
+
+    # Any, in these: what stands for an output or an input, an edge for one.
+    def by_output(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Returns values of the outputs as the schema has them: those of a list in a list of their own."""
+        return _grouped(values, self.spread) if self.spread else values
+
+    def by_input(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Returns values of the edges as the schema has its inputs: those of a list in a list of their own."""
+        return _grouped(values, self.layout) if self.layout else values
+
+    def by_edge(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Returns values of the inputs, as `by_input` gives them, one per edge."""
+        if not self.layout:
+            return values
+        listed: list[Any] = []
+        for value, length in zip(values, self.layout, strict=True):
+            listed += (value,) if length is None else value
+        return listed
 
     def is_alias(self, output: int) -> bool:
         """Whether an output shares its memory with an input."""
@@ -91,3 +113,13 @@ class GradNode:
 
     def __repr__(self) -> str:
         return f"<grad node of {self.plan.opdef.name} #{self.sequence}>"
+
+
+def _grouped(values: Sequence[Any], counts: Sequence[int | None]) -> list[Any]:
+    grouped: list[Any] = []
+    start = 0
+    for length in counts:
+        end = start + (1 if length is None else length)
+        grouped.append(values[start] if length is None else [*values[start:end]])
+        start = end
+    return grouped
