@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from opsdk.backends.call.application import Application
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
 from opsdk.core.modes import GradMode
@@ -286,81 +288,66 @@ class _Reverse:
     def _differentiate(self, operator: Operator) -> None:
         """Appends the gradient op of an operator that has a rule."""
         block = self.block
-        opdef = definition_of(block, operator)
-        rule = opdef.grad
-        assert rule is not None
-        cotangents = [
-            [self.sums.total(block.vars[name]) if name else None for name in names]
-            for names in operator.outputs.values()
-        ]
-        given = tuple(any(value is not None for value in values) for values in cotangents)
-        if not any(given):
+        application = self._applied(operator)
+        rule = application.rule
+        if not any(application.arrived) or not any(application.needed[i] for i in rule.wrt):
             return
+
+        # Any: `route` hands on gradients, which are not there yet.
+        def fresh(position: int, name: str, _: Any) -> Variable | None:
+            return None if position in rule.disconnected else self.sums.fresh(block.vars[name])
+
+        inputs = application.op_inputs(self._saved(operator, rule), partial(self._zeros, operator))
+        made = application.route([None] * len(rule.wrt), fresh)
+        outputs = [made[i] for i in rule.wrt]
+        gradient = connect(block, rule.op.opdef, inputs, outputs, application.op_attrs(), BACKWARD)
+        gradient.forward = application.forward
         slots = list(operator.inputs.values())
-        wanted = self._wanted(operator, rule, given)
-        if not any(any(flags) for i, flags in enumerate(wanted) if i in rule.wrt):
-            return
-        inputs = [self._gradient_input(operator, rule, source, cotangents) for source in rule.sources]
-        made = [
-            [
-                self.sums.fresh(block.vars[name]) if flag and i not in rule.disconnected else None
-                for name, flag in zip(slots[i], wanted[i], strict=True)
-            ]
-            for i in rule.wrt
-        ]
-        gradient_schema = rule.op.opdef.schema
-        outputs = [
-            grads if decl.kind == "list" else grads[0] if grads else None
-            for grads, decl in zip(made, gradient_schema.outputs, strict=True)
-        ]
-        attrs = {name: operator.attrs[name] for name in rule.attrs}
-        if rule.mask is not None:
-            attrs[rule.mask] = tuple(map(any, wanted))
-        if rule.given is not None:
-            attrs[rule.given] = given
-        gradient = connect(block, rule.op.opdef, inputs, outputs, attrs, BACKWARD)
-        gradient.forward = opdef
-        for slot, grads, position in zip(gradient_schema.output_names, made, rule.wrt, strict=True):
-            gradient.outputs[slot] = ["" if grad is None else grad.name for grad in grads]
+        for slot, position in zip(rule.op.opdef.schema.output_names, rule.wrt, strict=True):
             gradient.of[slot] = list(slots[position])
-        for name, grad in zip((n for i in rule.wrt for n in slots[i]), (g for gs in made for g in gs), strict=True):
-            if grad is not None:
-                self.sums.add(block.vars[name], grad)
+            gradient.outputs[slot] = gradient.outputs[slot] or [""] * len(slots[position])
+        for grad, name in gradient.like.items():
+            self.sums.add(block.vars[name], block.vars[grad])
 
-    def _gradient_input(self, operator: Operator, rule: GradRule, source: Any, cotangents: list[list[Any]]) -> Any:
+    def _applied(self, operator: Operator) -> Application:
+        """Returns the rule of an operator, applied to what arrived at its outputs, with names as targets."""
         block = self.block
-        schema = operator.opdef.schema
-        decl = (schema.inputs if source.kind == "input" else schema.outputs)[source.position]
-        is_list = decl.kind == "list"
-        names = (operator.inputs if source.kind == "input" else operator.outputs)[decl.name]
-        if source.kind == "cotangent":
-            likes = operator.of.get(decl.name, names)  # what a gradient that nobody wanted would have been like
-            if not likes and not is_list and rule.materialize:  # of an absent input, like the first that is there
-                return self._zeros(block.vars[operator.input_arg_names[0]])
-            values = [
-                self._zeros(block.vars[name or like]) if value is None and (rule.materialize or is_list) else value
-                for name, like, value in zip(names, likes, cotangents[source.position], strict=True)
-            ]
-        elif all(names):
-            values = [block.vars[name] for name in names]
-        else:
-            raise ProgramError(
-                f"{operator.opdef.subject}: its backward reads {decl.name!r}, which was not asked for when it was "
-                "appended; ask for the gradients of all its inputs then"
-            )
-        return values if is_list else values[0] if values else None
+        opdef = definition_of(block, operator)
+        assert opdef.grad is not None
+        sources = {source.name for source in self.sources}
+        cotangents = operator.by_output(lambda name: self.sums.total(block.vars[name]) if name else None)
+        targets = operator.by_input(lambda name: name if name in self.reached else None)
+        application = Application(opdef, opdef.grad, operator.attrs, cotangents, targets)
+        application.leave_unreached(lambda name: name in sources)
+        return application
 
-    def _zeros(self, variable: Variable) -> Variable:
+    # Any: one entry per input or output that the backward reads, a Variable, a list of them or None.
+    def _saved(self, operator: Operator, rule: GradRule) -> list[Any]:
+        """Returns the inputs and outputs of an operator that its backward reads.
+
+        Raises:
+            ProgramError: one is a gradient that was not asked for when the operator was appended.
+        """
+        variables = self.block.vars
+        values = {"input": operator.by_input(variables.get), "output": operator.by_output(variables.get)}
+        slots = {"input": operator.inputs, "output": operator.outputs}
+        saved = [source for source in rule.sources if source.kind != "cotangent"]
+        for source in saved:
+            name, held = list(slots[source.kind].items())[source.position]
+            if not all(held):
+                raise ProgramError(
+                    f"{operator.opdef.subject}: its backward reads {name!r}, which was not asked for when it was "
+                    "appended; ask for the gradients of all its inputs then"
+                )
+        return [values[source.kind][source.position] for source in saved]
+
+    def _zeros(self, operator: Operator, position: int, number: int) -> Variable:
+        """Returns zeros like an output that has no cotangent, of which nobody may have asked for the value either."""
+        slot, names = list(operator.outputs.items())[position]
+        likes = operator.of.get(slot, names)  # what a gradient that nobody wanted would have been like
+        first = operator.input_arg_names[0]  # of an absent input, like the first that is there
+        variable = self.block.vars[names[number] or likes[number] if likes else first]
         name = self.block.free_name(f"{variable.name}@GRAD@ZERO")
         made = self.block.create_var(name, variable.spec.shape, variable.dtype, stop_gradient=True)
         connect(self.block, fill_any_like.opdef, [variable], [made], {"value": 0.0}, BACKWARD)
         return made
-
-    def _wanted(self, operator: Operator, rule: GradRule, given: Sequence[bool]) -> list[list[bool]]:
-        """Returns per input, one flag a variable, whether its gradient leads to a source, and a cotangent to it."""
-        sources = {source.name for source in self.sources}
-        arrives = rule.is_reached(operator.attrs, given)
-        return [
-            [name in self.reached and (arrives.get(i, True) or name in sources) for name in names]
-            for i, names in enumerate(operator.inputs.values())
-        ]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, DerivativeOrderError, GradientMissingError, OpsdkError, ReturnError
+from opsdk.backends.call.application import missing_gradient, opaque_gradient
+from opsdk.core.errors import ArityError, OpsdkError, ReturnError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.opdef import OpDef
@@ -45,29 +46,18 @@ def definition_of(block: Block, operator: Operator) -> OpDef:
 
 def missing(operator: Operator, opdef: OpDef) -> OpsdkError:
     """Returns the error of an operator that has no derivative."""
-    name = opdef.schema.name
-    if opdef.refusal:
-        return GradientMissingError(opdef.refusal, at=str(operator.origin), defined=str(opdef.origin))
+    at, name = str(operator.origin), opdef.schema.name
     is_py_func = opdef.schema.namespace == PY_FUNC
-    if opdef.gradient_of is not None:
-        orders = "(order 2, any NumPy), or a composite backward with opsdk ops only (any order)"
-        return DerivativeOrderError(
-            f"{opdef.subject}: a derivative of it was asked for, but it is NumPy code that opsdk cannot see into; "
-            + ("register an op in place of the py_func" if is_py_func else "give it a backward"),
-            at=str(operator.origin),
-            defined=str(opdef.origin),
-            help=f"@{'opsdk.op, then @op.' if is_py_func else f'{name}.'}backward {orders}",
+    if opdef.gradient_of is not None and not opdef.refusal:
+        return opaque_gradient(
+            opdef,
+            at,
+            f"@{'opsdk.op, then @op.' if is_py_func else f'{name}.'}backward (order 2, any NumPy), or a composite "
+            "backward with opsdk ops only (any order)",
+            "register an op in place of the py_func" if is_py_func else "give it a backward",
         )
-    wanted = opdef.schema.inputs[opdef.differentiable_inputs()[0]].name
-    if is_py_func:
-        remedy = "pass backward_func to py_func, or stop the gradient of its outputs"
-    else:
-        remedy = f'write @{name}.backward or declare nondifferentiable=("{wanted}",)'
-    return GradientMissingError(
-        f"{opdef.subject}: no backward, and {wanted} needs a gradient; {remedy}",
-        at=str(operator.origin),
-        defined=str(opdef.origin),
-    )
+    remedy = "pass backward_func to py_func, or stop the gradient of its outputs" if is_py_func else ""
+    return missing_gradient(opdef, at, remedy=remedy)
 
 
 def _hides_a_sum(block: Block, operator: Operator) -> bool:
@@ -95,7 +85,7 @@ def _computed(block: Block, operator: Operator) -> dict[str, TensorSpec]:
     """
     if isinstance(operator.opdef.infer, GradientInfer):
         return {}
-    inferred = infer(operator.opdef, _inputs(block, operator), operator.attrs)
+    inferred = infer(operator.opdef, operator.by_input(block.var), operator.attrs)
     pairs = zip(operator.outputs, inferred, strict=True)
     return {slot: spec for slot, spec in pairs if isinstance(spec, TensorSpec)}
 
@@ -121,7 +111,7 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     at = next(i for i, held in enumerate(block.ops) if held is operator)
     tail = block.ops[at + 1 :]
     block.ops = block.ops[:at]
-    values = _inputs(block, operator)
+    values = operator.by_input(block.var)
     if operator.opdef.is_composite:
         results = expanded(block, operator.opdef, values, operator.attrs)
     else:
@@ -165,14 +155,6 @@ def _nothing_returned(operator: Operator, name: str) -> ReturnError:
     )
 
 
-def _inputs(block: Block, operator: Operator) -> list[Any]:
-    values: list[Any] = []
-    for decl, names in zip(operator.opdef.schema.inputs, operator.inputs.values(), strict=True):
-        variables = [block.vars[name] for name in names]
-        values.append(variables if decl.kind == "list" else variables[0] if variables else None)
-    return values
-
-
 def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     """Appends an opaque gradient op once more, with outputs as they are before the hidden sum."""
     cotangent = _cotangents(block, operator)[0]
@@ -180,18 +162,16 @@ def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     reduces = operator.forward is not None and operator.forward.grad is not None and operator.forward.grad.reduces
     computed = _computed(block, operator) if reduces else {}
 
-    def wide(slot: str, name: str) -> Variable | None:
+    def wide(name: str) -> Variable | None:
         if not name:
             return None
         held = block.vars[name]
         dtype = np.result_type(held.dtype, np.complex64) if is_complex else held.dtype
+        slot = next(slot for slot, names in operator.outputs.items() if name in names)
         spec = computed.get(slot) or TensorSpec(cotangent.spec.shape if reduces else held.spec.shape, dtype)
         return block.create_var(block.free_name(f"{name}@WIDE"), spec.shape, spec.dtype)
 
-    results: list[Any] = []
-    for decl, (slot, names) in zip(operator.opdef.schema.outputs, operator.outputs.items(), strict=True):
-        made = [wide(slot, name) for name in names]
-        results.append(made if decl.kind == "list" else made[0] if made else None)
+    results = operator.by_output(wide)
     new = connect(block, operator.opdef, values, results, dict(operator.attrs), operator.role)
     for slot, names in operator.outputs.items():
         new.outputs[slot] = new.outputs[slot] or [""] * len(names)

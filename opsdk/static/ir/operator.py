@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -12,6 +12,7 @@ from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.attribute import literal
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
@@ -98,6 +99,15 @@ class Operator:
         wrt, outputs = self.forward.grad.wrt, self.opdef.schema.output_names
         return {name: self.of.get(outputs[wrt.index(position)], []) for name, position in asked_of(self.opdef)}
 
+    # Any, in these: what a function makes of a variable's name.
+    def by_input(self, function: Callable[[str], Any]) -> list[Any]:
+        """Returns what a function makes of the inputs, as the schema has them: a list for a variadic one, or None."""
+        return _entries(self.opdef.schema.inputs, self.inputs, function)
+
+    def by_output(self, function: Callable[[str], Any]) -> list[Any]:
+        """Returns the same of the outputs; a gradient that nobody wants has the name ""."""
+        return _entries(self.opdef.schema.outputs, self.outputs, function)
+
     @property
     def input_arg_names(self) -> list[str]:
         """Names of all input variables, in order."""
@@ -182,3 +192,13 @@ class Operator:
         raise ProgramError(
             f"operator {self.type!r}: no {role} slot is called {slot!r}; there are {alternatives(slot, slots)}"
         )
+
+
+def _entries(
+    decls: Sequence[InputDecl | OutputDecl], slots: Mapping[str, list[str]], function: Callable[[str], Any]
+) -> list[Any]:
+    entries: list[Any] = []
+    for decl, names in zip(decls, slots.values(), strict=True):
+        made = [function(name) for name in names]
+        entries.append(made if decl.kind == "list" else made[0] if made else None)
+    return entries

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call import arrays
+from opsdk.backends.call.application import Application
 from opsdk.backends.call.buffers import specs_of
-from opsdk.backends.call.conform import check_count, conform
+from opsdk.backends.call.conform import conform
 from opsdk.backends.call.plan import CallPlan, make_plan
 from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, attach_note
@@ -17,13 +18,12 @@ from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.gradient import spec_name
-from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
 from opsdk.ops.update import APART
 from opsdk.static.build.mode import is_tested
 from opsdk.static.ir.operator import PY_FUNC, Operator
 from opsdk.static.ir.program import Program
-from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views, passed
+from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views
 from opsdk.static.ir.variable import Variable
 
 RANDOM_COUNTER = "@RANDOM_COUNTER@"  # in the Scope: how many runs drew random numbers there
@@ -167,6 +167,7 @@ class Step:
 
     __slots__ = (
         "apart",
+        "application",
         "asked",
         "attrs",
         "built",
@@ -174,6 +175,7 @@ class Step:
         "copied",
         "inputs",
         "is_checked",
+        "is_computed",
         "is_tried",
         "like",
         "opdef",
@@ -207,15 +209,10 @@ class Step:
             seed = seeds[seed]
             self.attrs = {**self.attrs, "seed": seed}
         self.seed = None if operator.repeats else seed
-        self.inputs: list[Any] = [
-            _slots(slots, names, decl.kind) for decl, names in zip(schema.inputs, operator.inputs.values(), strict=True)
-        ]
+        self.inputs = operator.by_input(slots.get)
         self.changed = [self.inputs[i] for i in schema.mutated_inputs]
-        self.outputs: list[Any] = [
-            _slots(slots, names, decl.kind)
-            for decl, names in zip(schema.outputs, operator.outputs.values(), strict=True)
-            if not decl.mutated
-        ]
+        made = operator.by_output(slots.get)
+        self.outputs = [made[i] for i in schema.fresh_outputs]
         fresh = [
             name
             for decl, names in zip(schema.outputs, operator.outputs.values(), strict=True)
@@ -228,12 +225,28 @@ class Step:
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
         kinds = {spec_name(decl.name): decl.kind for decl in operator.forward.schema.inputs} if operator.forward else {}
         self.asked = [(name, _slots(slots, names, kinds[name])) for name, names in operator.asked.items()]
-        self.passed = {position: slots[cotangent] for position, (_, cotangent) in passed(operator).items()}
-        rule = operator.forward.grad if operator.forward is not None else None
-        if self.passed and rule is not None and rule.mask is not None:
-            done = {rule.wrt[position] for position in self.passed}
-            asked_for = enumerate(self.attrs[rule.mask])
-            self.attrs = {**self.attrs, rule.mask: tuple(flag and i not in done for i, flag in asked_for)}
+        self.application = None if operator.forward is None else self._applied(operator, slots)
+        self.passed: list[Any] = []  # slots of the cotangents that are gradients as they are; None for the others
+        self.is_computed = True
+        if self.application is not None and self.application.rule.passes:
+            self.passed = self.application.passed()
+            missing = self.application.uncomputed()
+            self.is_computed = any(missing)
+            if self.application.rule.mask is not None:
+                self.attrs = {**self.attrs, self.application.rule.mask: missing}
+
+    def _applied(self, operator: Operator, slots: dict[str, int]) -> Application:
+        """Returns the rule that a gradient op is of, applied to slots."""
+        forward = operator.forward
+        assert forward is not None
+        assert forward.grad is not None
+        rule = forward.grad
+        pairs = zip(rule.sources, self.inputs, strict=True)
+        arrived = {source.position: slot for source, slot in pairs if source.kind == "cotangent"}
+        made = dict(zip(rule.wrt, self.outputs, strict=True))
+        cotangents = [arrived.get(i) for i in range(len(forward.schema.outputs))]
+        targets = [made.get(i) for i in range(len(forward.schema.inputs))]
+        return Application(forward, rule, self.attrs, cotangents, targets)
 
     def run(self, values: list[Any], count: int = 0) -> None:
         """Runs the call: reads and writes `values`; `count` runs before this one drew random numbers."""
@@ -255,8 +268,9 @@ class Step:
         ]
         try:
             results = self._results(inputs, attrs, values)
-            if self.operator.forward is not None:
-                results = self._conformed(results, values)
+            if self.application is not None:
+                routed = self.application.route(results, lambda *gradient: self._held(values, *gradient))
+                results = [routed[i] for i in self.application.rule.wrt]
         except Exception as error:
             attach_note(error, f"  at       {self.operator.origin}, where the Program got its {self.operator.type!r}")
             raise
@@ -287,15 +301,14 @@ class Step:
 
     def _results(self, inputs: Sequence[Any], attrs: Mapping[str, Any], values: Sequence[Any]) -> Sequence[Any]:
         """Returns what the operator gives, one entry per output; a gradient that is a cotangent is not computed."""
-        if self.passed and all(slot is None or i in self.passed for i, slot in enumerate(self.outputs)):
-            made: Any = [None] * len(self.outputs)
-        else:
+        made: Any = [None] * len(self.outputs)
+        if self.is_computed:
             attrs = {**attrs, **self._specs(values)} if self.asked else attrs
             made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, attrs)
             made = (made,) if len(self.outputs) == 1 else made
         if not self.passed:
             return made  # type: ignore[no-any-return]  # any sequence
-        return [values[self.passed[i]] if i in self.passed else value for i, value in enumerate(made)]
+        return [value if slot is None else values[slot] for value, slot in zip(made, self.passed, strict=True)]
 
     def _specs(self, values: Sequence[Any]) -> dict[str, Any]:
         """Returns the specs that a gradient op has to be given, of the values as they are now."""
@@ -312,30 +325,13 @@ class Step:
             plan = self.plans[key] = make_plan(self.opdef, inputs, self.attrs)
         return plan.run_checked(inputs, self.attrs)
 
-    def _conformed(self, results: Sequence[Any], values: list[Any]) -> list[Any]:
-        """Returns gradients held to the shapes of the forward's inputs, which are known now."""
-        forward = self.operator.forward
-        assert forward is not None
-        rule = forward.grad
-        assert rule is not None
-        conformed: list[Any] = []
-        for position, slot, value in zip(rule.wrt, self.outputs, results, strict=True):
-            if slot.__class__ is not list:
-                conformed.append(None if slot is None else self._one(forward, rule, position, slot, value, values))
-                continue
-            items = [None] * len(slot) if value is None else value  # None: declared disconnected
-            check_count(forward, position, len(slot), items)
-            conformed.append(
-                [
-                    None if i is None else self._one(forward, rule, position, i, item, values)
-                    for i, item in zip(slot, items, strict=True)
-                ]
-            )
-        return conformed
-
-    def _one(self, forward: OpDef, rule: GradRule, position: int, slot: int, value: Any, values: list[Any]) -> Any:
+    def _held(self, values: Sequence[Any], position: int, slot: int, value: Any) -> Any:
+        """Returns a gradient held to the shape of the forward's input, which is known now."""
+        assert self.application is not None
         like = values[self.like[slot]]
-        return conform(forward, rule, position, value, like.shape, like.dtype, sum_to)
+        return conform(
+            self.application.forward, self.application.rule, position, value, like.shape, like.dtype, sum_to
+        )
 
 
 def _slots(slots: dict[str, int], names: Sequence[str], kind: str) -> Any:
