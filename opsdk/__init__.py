@@ -27,10 +27,9 @@ from opsdk.autograd.device_tape import DEVICE_TAPE as _DEVICE_TAPE  # noqa: F401
 from opsdk.autograd.functional import grad
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtime of tensors
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.c import language as _cffi_c  # noqa: F401 - registers itself
+from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk
 from opsdk.backends.call import arrays as _arrays  # noqa: F401 - registers itself
 from opsdk.backends.call import device_arrays as _device_arrays  # noqa: F401 - registers itself
-from opsdk.backends.call import pyfunc as _pyfunc  # noqa: F401 - registers itself
 from opsdk.backends.memory import usage as memory
 from opsdk.core import errors
 from opsdk.core.dtype import (

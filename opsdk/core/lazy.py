@@ -8,12 +8,12 @@ from types import ModuleType
 from opsdk.core.errors import MissingDependencyError
 
 
-def optional(module: str, *, extra: str, subject: str) -> ModuleType:
+def optional(module: str, *, extra: str = "", subject: str) -> ModuleType:
     """Imports an optional package.
 
     Args:
         module: dotted name to import.
-        extra: the extra of opsdk that installs it.
+        extra: the extra of opsdk that installs it; empty where it is installed by its own name.
         subject: who needs it, for the message.
 
     Raises:
@@ -23,8 +23,9 @@ def optional(module: str, *, extra: str, subject: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
+        wanted = f'"opsdk[{extra}]"' if extra else package
         raise MissingDependencyError(
-            f'{subject} needs {package}, which cannot be imported ({error}): pip install "opsdk[{extra}]"'
+            f"{subject} needs {package}, which cannot be imported ({error}): pip install {wanted}"
         ) from error
 
 

@@ -13,7 +13,7 @@ from opsdk.define.domain import checked_domain
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
-from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived, is_mask
 from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
@@ -85,7 +85,7 @@ def define_op(
     check_reserved(schema, origin := origin_of(function))
     call = reference or reorder(function, schema.input_names)
     kernels = KernelTable()
-    language = "composite" if composite else REFERENCE
+    language = COMPOSITE if composite else REFERENCE
     owner = registrar(origin)
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner))
     for row in rows:

@@ -20,7 +20,7 @@ from opsdk.define.infer import (
     like,
     present_specs,
 )
-from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
@@ -168,7 +168,7 @@ def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     There is nothing where all rows are Python, which makes its own arrays.
     """
     asks: tuple[tuple[str, int], ...] = getattr(gradient.infer, "asks", ())
-    compiled = any(row.language not in (REFERENCE, "composite") for row in gradient.kernels) if asks else False
+    compiled = any(not row.is_reference for row in gradient.kernels) if asks else False
     return asks if compiled else ()
 
 
@@ -273,7 +273,7 @@ def make_gradient(
     constant = tuple(name for name in integer if name in forward.traits.constant)
     traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant)
     kernels = KernelTable()
-    language = "composite" if composite else REFERENCE
+    language = COMPOSITE if composite else REFERENCE
     owner = registrar(origin := origin_of(function))
     kernels.add(Kernel(KernelKey("cpu"), language, call, origin, gradient_schema.input_names, owner=owner))
     opdef = OpDef(

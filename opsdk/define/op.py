@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import DefinitionError, KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
+from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
@@ -18,11 +18,10 @@ from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, SHORT, apply_slowly
 from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.identity.unchanged import Reads, reads
 from opsdk.define.kernel.deferred_row import add_deferred_row, checked_parameters
-from opsdk.define.kernel.kernel import LANGUAGES, REFERENCE, Kernel, KernelKey
-from opsdk.define.kernel.launch import row_options
-from opsdk.define.kernel.text_row import READERS, add_text_row
+from opsdk.define.kernel.kernel import Kernel, KernelKey
+from opsdk.define.kernel.notation import notation_of
+from opsdk.define.kernel.text_row import add_text_row
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
@@ -188,20 +187,19 @@ class Op(Handle):
                 no launch shape of this op.
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
-        _check_language(self.opdef, place, language)
+        notation = notation_of(self.opdef, place, language)
         key = KernelKey(place, None if dtype is None else as_dtype(dtype))
-        if language in READERS:
-            return add_text_row(self.opdef, key, language, source, function, options, replace=replace)
+        if notation.takes_text:
+            return add_text_row(self.opdef, key, notation, source, function, options, replace=replace)
         if source is not None:
-            return add_deferred_row(self.opdef, key, language, source, function, options, replace=replace)
+            return add_deferred_row(self.opdef, key, notation, source, function, options, replace=replace)
 
         def register(function: F) -> F:
             subject = f"{self.opdef.subject}, {language} kernel"
-            held = row_options(place, options, self.opdef.schema, subject)
+            held = notation.options(options, self.opdef.schema, subject)
             names = checked_parameters(self.opdef, function, subject, held)
             owner = registrar(origin := origin_of(function))
-            read = Reads() if language == REFERENCE else reads(function)
-            row = Kernel(key, language, function, origin, names, held, owner=owner, reads=read)
+            row = Kernel(key, language, function, origin, names, held, None, owner, notation.reads(function))
             add_kernel(self.opdef, row, replace=replace)
             return function
 
@@ -389,12 +387,3 @@ def deferred(make: Callable[[], GradRule | None]) -> Callable[[], GradRule | Non
         return made[0]
 
     return rule
-
-
-def _check_language(opdef: OpDef, place: str, language: str) -> None:
-    if place in LANGUAGES.get(language, ()):
-        return
-    raise DefinitionError(
-        f"{opdef.subject}: kernel expected a place and language that exist here, got ({place!r}, {language!r}); there "
-        f"are {', '.join(f'({here!r}, {name!r})' for name, places in sorted(LANGUAGES.items()) for here in places)}"
-    )

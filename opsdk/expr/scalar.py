@@ -13,7 +13,7 @@ from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
-from opsdk.define.opdef import Source
+from opsdk.define.opdef import OpDef, Source
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
@@ -87,6 +87,8 @@ class ScalarFunction:
         attrs: names of the attributes.
         make: returns the expression for the values of the static attributes.
     """
+
+    kernel_form = "elements"  # what kernels of it are made from, by which their language is found
 
     broadcasts = True  # inputs of different shapes are broadcast
 
@@ -278,3 +280,8 @@ def _whole(result: Any, shape: tuple[int, ...], dtype: np.dtype[Any], arrays: Se
     if array.shape != shape or any(array is given for given in arrays):
         return np.broadcast_to(array, shape).copy()
     return array
+
+
+def scalar_of(opdef: OpDef) -> ScalarFunction | None:
+    """Returns what an op computes as an expression; None for an op of other code."""
+    return next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)

@@ -132,7 +132,7 @@ def launched(op, language):
     place, name = LANGUAGES[language]
     opdef = op.opdef
     kernel = next(row for row in opdef.kernels if (row.key.place, row.language) == (place, name))
-    return opsdk.backends.call.language.language_of(opdef, kernel).compile(opdef, kernel)
+    return opsdk.backends.call.language.language_of(kernel).compile(opdef, kernel)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

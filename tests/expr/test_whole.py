@@ -194,7 +194,7 @@ def test_a_program_has_the_dtype_that_its_run_gives(text):
 def test_numbers_in_the_function_have_no_dtype_beside_floats(text, dtype):
     opdef = made(ONE[text]).opdef
     kernel = opdef.kernels.reference()
-    assert language_of(opdef, kernel).compile(opdef, kernel)(np.array([0.5, 2.0], dtype)).dtype == dtype
+    assert language_of(kernel).compile(opdef, kernel)(np.array([0.5, 2.0], dtype)).dtype == dtype
 
 
 # -- attributes --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.c_source import PRELUDE, scalar_function
 from opsdk.expr.exact import check_constants
 from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.scalar import ScalarFunction, static_of
+from opsdk.expr.scalar import ScalarFunction, scalar_of, static_of
 
 _KINDS = {"float": "double {0}_attr", "int": "int64_t {0}_attr", "bool[]": "const int32_t *{0}_attr, int64_t {0}_size"}
 ROUNDED = 5  # the status of a function that was given a whole number which its dtype does not hold
@@ -74,9 +74,9 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
 
 
 def _scalar_of(opdef: OpDef) -> ScalarFunction:
-    for row in opdef.kernels:
-        if isinstance(row.source, ScalarFunction) and not isinstance(row.source, RowFunction):
-            return row.source
+    found = scalar_of(opdef)
+    if found is not None and not isinstance(found, RowFunction):
+        return found
     raise DefinitionError(f"{opdef.subject}: C source expected an op made with opsdk.elementwise, got another")
 
 

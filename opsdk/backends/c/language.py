@@ -1,55 +1,88 @@
-"""C rows on the CPU: functions of a C source, compiled on first launch or ahead of time, called through cffi."""
+"""C: functions of a C source, compiled on first launch or ahead of time, called through cffi."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from opsdk.backends.c.options import c_options
-from opsdk.backends.call.language import Launch, register_language
+from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.origin import Origin
+from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.kernel.text_row import READERS
 from opsdk.define.opdef import OpDef
 
 
-class CffiC:
+# Any, in this file: what the caller of `kernel` wrote; arrays and attribute values of a call.
+class CffiC(Language):
     """Calls `<op>_<dtype>` of a C source, with DLTensors; the outputs are buffers that it fills."""
 
     name = "c"
-    reads_python = False
+    takes_text = True
     fills = True
+    stays_inside = False
+    may_crash = True
+    is_by_dtype = True
+    has_entry = True
+
+    def text(
+        self, source: str, given: Mapping[str, Any], opdef: OpDef, origin: Origin
+    ) -> tuple[str, Mapping[str, Any]]:
+        """Returns source and options of a new row: paths made absolute, relative ones from the registering file on.
+
+        Nothing is read or compiled yet.
+
+        Raises:
+            DefinitionError: an option is none, or the file does not exist.
+        """
+        subject = f"{opdef.subject}, c row"
+        folder = os.path.dirname(origin.file) if os.path.isfile(origin.file) else os.getcwd()  # noqa: PTH109, PTH113, PTH120
+        read = c_options(subject, given, folder, opdef.schema.input_names)
+        if not any(mark in source for mark in "\n{;"):  # the name of a file; C itself has one of these
+            source = os.path.normpath(os.path.join(folder, source))  # noqa: PTH118
+            if not os.path.isfile(source):  # noqa: PTH113
+                raise DefinitionError(
+                    f"{subject}: source expected a C text or an existing file, got {source!r}, which does not exist"
+                )
+        return source, asdict(read)
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch of the compiled functions."""
         launch: Launch = slow("opsdk.backends.c.row").launch_of(opdef, kernel)
         return launch
 
+    def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
+        """Returns that the source has no function for the first dtype, where it can be told."""
+        if not dtypes:
+            return ""
+        missing: str = slow("opsdk.backends.c.function").missing_function(opdef, kernel, dtypes[0])
+        return missing
 
-# Any: what the caller of `kernel` wrote.
-def read_row(opdef: OpDef, source: str, options: Mapping[str, Any], origin: Origin) -> tuple[str, Mapping[str, Any]]:
-    """Returns source and options of a new row: paths made absolute, relative ones from the registering file on.
+    def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
+        """Returns the dtypes that the compiled source has functions for."""
+        found: tuple[np.dtype[Any], ...] = slow("opsdk.backends.c.row").dtypes_of(opdef, kernel)
+        return found
 
-    Nothing is read or compiled yet.
+    def trial(
+        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
+    ) -> list[Any] | None:
+        """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
+        made: list[Any] = slow("opsdk.backends.c.guarded").run_guarded(opdef, kernel, inputs, attrs, fill)
+        return made
 
-    Raises:
-        DefinitionError: an option is none, or the file does not exist.
-    """
-    subject = f"{opdef.subject}, c row"
-    folder = os.path.dirname(origin.file) if os.path.isfile(origin.file) else os.getcwd()  # noqa: PTH109, PTH113, PTH120
-    read = c_options(subject, options, folder, opdef.schema.input_names)
-    if not any(mark in source for mark in "\n{;"):  # the name of a file; C itself has one of these
-        source = os.path.normpath(os.path.join(folder, source))  # noqa: PTH118
-        if not os.path.isfile(source):  # noqa: PTH113
-            raise DefinitionError(
-                f"{subject}: source expected a C text or an existing file, got {source!r}, which does not exist"
-            )
-    return source, asdict(read)
+    def entry(
+        self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
+    ) -> NativeEntry:
+        """Returns the function for the dtype of the first input, which takes DLTensors."""
+        first = next(spec for spec in specs if spec is not None)
+        function = slow("opsdk.backends.c.row").native_entry(opdef, first.dtype)
+        return NativeEntry(function.address, function.prototype, "dltensors", str(kernel), (), (), function)
 
 
 register_language(CffiC())
-READERS[CffiC.name] = read_row

@@ -10,16 +10,13 @@ import numpy as np
 
 from opsdk.backends.call import settle
 from opsdk.backends.call.buffers import in_authors_words
-from opsdk.backends.call.language import language_of
+from opsdk.backends.call.language import compiled, language_of
 from opsdk.core.errors import DTypeError, OpsdkError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.scalar import ScalarFunction
 
 Dtype = np.dtype[Any]
 
-_EXACT = (ScalarFunction, RowFunction)
 _SMALL = 4096  # elements; a reference may be a loop in Python
 
 
@@ -45,7 +42,7 @@ def check_assumed(
         InputValueError: so it does, and the op's value check says what is wrong with the call.
     """
     reference = opdef.kernels.reference()
-    if reference is None or kernel is reference or opdef.gradient_of is not None or isinstance(kernel.source, _EXACT):
+    if reference is None or kernel is reference or opdef.gradient_of is not None or language_of(kernel).is_derived:
         return
     names = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
     try:
@@ -67,7 +64,7 @@ def _outputs(
     Raises:
         DTypeError: it takes none, and says TypeError of a change in place.
     """
-    launch = language_of(opdef, reference).compile(opdef, reference)
+    launch = compiled(opdef, reference)
     arrays = [item for value in inputs for item in (value if isinstance(value, list) else [value]) if item is not None]
     whole = sum(array.size for array in arrays) <= _SMALL
     refused: TypeError | None = None

@@ -8,11 +8,8 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 
+from opsdk.backends.call.language import language_of
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.expr.scalar import ScalarFunction
-
-# What compiles and calls the code of an expression; looked up, not imported.
-_PACKAGES = ("numba", "llvmlite", "cffi")
 
 
 def is_usable(kernel: Kernel) -> bool:
@@ -22,9 +19,8 @@ def is_usable(kernel: Kernel) -> bool:
 
 def missing_packages(kernel: Kernel) -> tuple[str, ...]:
     """Returns the packages that a derived row needs and that are not installed; none for what an author wrote."""
-    if kernel.language != "numba" or not isinstance(kernel.source, ScalarFunction):
-        return ()
-    return tuple(name for name in _PACKAGES if not is_installed(name))
+    language = language_of(kernel)
+    return tuple(name for name in language.packages if not is_installed(name)) if language.is_derived else ()
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from opsdk.backends.call.language import language_of
 from opsdk.backends.call.one_shape import check_gradients
 from opsdk.backends.memory import arena
 from opsdk.core.errors import InputValueError, ShapeError
@@ -52,7 +53,7 @@ def lacks_specs(opdef: OpDef, kernel: Kernel, attrs: Mapping[str, Any]) -> bool:
 
 def fills_buffers(opdef: OpDef, kernel: Kernel) -> bool:
     """Whether a kernel is given its outputs, of the specs that the infer rule gives, instead of returning them."""
-    return kernel.language == "c" or any(name in kernel.parameters for name in opdef.schema.output_names)
+    return language_of(kernel).fills or any(name in kernel.parameters for name in opdef.schema.output_names)
 
 
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:

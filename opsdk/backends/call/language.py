@@ -1,13 +1,18 @@
-"""Languages: from a kernel row to one callable, by the name that the row carries."""
+"""Languages: all that opsdk knows of what kernels are written in, one object for each, found by a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from opsdk.core.errors import KernelNotFoundError
-from opsdk.core.lazy import slow
-from opsdk.define.kernel.kernel import LANGUAGES, Kernel
+from opsdk.core.lazy import optional
+from opsdk.core.spec import TensorSpec
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.notation import LANGUAGES, Notation
 from opsdk.define.opdef import OpDef
 
 # Takes one array per tensor input by position, attributes by keyword; returns what the row's source returns.
@@ -15,45 +20,160 @@ from opsdk.define.opdef import OpDef
 Launch = Callable[..., Any]
 
 
-class Language(Protocol):
-    """How rows of one language become callable."""
+@dataclass(frozen=True)
+class NativeEntry:
+    """A C function of a compiled row.
 
-    name: str
-    reads_python: bool  # whether a launch runs the author's Python, so that read-only views can guard the inputs
-    fills: bool  # whether a launch gives new arrays as the infer rule has them, so that nothing needs to be settled
+    Attributes:
+        address: where it is, for as long as the process lives.
+        prototype: its declaration in C.
+        kind: what its arguments mean: `elements`, `rows` or `call`, or `dltensors` for the function of a C row.
+        row: the row that it is of, as text.
+        pointers: name and dtype of what each of `pointers` points to: inputs, then outputs.
+        attrs: names of what `attrs` holds, in order; all other attributes are frozen into the code.
+        keep: what has to live as long as the address is used.
+    """
+
+    address: int
+    prototype: str
+    kind: str
+    row: str
+    pointers: tuple[tuple[str, str], ...]
+    attrs: tuple[str, ...]
+    keep: object
+
+
+class Language(Notation):
+    """How kernels of one language run; a language is an object of a class of these, registered once.
+
+    What is here serves a language whose launches take and return arrays, as a Python function does, and stay inside
+    of them. Each language says where it is another.
+
+    Attributes:
+        reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
+        is_derived: whether opsdk makes the kernels of an expression: no author's code runs, all rows compute in one
+            dtype, and where a package is missing the reference serves.
+        changes_inputs: whether a kernel is code of an author's, which could change its inputs.
+        stays_inside: whether an index that is wrong raises; `verify` tries a kernel of any other language first.
+        may_crash: whether a kernel may end the process, so that `opsdk check` runs it in another.
+        is_by_dtype: whether a kernel has a function of its own for each dtype.
+        has_entry: whether there are C functions that `opsdk.native` can give.
+        manner: how a kernel runs, in the words of `opsdk explain`; empty where its name says it.
+        packages: what it needs beside opsdk; looked up, imported when the first kernel is compiled.
+        extra: the extra of opsdk that installs them; empty where they are installed by their names.
+    """
+
+    reads_python: bool = False
+    is_derived: bool = False
+    changes_inputs: bool = True
+    stays_inside: bool = True
+    may_crash: bool = False
+    is_by_dtype: bool = False
+    has_entry: bool = False
+    manner: str = ""
+    packages: tuple[str, ...] = ()
+    extra: str = ""
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns the callable of a row; compilation itself may wait until the first launch."""
-        ...
+        raise NotImplementedError
+
+    def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
+        """Returns why a call with tensors of these dtypes will fail, as far as is known without compiling anything."""
+        return ""
+
+    def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
+        """Returns the dtypes that a row has functions for, where it has one for each.
+
+        Raises:
+            OpsdkError: the row does not compile.
+        """
+        return ()
+
+    # Any: one entry per input or output, an array, a list of arrays or None; attribute values.
+    def trial(
+        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
+    ) -> list[Any] | None:
+        """Runs a row where it is seen that it leaves its arrays; None where that is not possible.
+
+        Args:
+            opdef: the op.
+            kernel: the row.
+            inputs: copies, which may be changed.
+            attrs: all attributes.
+            fill: what the outputs hold before.
+
+        Returns:
+            One entry per output that the row makes.
+
+        Raises:
+            IndexError: it leaves one.
+        """
+        return None
+
+    # Any: attribute values.
+    def check_entry(self, opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
+        """Checks what a C function asks of a call beside its dtypes; whoever asks for one again is checked again."""
+
+    # Any: attribute values.
+    def entry(
+        self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
+    ) -> NativeEntry:
+        """Returns the C function of a row for a kind of call, where `has_entry` says that there is one."""
+        raise NotImplementedError
 
 
-_LANGUAGES: dict[tuple[str, str], Language] = {}  # by name and kind of place
-# Languages whose modules are imported, and enter themselves, when a row of theirs is first launched.
-_DEFERRED = {("numba", "cpu"): "opsdk.backends.numba.cpu", ("numba", "cuda"): "opsdk.backends.cuda.language"}
-for _name, _place in _DEFERRED:
-    LANGUAGES[_name] = (*LANGUAGES.get(_name, ()), _place)
+class Unread(Language):
+    """What stands for a language that nothing here reads: a row of it comes from where there is one."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-def register_language(language: Language, places: tuple[str, ...] = ("cpu",)) -> None:
-    """Makes a language known under its name, with the kinds of place that it compiles rows for."""
-    known = LANGUAGES.get(language.name, ())
-    LANGUAGES[language.name] = (*known, *(place for place in places if place not in known))
-    _LANGUAGES.update({(language.name, place): language for place in places})
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Refuses.
 
-
-def language_of(opdef: OpDef, kernel: Kernel) -> Language:
-    """Returns the language of a row.
-
-    Raises:
-        KernelNotFoundError: nothing here reads that language.
-    """
-    key = (kernel.language, kernel.key.place)
-    if key not in _LANGUAGES and key in _DEFERRED:
-        slow(_DEFERRED[key])
-    language = _LANGUAGES.get(key)
-    if language is None:
+        Raises:
+            KernelNotFoundError: nothing here reads that language.
+        """
+        names = sorted({name for name, _, _ in LANGUAGES})
         raise KernelNotFoundError(
             f"{opdef.subject}: row {kernel} at {kernel.origin} is written in {kernel.language!r}; "
-            f"languages here: {', '.join(sorted(LANGUAGES))}"
+            f"languages here: {', '.join(names)}"
         )
-    return language
+
+    def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
+        """Returns that nothing reads it."""
+        return f"nothing here reads {self.name!r}"
+
+
+def register_language(language: Language) -> None:
+    """Makes a language known under its name, for its places and its form of source."""
+    LANGUAGES.update({(language.name, place, language.form): language for place in language.places})
+
+
+def language_of(kernel: Kernel) -> Language:
+    """Returns the language of a row; one whose launches are refused where nothing here reads it."""
+    found = LANGUAGES.get((kernel.language, kernel.key.place, kernel.form))
+    return found if isinstance(found, Language) else Unread(kernel.language)
+
+
+def compiled(opdef: OpDef, kernel: Kernel) -> Launch:
+    """Returns the callable of a row.
+
+    Raises:
+        MissingDependencyError: a package of the language is not installed.
+        KernelNotFoundError: nothing here reads the language; or what else it raises of a row.
+    """
+    language = language_of(kernel)
+    check_packages(opdef, language)
+    return language.compile(opdef, kernel)
+
+
+def check_packages(opdef: OpDef, language: Language) -> None:
+    """Checks that the packages of an author's language are there; those of derived rows were looked up before.
+
+    Raises:
+        MissingDependencyError: one cannot be imported.
+    """
+    for package in () if language.is_derived else language.packages:
+        optional(package, extra=language.extra, subject=f"{opdef.subject}, {language.name} row")

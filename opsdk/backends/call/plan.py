@@ -21,7 +21,7 @@ from opsdk.backends.call.blame import Blame, blame
 from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
 from opsdk.backends.call.checked import Sampling, guarded, run_checked, sampled
 from opsdk.backends.call.hold import Hold
-from opsdk.backends.call.language import Language, Launch, language_of
+from opsdk.backends.call.language import Language, Launch, compiled, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.call.unwanted import without_unwanted
 from opsdk.backends.call.value_check import checked_first
@@ -36,8 +36,6 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.scalar import ScalarFunction
 
 Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them
 
@@ -110,10 +108,10 @@ class CallPlan:
         check_inputs(opdef, inputs)
         complete = complete_attrs(opdef, attrs)
         kernel = opdef.kernels.loaded(kernel)
-        language = language_of(opdef, kernel)
+        language = language_of(kernel)
         self.opdef = opdef
         self.kernel = kernel
-        launch = language.compile(opdef, kernel)
+        launch = compiled(opdef, kernel)
         alone: Launch = checked_first(
             opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
         )
@@ -123,7 +121,7 @@ class CallPlan:
         self._again = getattr(alone, "again", None)
         watched, self.wants_views = alone, False
         self._sampling: Sampling | None = None
-        if self.place is CPU and opdef.schema.namespace != "opsdk" and not is_expression(kernel):
+        if self.place is CPU and opdef.schema.namespace != "opsdk" and not language.is_derived:
             self.wants_views = language.reads_python and not opdef.schema.mutated_inputs
             self._sampling = None if language.reads_python else Sampling()
             watched = sampled(opdef, alone, self._sampling) if self._sampling else guarded(opdef, alone)
@@ -135,7 +133,7 @@ class CallPlan:
         self.reads_python, self.fills = language.reads_python, language.fills
         self.loose = opdef.gradient_of is not None  # a gradient's specs are its input's: the runtime knows them
         # An author's kernel may return another shape for other values, so that each call is held to the infer rule.
-        is_author_s = not opdef.is_builtin and not is_expression(kernel)
+        is_author_s = not opdef.is_builtin and not language.is_derived
         fresh = opdef.schema.fresh_outputs
         self.holds = bool(fresh) and is_author_s and not self.loose and not fills_buffers(opdef, kernel)
         self.single = len(fresh) == 1
@@ -156,7 +154,7 @@ class CallPlan:
         A change in place cannot be taken back, and a compiled loop leaves arrays that do not belong together.
         """
         opdef = self.opdef
-        if opdef.is_builtin or is_expression(self.kernel) or isinstance(opdef.infer, STOCK):
+        if opdef.is_builtin or language.is_derived or isinstance(opdef.infer, STOCK):
             return False  # a stock rule refuses nothing that `one_shape` does not
         is_compiled = not language.reads_python and not fills_buffers(opdef, self.kernel)
         return is_compiled or bool(opdef.schema.mutated_inputs)
@@ -342,16 +340,6 @@ def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
 def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
     """Whether an array may lie in the memory of one of the values."""
     return any(value is not None and np.may_share_memory(array, value) for value in _flat(values))
-
-
-def is_expression(kernel: Kernel) -> bool:
-    """Whether a kernel is an expression."""
-    return isinstance(kernel.source, (RowFunction, ScalarFunction))
-
-
-def is_ours(kernel: Kernel) -> bool:
-    """Whether a kernel is no code of an author's, which could change its inputs: an expression, a composite."""
-    return kernel.language == "composite" or is_expression(kernel)
 
 
 def _is_exact(value: Any) -> bool:

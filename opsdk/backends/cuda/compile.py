@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.cuda.author import check_row
 from opsdk.backends.cuda.elementwise import compiled_text, names_for
-from opsdk.backends.cuda.language import check_row
 from opsdk.backends.cuda.math import compute_dtype, device_function
 from opsdk.backends.cuda.rowwise import CudaRowCode
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, numba_cuda

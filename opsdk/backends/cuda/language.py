@@ -1,152 +1,94 @@
-"""Numba rows on CUDA: a user's kernel, or an expression, compiled on first launch, on CuPy's current stream.
-
-The kernel gets arrays of the device without a copy, through `__cuda_array_interface__`.
-"""
+"""Numba and expressions on CUDA: kernels of an author's, and those that opsdk writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from opsdk.backends.call.buffers import allocate
-from opsdk.backends.call.language import Launch, register_language
-from opsdk.backends.call.one_shape import one_shape
-from opsdk.backends.cuda.elementwise import CudaElementwise
-from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
-from opsdk.backends.cuda.rowwise import CudaRowwise
-from opsdk.backends.memory.device import Memory
-from opsdk.backends.numba.cpu import check_unchanged, reads_as_registered
-from opsdk.core.errors import LaunchError
+from opsdk.backends.call.language import Language, Launch, register_language
+from opsdk.backends.native.language import Derived
+from opsdk.core.errors import DefinitionError
+from opsdk.core.lazy import slow
+from opsdk.core.suggest import alternatives
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.kernel.launch import Geometry, LaunchShape
+from opsdk.define.kernel.launch import DEVICE_OPTIONS, as_launch
+from opsdk.define.kernel.scratch import as_scratch
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
 
-# Any, in this file: arrays of NumPy or CuPy, attribute values.
-class NumbaCUDA:
-    """Compiles with `numba.cuda.jit`; parameters named after outputs are buffers that the kernel fills."""
+# Any, in this file: what the caller of `kernel` wrote; arrays and attribute values of a call.
+class NumbaCUDA(Language):
+    """Compiles with `numba.cuda.jit`; parameters named after outputs are buffers that the kernel fills.
+
+    Options of a row: `launch`, how many threads run it; `scratch`, arrays that it works in.
+    """
 
     name = "numba"
-    reads_python = False
-    fills = False
+    places = ("cuda",)
+    freezes = True
+    stays_inside = False
 
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that gives the kernel its arguments in its own order.
+    def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
+        """Returns the options with launch shape and scratch made ready.
 
         Raises:
-            LaunchError: the row has no launch shape, or a kernel that does not take every output.
-            MissingDependencyError: Numba is not installed.
+            DefinitionError: one is none, or speaks of what the op does not have.
+            BindingError: a function of one asks for something that the op does not have.
         """
-        if isinstance(kernel.source, RowFunction):
-            return CudaRowwise(opdef, kernel.source, kernel.origin).launch
-        if isinstance(kernel.source, ScalarFunction):
-            return CudaElementwise(opdef, kernel.source, kernel.origin).launch
-        check_row(opdef, kernel)
-        check_unchanged(opdef, kernel)
-        return _launch(opdef, kernel, kernel.options["launch"])
+        made = dict(given)
+        for name in given:
+            if name not in DEVICE_OPTIONS:
+                raise DefinitionError(
+                    f"{subject}: option {name!r} is none of a CUDA row's; there are "
+                    f"{alternatives(name, DEVICE_OPTIONS)}"
+                )
+        if given.get("launch") is not None:
+            tensors = (*schema.input_names, *schema.output_names)
+            made["launch"] = as_launch(given["launch"], tensors, schema.attr_names, subject)
+        if "scratch" in given:
+            made["scratch"] = as_scratch(given["scratch"], schema, subject)
+        return made
+
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Returns a launch that gives the kernel its arguments in its own order."""
+        launch: Launch = slow("opsdk.backends.cuda.author").launch_of(opdef, kernel)
+        return launch
+
+    def trial(
+        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
+    ) -> list[Any] | None:
+        """Runs the Python text of a kernel that asks for no thread of its own."""
+        made: list[Any] | None = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+        return made
 
 
-def check_row(opdef: OpDef, kernel: Kernel) -> None:
-    """Checks that a user's row says how it is launched and fills what it has to.
+class CudaElements(Derived):
+    """A thread for each element."""
 
-    Raises:
-        LaunchError: it does not.
-    """
-    where = f"{opdef.subject}, CUDA row at {kernel.origin}"
-    outputs = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
-    unfilled = [name for name in outputs if name not in kernel.parameters]
-    if unfilled:
-        raise LaunchError(
-            f"{where}: expected a parameter for every output, got none for {', '.join(map(repr, unfilled))}; "
-            "a CUDA kernel returns nothing, it fills what it is given"
-        )
-    if kernel.options.get("launch") is None:
-        named = (outputs or list(opdef.schema.output_names))[0]
-        raise LaunchError(
-            f"{where}: expected a launch shape, got none; pass launch=opsdk.launch.elementwise({named!r}), or another "
-            "of opsdk.launch"
-        )
+    places = ("cuda",)
+    form = ScalarFunction.kernel_form
+
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Returns a launch that compiles for the dtypes that it meets."""
+        module = slow("opsdk.backends.cuda.elementwise")
+        launch: Launch = module.CudaElementwise(opdef, kernel.source, kernel.origin).launch
+        return launch
 
 
-def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
-    subject = f"{opdef.subject}, CUDA row"
-    schema = opdef.schema
-    inputs, fresh, names = schema.input_names, schema.fresh_outputs, kernel.parameters
-    mutated = [schema.input_names[i] for i in schema.mutated_inputs]
-    run = BoundKernel(kernel.source, reads_as_registered(opdef, kernel))
-    scratch = kernel.options.get("scratch", {})
-    shaped = one_shape(opdef)
+class CudaRows(Derived):
+    """A block for each row."""
 
-    def launch(*values: Any, **attrs: Any) -> Any:
-        values = values if shaped is None else tuple(shaped(values))
-        memory, given = at_one_place(values, subject)
-        made = allocate(opdef, given, attrs, fresh, memory.empty)
-        tensors = dict(zip(inputs, given, strict=True))
-        tensors.update((schema.output_names[i], buffer) for i, buffer in zip(fresh, made, strict=True))
-        geometry = shape.geometry({**tensors, **attrs})
-        if is_needed(geometry, [*made, *_flat(tensors[name] for name in mutated)], subject):
-            seen = {name: _seen(shape, name, value) for name, value in tensors.items() if name in names}
-            room = {name: memory.empty(*one.spec({**tensors, **attrs})) for name, one in scratch.items()}
-            with failures(opdef, kernel.origin, subject), memory.active():
-                run(geometry, [{**attrs, **room, **seen}[name] for name in names])
-            for name in mutated:
-                if name in seen:
-                    for array, changed in zip(_flat([tensors[name]]), _flat([seen[name]]), strict=True):
-                        _write_back(array, changed)
-        if given is not values:
-            _give_back(values, given, schema.mutated_inputs, memory)
-            made = [memory.to_host(array) for array in made]
-        return made[0] if len(made) == 1 else tuple(made) if made else None
+    places = ("cuda",)
+    form = RowFunction.kernel_form
 
-    return launch
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Returns a launch that compiles for the dtypes that it meets."""
+        launch: Launch = slow("opsdk.backends.cuda.rowwise").CudaRowwise(opdef, kernel.source, kernel.origin).launch
+        return launch
 
 
-def is_needed(geometry: Geometry, written: Sequence[Any], subject: str) -> bool:
-    """Whether there is anything to launch: a grid of no block is right where nothing has to be written.
-
-    Raises:
-        LaunchError: no block would run, and something has to be written.
-    """
-    if all(geometry.grid):
-        return True
-    if any(item.size for item in written):
-        raise LaunchError(
-            f"{subject}, launch: grid expected sizes from 1, got {geometry.grid} with elements to write; "
-            "round up: -(-size // threads)"
-        )
-    return False
-
-
-def _seen(shape: LaunchShape, name: str, value: Any) -> Any:
-    """Returns an input or output as the kernel sees it; a new shape of what is not contiguous is a copy."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [_seen(shape, name, item) for item in value]
-    wanted = shape.view_shape(name, value.shape)
-    return value if wanted == value.shape else value.reshape(wanted)
-
-
-def _flat(values: Iterable[Any]) -> list[Any]:
-    """Returns arrays, those of lists among them."""
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
-
-
-def _write_back(array: Any, seen: Any) -> None:
-    """Copies what a kernel wrote into a copy of an input to the input itself."""
-    if seen is not array and not np.may_share_memory(array, seen):
-        array[...] = seen.reshape(array.shape)
-
-
-def _give_back(values: Sequence[Any], given: Sequence[Any], mutated: Sequence[int], memory: Memory) -> None:
-    """Copies inputs that a kernel changed back to where the caller has them."""
-    pairs = zip(_flat(values[i] for i in mutated), _flat(given[i] for i in mutated), strict=True)
-    for array, changed in pairs:
-        array[...] = memory.to_host(changed)
-
-
-register_language(NumbaCUDA(), places=("cuda",))
+for _language in (NumbaCUDA(), CudaElements(), CudaRows()):
+    register_language(_language)

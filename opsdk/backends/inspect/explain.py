@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.function import missing_function
 from opsdk.backends.call.available import is_usable, missing_packages
 from opsdk.backends.call.constant import as_constant
+from opsdk.backends.call.language import language_of
 from opsdk.backends.memory.device import place_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import OpsdkError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
 from opsdk.define.infer import Specs
-from opsdk.define.kernel.kernel import LANGUAGES, REFERENCE, Kernel
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op, find_op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.formula import as_written, formulas
-from opsdk.expr.scalar import ScalarFunction, static_of
+from opsdk.expr.scalar import scalar_of, static_of
 
 
 @dataclass(frozen=True)
@@ -168,25 +168,19 @@ def _reason(
     assert chosen is not None, row  # it serves the call, so that something was chosen
     if chosen.key.dtype is not None and row.key.dtype is None:
         return f"{chosen} is for exactly this dtype"
-    if row.language in (REFERENCE, "composite") and chosen.language not in (REFERENCE, "composite"):
+    if row.is_reference and not chosen.is_reference:
         return "the reference; a faster row serves this call"
     return f"superseded by {chosen}, which came later"
 
 
 def _why_chosen(opdef: OpDef, row: Kernel, place: str, dtypes: Sequence[np.dtype[Any]]) -> str:
-    if place not in LANGUAGES.get(row.language, ()) and row.key.place == place:
-        return f"runs, and fails: nothing here reads {row.language!r}"
-    if row.language == "c" and dtypes:
-        lacking = missing_function(opdef, row, dtypes[0])
-        if lacking:
-            return f"runs, and fails: {lacking}"
+    language = language_of(row)
+    lacking = language.lacking(opdef, row, dtypes)
+    if lacking:
+        return f"runs, and fails: {lacking}"
     if row.key.place != place:
         return f"runs, on arrays at {place} as they are"
-    if isinstance(row.source, ScalarFunction) and row.language not in (REFERENCE, "composite"):
-        return "runs, compiled from the expression"
-    if row.language in (REFERENCE, "composite"):
-        return "runs, the reference"
-    return "runs"
+    return f"runs, {language.manner}" if language.manner else "runs"
 
 
 def _outputs(opdef: OpDef, specs: Specs, attrs: Mapping[str, Any]) -> tuple[Sequence[Any], tuple[str, ...]]:
@@ -214,7 +208,7 @@ def _gradient(
 
 
 def _formulas(opdef: OpDef, attrs: Mapping[str, Any], *, is_whole: bool) -> tuple[str, ...]:
-    source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
+    source = scalar_of(opdef)
     if source is None:
         return ()
     seen = {name: value for name, value in attrs.items() if name in source.attrs}

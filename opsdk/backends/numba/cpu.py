@@ -10,82 +10,62 @@ import numpy as np
 
 from opsdk.backends.c.arguments import is_plain, plain
 from opsdk.backends.call.buffers import allocate
-from opsdk.backends.call.language import Launch, register_language
+from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
-from opsdk.backends.native.elementwise import launch_of
-from opsdk.backends.native.rowwise import launch_of as rows_launch_of
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
-from opsdk.core.lazy import optional, slow
+from opsdk.core.lazy import slow
 from opsdk.define.identity.unchanged import changed
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.scalar import ScalarFunction
 
 
-class NumbaCPU:
-    """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills.
+def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
+    """Returns a launch that gives the kernel its arguments in its own order.
 
-    Options of a row: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
-    are not C-contiguous are copied first, so that the kernel is compiled once for each dtype.
+    Raises:
+        BindingError: the kernel takes some of the outputs as buffers, but not all.
+        DefinitionError: what it reads from outside was changed since it was registered.
     """
+    buffers = buffers_of(opdef, kernel)
+    check_unchanged(opdef, kernel)
+    function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
+    schema = opdef.schema
+    inputs = schema.input_names
+    names = kernel.parameters
+    given = _given(opdef, kernel)
+    shaped = _with_axis if kernel.options.get("parallel") else None
+    lists = Lists.of(opdef, kernel.origin)
 
-    name = "numba"
-    reads_python = False
-    fills = False
+    def launch(*values: Any, **attrs: Any) -> Any:
+        values = values if given is None else tuple(given(values))
+        taken = values if lists is None else lists.taken(values)
+        arguments = {**dict(zip(inputs, taken, strict=True)), **attrs}
+        made = allocate(opdef, values, attrs, buffers)
+        for position, buffer in zip(buffers, made, strict=True):
+            arguments[schema.outputs[position].name] = buffer
+        if shaped is not None and buffers:
+            arguments = {name: _each(value, shaped) for name, value in arguments.items()}
+        try:
+            returned = function(*[arguments[name] for name in names])
+        except Exception as error:
+            if is_compile_failure(error):
+                raise failure(opdef, kernel.origin, error, arguments) from error
+            raise
+        if lists is not None:
+            lists.give_back(values, taken)
+        if not buffers:
+            return _own(returned, values)
+        if returned is not None:
+            _check_returned(opdef, kernel, [arguments[schema.outputs[i].name] for i in buffers], returned)
+        return made[0] if len(made) == 1 else tuple(made)
 
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that gives the kernel its arguments in its own order.
-
-        Raises:
-            BindingError: the kernel takes some of the outputs as buffers, but not all.
-            DefinitionError: what it reads from outside was changed since it was registered.
-            MissingDependencyError: Numba is not installed.
-        """
-        if isinstance(kernel.source, RowFunction):
-            return rows_launch_of(opdef, kernel.source)
-        if isinstance(kernel.source, ScalarFunction):
-            return launch_of(opdef, kernel.source)
-        buffers = buffers_of(opdef, kernel)
-        check_unchanged(opdef, kernel)
-        function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
-        schema = opdef.schema
-        inputs = schema.input_names
-        names = kernel.parameters
-        given = _given(opdef, kernel)
-        shaped = _with_axis if kernel.options.get("parallel") else None
-        lists = Lists.of(opdef, kernel.origin)
-
-        def launch(*values: Any, **attrs: Any) -> Any:
-            values = values if given is None else tuple(given(values))
-            taken = values if lists is None else lists.taken(values)
-            arguments = {**dict(zip(inputs, taken, strict=True)), **attrs}
-            made = allocate(opdef, values, attrs, buffers)
-            for position, buffer in zip(buffers, made, strict=True):
-                arguments[schema.outputs[position].name] = buffer
-            if shaped is not None and buffers:
-                arguments = {name: _each(value, shaped) for name, value in arguments.items()}
-            try:
-                returned = function(*[arguments[name] for name in names])
-            except Exception as error:
-                if is_compile_failure(error):
-                    raise failure(opdef, kernel.origin, error, arguments) from error
-                raise
-            if lists is not None:
-                lists.give_back(values, taken)
-            if not buffers:
-                return _own(returned, values)
-            if returned is not None:
-                _check_returned(opdef, kernel, [arguments[schema.outputs[i].name] for i in buffers], returned)
-            return made[0] if len(made) == 1 else tuple(made)
-
-        # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
-        is_usual = names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs)
-        if not buffers and is_usual and lists is None:
-            launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
-        return launch
+    # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
+    is_usual = names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs)
+    if not buffers and is_usual and lists is None:
+        launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
+    return launch
 
 
 def check_unchanged(opdef: OpDef, kernel: Kernel) -> None:
@@ -186,12 +166,7 @@ def _taking_nothing(opdef: OpDef, kernel: Kernel, function: Callable[..., Any]) 
 
 
 def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
-    """Returns the dispatcher of a user's row; one that the user made is taken as it is.
-
-    Raises:
-        MissingDependencyError: Numba is not installed.
-    """
-    optional("numba", extra="numba", subject=f"{opdef.subject}, numba row")
+    """Returns the dispatcher of a user's row; one that the user made is taken as it is."""
     slow("opsdk.backends.vmath.overloads").register()
     function: Any = kernel.source
     if hasattr(function, "py_func"):
@@ -305,6 +280,3 @@ def _own(returned: Any, inputs: Sequence[Any]) -> Any:
 
 def _items(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else (value,)
-
-
-register_language(NumbaCPU())

@@ -11,9 +11,8 @@ from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyEr
 from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.giving import add_kernel
-from opsdk.define.identity.unchanged import reads
 from opsdk.define.kernel.kernel import Kernel, KernelKey
-from opsdk.define.kernel.launch import row_options
+from opsdk.define.kernel.notation import Notation
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import check_names, name_of, parameters_of
 
@@ -21,7 +20,7 @@ from opsdk.define.schema.binding import check_names, name_of, parameters_of
 def add_deferred_row(
     opdef: OpDef,
     key: KernelKey,
-    language: str,
+    notation: Notation,
     source: object,
     function: Callable[..., Any] | None,
     options: Mapping[str, Any],
@@ -35,7 +34,7 @@ def add_deferred_row(
             of such a row.
         BindingError: a launch function asks for something that the op does not have.
     """
-    subject = f"{opdef.subject}, {language} kernel"
+    subject = f"{opdef.subject}, {notation.name} kernel"
 
     def refuse(function: Any) -> Any:
         raise DefinitionError(f"{subject}: expected a function or source=, got {name_of(function)} and {source!r}")
@@ -44,15 +43,15 @@ def add_deferred_row(
         refuse(function)
     origin = caller()
     module, name = _split(source, origin, subject)
-    held = row_options(key.place, options, opdef.schema, subject)
+    held = notation.options(options, opdef.schema, subject)
     owner = registrar(origin)
 
     def load() -> Kernel:
         found = _imported(module, name, f"{subject} {module}:{name}", origin)
         parameters = checked_parameters(opdef, found, subject, held)
-        return Kernel(key, language, found, origin_of(found), parameters, held, None, owner, reads(found))
+        return Kernel(key, notation.name, found, origin_of(found), parameters, held, None, owner, notation.reads(found))
 
-    row = Kernel(key, language, f"{module}:{name}", origin, (), held, load, owner)
+    row = Kernel(key, notation.name, f"{module}:{name}", origin, (), held, load, owner)
     add_kernel(opdef, row, replace=replace)
     return refuse
 

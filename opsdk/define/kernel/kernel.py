@@ -15,9 +15,7 @@ from opsdk.core.origin import Origin
 from opsdk.define.identity.pickling import ByItsOp, refuse
 from opsdk.define.identity.unchanged import Reads
 
-REFERENCE = "numpy"  # the language of the row that defines what is right
-
-LANGUAGES: dict[str, tuple[str, ...]] = {}  # the places that each language has kernels for; backends enter theirs
+REFERENCE, COMPOSITE = "numpy", "composite"  # the languages of the rows that define what is right
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +70,7 @@ class Kernel(ByItsOp):
 
     Args:
         key: place and dtype that the row serves.
-        language: `numpy`, `numba`, `c`, `composite`.
+        language: the name of what it is written in: `numpy`, `numba`, `c`, `composite`.
         source: a Python callable (any signature, hence Any), or text; `module:function` while `load` is there.
         origin: where it was written.
         parameters: the names that the source takes, in its own order: inputs, outputs (preallocated), attributes.
@@ -95,6 +93,17 @@ class Kernel(ByItsOp):
 
     def __str__(self) -> str:
         return f"{self.language} {self.key}"
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is of the languages that define what is right."""
+        return self.language in (REFERENCE, COMPOSITE)
+
+    @property
+    def form(self) -> str:
+        """What the source is: empty for a function or a text, else as the source says of itself, `elements`."""
+        form: str = getattr(self.source, "kernel_form", "")
+        return form
 
 
 # Kinds of call of one op that are remembered: dtypes, texts and truth values among attributes, lengths of lists.
@@ -194,7 +203,7 @@ class KernelTable:
         """
         every = others if others is not None else () if dtype is None else (dtype,)
         fitting = [
-            (row.key.dtype is not None, row.language not in (REFERENCE, "composite"), order, row)
+            (row.key.dtype is not None, not row.is_reference, order, row)
             for order, row in enumerate(self._rows)
             if row.key.serves(place, dtype, every) and (usable is None or usable(row))
         ]
@@ -217,4 +226,4 @@ class KernelTable:
 
     def reference(self) -> Kernel | None:
         """Returns the row that defines what is right: the NumPy or composite one."""
-        return next((self.loaded(row) for row in self if row.language in (REFERENCE, "composite")), None)
+        return next((self.loaded(row) for row in self if row.is_reference), None)

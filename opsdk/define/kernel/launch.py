@@ -19,15 +19,12 @@ import numpy as np
 
 from opsdk.core.errors import DefinitionError, LaunchError
 from opsdk.core.suggest import alternatives
-from opsdk.define.kernel.scratch import as_scratch
 from opsdk.define.schema.binding import called_by_name, check_names, name_of, parameters_of
-from opsdk.define.schema.schema import OpSchema
 
 __all__ = ["elementwise", "fixed", "rows"]
 
+DEVICE_OPTIONS = {"launch": "a launch shape", "scratch": "scratch"}  # options of CUDA rows, and what they are
 # What every device of compute capability 5.0 and above takes; a device may allow fewer threads for one kernel.
-ROW_FLAGS = ("parallel", "contiguous")  # options of rows on the CPU
-DEVICE_OPTIONS = ("launch", "scratch")
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -190,39 +187,7 @@ def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
     )
 
 
-# Any: options are a language's own; a user may pass anything as `launch`, and what is none is refused.
-def row_options(place: str, options: Mapping[str, Any], schema: OpSchema, subject: str) -> dict[str, Any]:
-    """Returns the options of a row with launch shape and scratch made ready, which only rows of place `cuda` have.
-
-    Raises:
-        DefinitionError: one is none, speaks of what the op does not have, or is not wanted.
-        BindingError: a function of one asks for something that the op does not have.
-    """
-    if place == "cuda":
-        made = dict(options)
-        for name in options:
-            if name not in DEVICE_OPTIONS:
-                raise DefinitionError(
-                    f"{subject}: option {name!r} is none of a CUDA row's; there are "
-                    f"{alternatives(name, DEVICE_OPTIONS)}"
-                )
-        if options.get("launch") is not None:
-            tensors = (*schema.input_names, *schema.output_names)
-            made["launch"] = as_launch(options["launch"], tensors, schema.attr_names, subject)
-        if "scratch" in options:
-            made["scratch"] = as_scratch(options["scratch"], schema, subject)
-        return made
-    for name, what in (("launch", "a launch shape"), ("scratch", "scratch")):
-        if name in options:
-            raise DefinitionError(f"{subject}: {what} is for rows of place 'cuda', got one for {place!r}")
-    for name, value in options.items() if place == "cpu" else ():
-        if name not in ROW_FLAGS or not isinstance(value, bool):
-            raise DefinitionError(
-                f"{subject}: expected options {' and '.join(ROW_FLAGS)}, each True or False, got {name}={value!r}"
-            )
-    return dict(options)
-
-
+# Any: a user may pass anything as `launch`, and what is none is refused.
 def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject: str) -> LaunchShape:
     """Returns a launch shape as a row carries it.
 

@@ -1,4 +1,4 @@
-"""Text rows: kernel rows whose source is a text or the name of a file, and the languages that have such rows."""
+"""Text rows: kernel rows whose source is a text or the name of a file."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsdk.core.errors import DefinitionError
-from opsdk.core.origin import Origin, caller, registrar
+from opsdk.core.origin import caller, registrar
 from opsdk.define.giving import add_kernel
 from opsdk.define.kernel.kernel import Kernel, KernelKey
+from opsdk.define.kernel.notation import Notation
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import name_of
-
-# Takes op, source, options (any: what the caller of `kernel` wrote) and the place of that call; returns source and
-# options as the language wants to find them. It reads no file and compiles nothing.
-ReadText = Callable[[OpDef, str, Mapping[str, Any], Origin], tuple[str, Mapping[str, Any]]]
-
-READERS: dict[str, ReadText] = {}  # by language; backends enter theirs
 
 
 def add_text_row(
     opdef: OpDef,
     key: KernelKey,
-    language: str,
+    notation: Notation,
     source: str | os.PathLike[str] | None,
     function: Callable[..., Any] | None,
     options: Mapping[str, Any],
@@ -33,9 +28,9 @@ def add_text_row(
     """Adds a row in a language that is not Python; returns what refuses to decorate a function.
 
     Raises:
-        DefinitionError: a function, or nothing, in place of a source; or what the language refuses.
+        DefinitionError: a function, or nothing, in place of a source; or what the notation refuses.
     """
-    expected = f"{opdef.subject}: language {language!r} expected source=, a file or its text, got"
+    expected = f"{opdef.subject}: language {notation.name!r} expected source=, a file or its text, got"
 
     def refuse(function: Any) -> Any:
         raise DefinitionError(f"{expected} the Python function {name_of(function)}; call kernel(...) by itself")
@@ -45,10 +40,10 @@ def add_text_row(
     if not isinstance(source, (str, os.PathLike)):
         raise DefinitionError(f"{expected} {'nothing' if source is None else repr(source)}")
     origin = caller()
-    text, held = READERS[language](opdef, os.fspath(source), options, origin)
+    text, held = notation.text(os.fspath(source), options, opdef, origin)
     schema = opdef.schema
-    filled = [schema.output_names[i] for i in schema.fresh_outputs]
+    filled = [schema.output_names[i] for i in schema.fresh_outputs] if notation.fills else []
     names = (*schema.input_names, *filled, *schema.attr_names)
-    row = Kernel(key, language, text, origin, names, held, owner=registrar(origin))
+    row = Kernel(key, notation.name, text, origin, names, held, owner=registrar(origin))
     add_kernel(opdef, row, replace=replace)
     return refuse

@@ -45,6 +45,8 @@ class RowFunction(ScalarFunction):
         flat: inputs of one number per row that may come without the row's axis, (…) instead of (…, 1).
     """
 
+    kernel_form = "rows"
+
     broadcasts = False
 
     hands_on = False  # what enters a row may be shorter than what leaves it

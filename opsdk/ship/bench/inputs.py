@@ -117,7 +117,7 @@ def _candidates(opdef: OpDef, n: int, rng: np.random.Generator, seed: int) -> It
 def _takes_any_shape(opdef: OpDef) -> bool:
     """Whether inputs of one shape are right whatever the samples are: numbers, element by element."""
     inputs = opdef.schema.inputs
-    is_expression = any(type(row.source) is ScalarFunction for row in opdef.kernels)
+    is_expression = any(row.form == ScalarFunction.kernel_form for row in opdef.kernels)
     by_element = is_expression or isinstance(opdef.infer, (type(broadcast), RowInfer))
     needs = any(decl.is_required for decl in opdef.schema.attrs)
     return by_element and not needs and all(decl.kind == "tensor" for decl in inputs)

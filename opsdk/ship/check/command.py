@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import opsdk
 from gradcheck.run.supervised import doing, must_work_apart
+from opsdk.backends.call.language import language_of
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY, Op
 from opsdk.ship.check.isolated import check_in_workers
@@ -134,7 +135,7 @@ def _ends(
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
     """Yields each op's position and result as it ends: from this process, or where it may crash from another."""
     asked = options.jobs is not None or options.timeout is not None or must_work_apart()
-    apart = [k for k, (_, op) in enumerate(work) if asked or _has_c_row(op)]
+    apart = [k for k, (_, op) in enumerate(work) if asked or _may_crash(op)]
     pieces = [work[k] for k in apart]
     with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout)) as ending:
         if asked:
@@ -156,11 +157,11 @@ def _ended(selection: Selection, op: Op, seed: int) -> Checked | BaseException:
         return error
 
 
-def _has_c_row(op: Op) -> bool:
-    """Whether an op or one of its gradient ops runs C, which may end the process that it runs in."""
+def _may_crash(op: Op) -> bool:
+    """Whether an op or one of its gradient ops has a row, such as one in C, that may end the process it runs in."""
     from opsdk.verify.run import chain
 
-    return any(row.language == "c" for opdef in chain(op.opdef) for row in opdef.kernels)
+    return any(language_of(row).may_crash for opdef in chain(op.opdef) for row in opdef.kernels)
 
 
 def judged_ops(selection: Selection) -> list[Op]:

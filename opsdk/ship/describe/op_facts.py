@@ -17,7 +17,7 @@ from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.expr.formula import formulas
 from opsdk.expr.row.row_infer import RowInfer
-from opsdk.expr.scalar import ScalarFunction, static_of
+from opsdk.expr.scalar import scalar_of, static_of
 from opsdk.ship.describe import catalog
 
 _BYTES = 4  # of one element of float32, for which what is saved is told
@@ -129,7 +129,7 @@ def screen(facts: OpFacts, width: int) -> str:
 
 def formula_of(opdef: OpDef) -> tuple[str, ...]:
     """Returns what an expression computes, with its attributes at their defaults; nothing for other ops."""
-    source = next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
+    source = scalar_of(opdef)
     if source is None:
         return ()
     given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)}

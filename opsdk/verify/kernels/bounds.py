@@ -1,6 +1,6 @@
 """Bounds: a compiled loop that leaves its arrays corrupts memory, or leaves elements out; it is tried where that shows.
 
-The Python text of a Numba row is run, which raises; a C row is run into memory with a margin around it.
+How is up to its language: the Python text of a Numba row raises, a C row is run into memory with a margin around it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call.buffers import allocate
-from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.unwanted import unwanted
-from opsdk.core.lazy import slow
+from opsdk.backends.call.language import language_of
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names
-from opsdk.verify.kernels.guarded import run_guarded
 
 _REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
-_MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too
 
 
 def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
@@ -43,28 +38,7 @@ def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
 # Any: one entry per output that the kernel makes.
 def run_text(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
     """Tries a compiled row on memory that holds `fill`; None where that is not possible, or slow."""
-    function = getattr(kernel.source, "py_func", kernel.source)
-    if kernel.language == "c":
-        return run_guarded(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
-    if isinstance(kernel.source, ScalarFunction):
-        return None  # there is no text: its loop is generated
-    if kernel.language != "numba" or not callable(function) or sum(a.size for a in flat(call.inputs)) > _MOST:
-        return None
-    slow("opsdk.backends.vmath.overloads").register()  # compiled functions that the text calls may use opsdk.vmath
-    schema = opdef.schema
-    attrs = complete_attrs(opdef, call.attrs)
-    inputs = copies(call.inputs)
-    shaped = one_shape(opdef)
-    inputs = inputs if shaped is None else list(shaped(inputs))
-    buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
-    made = list(allocate(opdef, inputs, attrs, buffers))
-    for buffer in flat(made):
-        buffer[...] = fill
-    values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
-    values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
-    with np.errstate(all="ignore"):
-        function(*[values[name] for name in kernel.parameters])
-    return made
+    return language_of(kernel).trial(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
 
 
 def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call.plan import is_ours
+from opsdk.backends.call.language import language_of
 from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.domain import Bounds
@@ -95,7 +95,7 @@ def check_branches(session: Session) -> None:
     opdef = session.opdef
     reference = opdef.kernels.reference()
     kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
-    if opdef.schema.namespace == "opsdk" or all(map(is_ours, kernels)):
+    if opdef.schema.namespace == "opsdk" or not any(language_of(kernel).changes_inputs for kernel in kernels):
         return
     first = [] if reference is None else [reference]
     served = [opdef.kernels.loaded(kernel) for kernel in dict.fromkeys([*first, *kernels])]
@@ -172,9 +172,10 @@ def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool
 
 def _is_safe(session: Session, kernel: Kernel, variant: Call, call: Call) -> bool:
     """Whether compiled code stays inside of its arrays, as far as can be told: a nan may be an index somewhere."""
-    if kernel.language not in ("numba", "c") or is_ours(kernel):
+    language = language_of(kernel)
+    if language.stays_inside:
         return True
-    if kernel.language == "c":  # what it reads is not watched, so its positions stay what they were
+    if language.may_crash:  # what it reads is not watched, so its positions stay what they were
         pairs = zip(flat(variant.inputs), flat(call.inputs), strict=True)
         if any(old.dtype.kind in "iu" and new.tobytes() != old.tobytes() for new, old in pairs):
             return False

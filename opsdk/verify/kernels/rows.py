@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.backends.call import settle
 from opsdk.backends.call.buffers import infer
-from opsdk.backends.call.language import language_of
+from opsdk.backends.call.language import compiled, language_of
 from opsdk.backends.call.plan import CallPlan
 from opsdk.backends.call.value_check import checked_first
 from opsdk.backends.cuda.runtime import can_run
@@ -20,7 +20,6 @@ from opsdk.core.errors import (
     OpsdkError,
     noted,
 )
-from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
@@ -145,7 +144,7 @@ def _raw(session: Session, kernel: Kernel | None, call: Call) -> Any:
     """Runs the row's code itself, with nothing around it but the op's check of values."""
     opdef = session.opdef
     assert kernel is not None, opdef.name
-    launched = checked_first(opdef, kernel, language_of(opdef, kernel).compile(opdef, kernel))
+    launched = checked_first(opdef, kernel, compiled(opdef, kernel))
     return launched(*copies(call.inputs), **complete_attrs(opdef, call.attrs))
 
 
@@ -177,10 +176,11 @@ def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
 
 def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any], ...]:
     """Returns the other dtypes that a kernel has functions of their own for, which the two floats say nothing of."""
-    if kernel.language != "c" or call.extra or not is_float(opdef.schema.deciding(call.inputs)):
+    language = language_of(kernel)
+    if not language.is_by_dtype or call.extra or not is_float(opdef.schema.deciding(call.inputs)):
         return ()
     try:
-        served = slow("opsdk.backends.c.row").dtypes_of(opdef, kernel)
+        served = language.dtypes(opdef, kernel)
     except OpsdkError:  # it does not compile, or cannot here: told where it is run
         return ()
     kinds = "fcV" if opdef.gradient_of is not None else "fcVbiu"
@@ -220,7 +220,7 @@ def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> N
 
 def _named(opdef: OpDef, kernel: Kernel, call: Call) -> np.dtype[Any] | None:
     """Returns the dtype that a line of the table is for: that of a kernel, or of a function, of its own."""
-    is_own = kernel.language == "c" and kernel.key.dtype is None
+    is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
     return _decides(opdef, call) if is_own else kernel.key.dtype
 
 

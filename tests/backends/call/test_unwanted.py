@@ -176,7 +176,7 @@ def test_a_derived_gradient_of_which_nothing_is_wanted_gives_nothing(scope, kind
     given = [np.ones((2, 3), dtype) for _ in gradient.opdef.schema.input_names]
     for kernel in gradient.opdef.kernels:
         if kernel.key.place == "cpu":
-            launch = language_of(gradient.opdef, kernel).compile(gradient.opdef, kernel)
+            launch = language_of(kernel).compile(gradient.opdef, kernel)
             assert launch(*given, needs_input_grad=mask) == (None, None)
     assert gradient(*given, needs_input_grad=mask) == (None, None)
     assert gradient(*map(opsdk.to_tensor, given), needs_input_grad=mask) == (None, None)

@@ -45,7 +45,7 @@ def op():
 
 def test_a_cuda_row_has_a_language_of_its_own_and_cpu_calls_do_not_see_it(op):
     row = op.opdef.kernels.select("cuda", np.dtype("float64"))
-    assert isinstance(language_of(op.opdef, row), NumbaCUDA)
+    assert isinstance(language_of(row), NumbaCUDA)
     assert op(np.ones(2)).tolist() == [2.0, 2.0]
     assert op(opsdk.to_tensor([1.0])).tolist() == [2.0]
 

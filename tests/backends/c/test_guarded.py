@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.backends.c.guarded import run_guarded
 from opsdk.core.errors import KernelStatusError
 from opsdk.define.op import REGISTRY
-from opsdk.verify.kernels.guarded import run_guarded
 
 pytest.importorskip("cffi")
 

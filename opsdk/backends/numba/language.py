@@ -1,0 +1,51 @@
+"""Numba on the CPU: an author's loop, compiled by `numba.njit` on first launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
+from opsdk.core.lazy import slow
+from opsdk.core.spec import TensorSpec
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.opdef import OpDef
+
+
+# Any, in this file: arrays and attribute values of a call.
+class NumbaCPU(Language):
+    """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills.
+
+    Options of a row: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
+    are not C-contiguous are copied first, so that the kernel is compiled once for each dtype.
+    """
+
+    name = "numba"
+    flags = ("parallel", "contiguous")
+    freezes = True
+    stays_inside = False
+    has_entry = True
+    packages = ("numba",)
+    extra = "numba"
+
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Returns a launch that gives the kernel its arguments in its own order."""
+        launch: Launch = slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel)
+        return launch
+
+    def trial(
+        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
+    ) -> list[Any] | None:
+        """Runs the Python text of the kernel, which raises where compiled code goes on."""
+        made: list[Any] | None = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+        return made
+
+    def entry(
+        self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
+    ) -> NativeEntry:
+        """Returns a function that runs the kernel from its first element to its last."""
+        made: NativeEntry = slow("opsdk.backends.numba.entry").entry_of(opdef, kernel, specs, attrs)
+        return made
+
+
+register_language(NumbaCPU())
