@@ -10,11 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 import opsdk
+from gradcheck.run.workers import Outcome
 from opsdk import static
 from opsdk.core.errors import DefinitionError, MissingDependencyError
 from opsdk.define.kernel.notation import LANGUAGES
 from opsdk.define.op import REGISTRY
+from opsdk.ship.check import isolated
 from opsdk.ship.cli.main import cli
+from opsdk.verify.report import VerifyReport
 from tests.contracts.tree import REPOSITORY
 
 LANGUAGE = '''\
@@ -110,6 +113,11 @@ def test_verify_judges_a_row_and_names_it(scaled):
     assert {finding.row.rpartition(",")[2] for finding in wrong.findings} == {"formula"}
 
 
+def test_a_row_that_fills_nothing_takes_no_output(scaled):
+    row = next(row for row in scaled.opdef.kernels if row.language == "formula")
+    assert row.parameters == ("x", "by")
+
+
 def test_explain_says_how_a_row_runs(scaled):
     (chosen, *_) = opsdk.explain(scaled, X).rows
     assert (chosen.row, chosen.reason) == ("formula (cpu, *)", "runs, evaluated")
@@ -123,7 +131,20 @@ def test_commands_list_and_show_a_row(scaled):
     assert entry["rows"] == ["numpy", "formula"]
 
 
-def test_a_row_that_may_crash_ends_another_process(file):
+def test_an_op_of_a_language_that_may_crash_is_judged_in_another_process(file, monkeypatch):
+    seen = []
+
+    def noted_run(pieces, **options):
+        for position, piece in enumerate(pieces):
+            seen.append(piece.name)
+            yield position, Outcome("done", VerifyReport(piece.name, "pass"))
+
+    monkeypatch.setattr(isolated, "run", noted_run)
+    CliRunner().invoke(cli, ["check", "formulas.py"], prog_name="opsdk")
+    assert seen == ["formulas::scaled"]
+
+
+def test_a_row_that_crashes_is_a_finding(file):
     file.write_text(LANGUAGE.replace('source="x * x.dtype.type(by)"', 'source="os.abort()"'))
     command = [sys.executable, "-m", "opsdk", "check", "formulas.py"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
