@@ -22,6 +22,7 @@ from opsdk.core.errors import InPlaceError, MutationError, ReturnError
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
 from opsdk.core.modes import OFF, is_grad_enabled
+from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
@@ -107,15 +108,13 @@ def _is_unary(opdef: OpDef) -> bool:
 def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     """Whether a gradient can be asked for of any input."""
     wanted = (inputs[i] for i in opdef.differentiable_inputs())
-    tensors = (t for value in wanted for t in (value if isinstance(value, list) else (value,)) if t is not None)
-    return any(not t._stop and is_differentiable(t._array.dtype) for t in tensors)
+    return any(not t._stop and is_differentiable(t._array.dtype) for value in wanted for t in flat(value))
 
 
 def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as a tensor; arrays are copied, since their owner may change them."""
     check_inputs(opdef, inputs)
-    flat = (t for value in inputs for t in (value if isinstance(value, (list, tuple)) else (value,)))
-    beside = dtype_beside(t._array.dtype for t in flat if isinstance(t, Tensor))
+    beside = dtype_beside(t._array.dtype for t in flat(inputs) if isinstance(t, Tensor))
     compared = is_comparison(opdef)
 
     def one(value: Any, decl: InputDecl) -> Any:
@@ -181,7 +180,7 @@ def launch(
             )
         return values[0] if len(values) == 1 else tuple(values)
     schema = opdef.schema
-    changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in _tensors(inputs[i])]
+    changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in flat(inputs[i])]
     for tensor, name in changed:
         _check_mutable(opdef, tensor, name, plan.record)
     before = {id(tensor._version): tensor._version[0] for tensor, _ in changed}
@@ -201,7 +200,7 @@ def launch(
             outputs.append(None)
         else:
             outs = [wrap(array) for array in (value if decl.kind == "list" else (value,))]
-            sources = [tensor for i in schema.aliased_sources(position) for tensor in _tensors(inputs[i])]
+            sources = [tensor for i in schema.aliased_sources(position) for tensor in flat(inputs[i])]
             for source in sources:
                 for out in outs:
                     share(source, out)
@@ -214,7 +213,7 @@ def launch(
 def _unchanged(opdef: OpDef, inputs: Sequence[Any]) -> list[Tensor]:
     """Returns the tensors that an op must leave as they are."""
     changed = opdef.schema.mutated_inputs
-    return [tensor for i, value in enumerate(inputs) if i not in changed for tensor in _tensors(value)]
+    return [tensor for i, value in enumerate(inputs) if i not in changed for tensor in flat(value)]
 
 
 def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Sequence[Any]:
@@ -233,8 +232,7 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
                     f"{opdef.subject}, output {opdef.schema.outputs[position].name!r}: expected its body to return a "
                     f"tensor, got {type(item).__name__}; compute it from the inputs with ops"
                 )
-    lists = [[t._array for t in v] if isinstance(v, (list, tuple)) else v._array for v in outputs]
-    check_specs(opdef, lists, infer(opdef, arrays, attrs))
+    check_specs(opdef, each(outputs, lambda tensor: tensor._array), infer(opdef, arrays, attrs))
     return outputs
 
 
@@ -245,11 +243,6 @@ def _has_graph(tensor: Tensor) -> bool:
 
 def _share_memory(left: Tensor, right: Tensor) -> bool:
     return left is right or shares(left._array, right._array)
-
-
-def _tensors(value: Any) -> Sequence[Any]:
-    """Returns the tensors of an input: of a list all, of an absent one none."""
-    return value if value.__class__ is list else () if value is None else (value,)
 
 
 def _check_mutable(opdef: OpDef, tensor: Tensor, name: str, is_recorded: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opsdk.backends.call.plan import CallPlan
+from opsdk.core.nested import flat
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 
@@ -76,5 +77,4 @@ class TapePlan:
 # Any: arrays, lists of arrays, None.
 def has_complex(values: Sequence[Any]) -> bool:
     """Whether an array among the values of a call is complex."""
-    flat = (array for value in values for array in (value if isinstance(value, list) else (value,)))
-    return any(array is not None and array.dtype.kind == "c" for array in flat)
+    return any(array.dtype.kind == "c" for array in flat(values))

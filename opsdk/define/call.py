@@ -9,6 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS, word_of
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, ReturnError
+from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.opdef import OpDef, is_mask
@@ -145,7 +146,7 @@ def given(
         shares: whether two values share their memory.
         is_new: whether a value was made by the call.
     """
-    held = [(i, item) for i, value in enumerate(inputs) for item in _items(value)]
+    held = [(i, item) for i, value in enumerate(inputs) for item in flat(value)]
     made: list[Any] = []
     fresh = iter(outputs)
     for position, decl in enumerate(opdef.schema.outputs):
@@ -156,7 +157,7 @@ def given(
         if opdef.gradient_of is None:
             allowed = opdef.schema.aliased_sources(position)
             kept: list[Any] = []
-            for item in _items(value):
+            for item in flat(value):
                 is_alias = any(i in allowed and shares(item, other) for i, other in held)
                 taken = any(i not in allowed and shares(item, other) for i, other in held)
                 taken = taken or not (is_alias or is_new(item))
@@ -167,14 +168,8 @@ def given(
     return made
 
 
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else () if value is None else (value,)
-
-
 def _detached(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_detached(item) for item in value]
-    return value if value is None or value.stop_gradient else value.detach()
+    return each(value, lambda item: item if item.stop_gradient else item.detach())
 
 
 def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
@@ -230,8 +225,8 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
                 f"tell, got {spec}; correct the rule, @{opdef.schema.name}.infer",
                 at=str(opdef.origin),
             )
-        for item in spec if isinstance(spec, list) else [spec]:
-            if decl.elements and item is not None and word_of(item.dtype) not in decl.elements:
+        for item in flat(spec):
+            if decl.elements and word_of(item.dtype) not in decl.elements:
                 raise DTypeError(
                     f"{opdef.subject}, infer: output {decl.name!r} expected {expected_elements(decl)}, which its "
                     f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",

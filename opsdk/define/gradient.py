@@ -7,6 +7,7 @@ from typing import Any
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
+from opsdk.core.nested import each, named
 from opsdk.core.origin import origin_of, registrar
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.infer import (
@@ -148,9 +149,8 @@ class GradientInfer:
 
 
 def _of_shape(spec: TensorSpec | list[TensorSpec] | None, shape: Shape) -> TensorSpec | list[TensorSpec] | None:
-    if isinstance(spec, list):
-        return [TensorSpec(shape, item.dtype) for item in spec]
-    return None if spec is None else TensorSpec(shape, spec.dtype)
+    made: TensorSpec | list[TensorSpec] | None = each(spec, lambda item: TensorSpec(shape, item.dtype))
+    return made
 
 
 _SPEC = "_spec"
@@ -184,18 +184,11 @@ def _alike(schema: OpSchema, rule: InferRule) -> set[str]:
 
 def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
     for name in [f"d{decl.name}" for decl in forward.outputs]:
-        for entry, got in _named(name, given.get(name)):
+        for entry, got in named(name, given.get(name)):
             if not is_differentiable(got.dtype):
                 raise DTypeError(
                     f"op {schema.qualified_name!r}: expected {entry} of a floating dtype, got {got.dtype}; cast it"
                 )
-
-
-def _named(name: str, spec: TensorSpec | list[TensorSpec] | None) -> list[tuple[str, TensorSpec]]:
-    """Returns the specs of an input that is present with its name; those of a list are numbered."""
-    if isinstance(spec, list):
-        return [(f"{name}[{i}]", item) for i, item in enumerate(spec)]
-    return [] if spec is None else [(name, spec)]
 
 
 def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _Given, attrs: Attrs) -> None:
@@ -213,7 +206,7 @@ def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _
         cotangent = f"d{decl.name}"
         if cotangent not in given or type(given[cotangent]) is not type(wanted):
             continue
-        pairs = _named(cotangent, given[cotangent]), _named(decl.name, wanted)
+        pairs = named(cotangent, given[cotangent]), named(decl.name, wanted)
         if len(pairs[0]) != len(pairs[1]):
             raise ArityError(
                 f"op {schema.qualified_name!r}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from opsdk.core.errors import ArityError, BindingError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.nested import flat
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
@@ -52,17 +53,14 @@ class InferRule(Protocol):
 def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> TensorSpec:
     """Returns the spec of a named input, or of the first input that is present."""
     chosen = specs if name is None else [specs[schema.input_names.index(name)]]
-    for spec in chosen:
-        if isinstance(spec, list) and spec:
-            return spec[0]
-        if isinstance(spec, TensorSpec):
-            return spec
+    if present := present_specs(chosen):
+        return present[0]
     raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
 
 
 def present_specs(specs: Specs) -> list[TensorSpec]:
     """Returns the specs that are present, those of lists among them."""
-    return [one for spec in specs for one in (spec if isinstance(spec, list) else [spec]) if one is not None]
+    return list(flat(specs))
 
 
 class like:  # a stock rule reads like a function where it is used

@@ -18,6 +18,7 @@ from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
+from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -203,8 +204,7 @@ class Frame:
         named = [
             (decl, item)
             for decl, value in zip(schema.inputs, values, strict=True)
-            for item in (value if isinstance(value, list) else [value])
-            if item is not None
+            for item in flat(value)
         ]
         first = next(((decl.name, item.dtype) for decl, item in named if item is deciding), None)
         for decl, item in named:

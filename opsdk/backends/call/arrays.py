@@ -12,6 +12,7 @@ from opsdk.backends.call.overlap import check_changeable
 from opsdk.backends.call.plan import CallPlan, attrs_key, keep, make_plan
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError, InPlaceError
+from opsdk.core.nested import each, flat
 from opsdk.define.call import check_inputs
 from opsdk.define.frontend import register_fallback
 from opsdk.define.opdef import OpDef
@@ -61,12 +62,10 @@ def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
     """Returns the inputs in this machine's byte order; themselves where all have it."""
-    if all(array is None or array.dtype.isnative for value in arrays for array in _listed(value)):
+    if all(array.dtype.isnative for array in flat(arrays)):
         return arrays
-    return [
-        [as_native(item) for item in value] if isinstance(value, list) else None if value is None else as_native(value)
-        for value in arrays
-    ]
+    native: list[Any] = each(arrays, as_native)
+    return native
 
 
 def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from opsdk.backends.call import settle
 from opsdk.backends.call.buffers import in_authors_words
 from opsdk.backends.call.language import compiled, language_of
 from opsdk.core.errors import DTypeError, OpsdkError
+from opsdk.core.nested import each, flat
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
@@ -65,14 +67,10 @@ def _outputs(
         DTypeError: it takes none, and says TypeError of a change in place.
     """
     launch = compiled(opdef, reference)
-    arrays = [item for value in inputs for item in (value if isinstance(value, list) else [value]) if item is not None]
-    whole = sum(array.size for array in arrays) <= _SMALL
+    whole = sum(array.size for array in flat(inputs)) <= _SMALL
     refused: TypeError | None = None
     for most in (0, 1, 3, *((None,) if whole else ())):
-        trial = [
-            [_piece(item, most) for item in value] if isinstance(value, list) else _piece(value, most)
-            for value in inputs
-        ]
+        trial = each(inputs, partial(_piece, most=most))
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -91,8 +89,7 @@ def _outputs(
 def _not_taken(opdef: OpDef, inputs: Sequence[Any], error: TypeError) -> DTypeError:
     """Returns the error of a call that a compiled row would take, and round, where the reference refuses its dtypes."""
     named = zip(opdef.schema.input_names, inputs, strict=True)
-    given = [(name, item) for name, value in named for item in (value if isinstance(value, list) else [value])]
-    got = ", ".join(dict.fromkeys(f"{name} {item.dtype}" for name, item in given if item is not None))
+    got = ", ".join(dict.fromkeys(f"{name} {item.dtype}" for name, value in named for item in flat(value)))
     return DTypeError(
         f"{opdef.subject}: expected dtypes that its reference changes in place, got {got}: {error}; cast an input",
         at=str(opdef.origin),
@@ -101,6 +98,6 @@ def _not_taken(opdef: OpDef, inputs: Sequence[Any], error: TypeError) -> DTypeEr
 
 def _piece(array: Any, most: int | None) -> Any:
     """Returns a copy of the first elements along each axis; of an array of a device zeros of their dtype."""
-    if array is None or isinstance(array, np.ndarray):
-        return None if array is None else array[(slice(most),) * array.ndim].copy()
+    if isinstance(array, np.ndarray):
+        return array[(slice(most),) * array.ndim].copy()
     return np.zeros([size if most is None else min(size, most) for size in array.shape], array.dtype)

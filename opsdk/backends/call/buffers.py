@@ -9,6 +9,7 @@ from opsdk.backends.call.language import language_of
 from opsdk.backends.call.one_shape import check_gradients
 from opsdk.backends.memory import arena
 from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.core.nested import each
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_outputs
 from opsdk.define.gradient import GradientInfer, spec_name
@@ -21,14 +22,8 @@ from opsdk.define.schema.value_check import ValueCheck
 # Any: an array, a list of arrays, or None.
 def specs_of(inputs: Sequence[Any]) -> Specs:
     """Returns the specs of actual inputs, in the form that infer rules take."""
-    return [
-        [TensorSpec.of(item) for item in value]
-        if isinstance(value, list)
-        else None
-        if value is None
-        else TensorSpec.of(value)
-        for value in inputs
-    ]
+    specs: Specs = each(inputs, TensorSpec.of)
+    return specs
 
 
 def asked_specs(gradient: OpDef, inputs: Sequence[Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from opsdk.backends.call.settle import shares
 from opsdk.backends.memory.arena import Lease
 from opsdk.core.errors import MutationError
 from opsdk.core.fast import FAST
+from opsdk.core.nested import each, flat
 from opsdk.define.opdef import OpDef
 
 
@@ -39,11 +40,11 @@ def run_checked(
     """
     mutated = set(opdef.schema.mutated_inputs)
     if not guards:
-        before = [_copies(value) for value in inputs]
+        before = _copies(inputs)
         result = launch(*inputs, **attrs)
         compare(opdef, inputs, before, mutated)
         return result
-    views = [value if i in mutated else _each(value, read_only) for i, value in enumerate(inputs)]
+    views = [value if i in mutated else each(value, read_only) for i, value in enumerate(inputs)]
     try:
         held = [launch(*views, **attrs)]
     except ValueError as error:
@@ -74,7 +75,7 @@ def run_on_copies(
             f"a copy, or declare it: Tensor(b!). What the kernel did to {changed} before is done",
             at=str(opdef.origin),
         ) from error
-    views = [_copies(value) for value in inputs]
+    views = _copies(inputs)
     held = [launch(*views, **attrs)]
     try:
         compare(opdef, views, inputs, set(), restore=False)
@@ -106,7 +107,7 @@ def guarded(opdef: OpDef, launch: Launch) -> Launch:
         if is_plain:
             views = list(map(read_only, values))
         else:
-            views = [value if i in mutated else _each(value, read_only) for i, value in enumerate(values)]
+            views = [value if i in mutated else each(value, read_only) for i, value in enumerate(values)]
         try:
             held = [launch(*views, **attrs)]
         except ValueError as error:
@@ -149,12 +150,6 @@ def sampled(opdef: OpDef, launch: Launch, sampling: Sampling) -> Launch:
         return run_checked(opdef, launch, values, attrs, guards=False)
 
     return run
-
-
-def _each(value: Any, function: Any) -> Any:
-    if value is None:
-        return None
-    return [function(item) for item in value] if isinstance(value, list) else function(value)
 
 
 def _view(array: Any) -> Any:
@@ -209,13 +204,7 @@ def handed_over(held: list[Any], views: Sequence[Any], inputs: Sequence[Any]) ->
     if is_alone and made.__class__ is ndarray and made.base is None and made.flags.owndata:
         return made
     del made  # whose references are counted
-    pairs = [
-        (view, value)
-        for seen, given in zip(views, inputs, strict=True)
-        for view, value in zip(*(v if isinstance(v, list) else [v] for v in (seen, given)), strict=True)
-        if value is not None
-    ]
-    return _own(held, 0, pairs, False)
+    return _own(held, 0, list(zip(flat(views), flat(inputs), strict=True)), False)
 
 
 def _own(items: Any, key: Any, pairs: Sequence[tuple[Any, Any]], is_shared: bool) -> Any:
@@ -253,8 +242,8 @@ def _of_input(item: ndarray, view: Any, value: Any) -> ndarray:
     return item
 
 
-def _copies(value: Any) -> Any:
-    return _each(value, lambda array: array.copy(order="K"))
+def _copies(inputs: Sequence[Any]) -> Any:
+    return each(inputs, lambda array: array.copy(order="K"))
 
 
 def compare(
@@ -274,9 +263,8 @@ def compare(
     """
     changed = []
     for i, (now, then) in enumerate(zip(after, before, strict=True)):
-        pairs = zip(now, then, strict=True) if isinstance(now, list) else [(now, then)]
-        for array, copy in pairs:
-            if array is None or i in mutated or array.tobytes() == copy.tobytes():
+        for array, copy in zip(flat(now), flat(then), strict=True):
+            if i in mutated or array.tobytes() == copy.tobytes():
                 continue
             changed.append(opdef.schema.inputs[i].name)
             if restore and getattr(array.flags, "writeable", True):  # CuPy has no read-only arrays

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opsdk.core.errors import ShapeError
+from opsdk.core.nested import named, refill
 from opsdk.core.spec import shape_text
 from opsdk.define.opdef import OpDef
 
@@ -51,23 +52,13 @@ def named_items(opdef: OpDef, values: Sequence[Any]) -> list[tuple[str, Any]]:
 
 
 def _named(names: Sequence[str], values: Sequence[Any]) -> list[tuple[str, Any]]:
-    named: list[tuple[str, Any]] = []
-    for name, value in zip(names, values, strict=True):
-        if value.__class__ is list:
-            named += [(f"{name}[{i}]", item) for i, item in enumerate(value)]
-        elif value is not None:
-            named.append((name, value))
-    return named
+    return [pair for name, value in zip(names, values, strict=True) for pair in named(name, value)]
 
 
 def _broadcast(opdef: OpDef, values: Sequence[Any]) -> Sequence[Any]:
     shape = np.broadcast_shapes(*[item.shape for _, item in named_items(opdef, values)])
     return [
-        None
-        if value is None
-        else [_whole(opdef, i, f"{name}[{k}]", item, shape) for k, item in enumerate(value)]
-        if value.__class__ is list
-        else _whole(opdef, i, name, value, shape)
+        refill(value, (_whole(opdef, i, *pair, shape) for pair in named(name, value)))
         for i, (name, value) in enumerate(zip(opdef.schema.input_names, values, strict=True))
     ]
 

@@ -12,6 +12,7 @@ from typing import Any
 from opsdk.backends.call.settle import shares
 from opsdk.core.errors import InPlaceError
 from opsdk.core.fast import FAST
+from opsdk.core.nested import named, refill
 from opsdk.define.opdef import OpDef
 
 
@@ -61,8 +62,7 @@ def apart(opdef: OpDef, inputs: Sequence[Any]) -> Sequence[Any]:
     positions = opdef.schema.mutated_inputs
     if not positions or (FAST is not None and not FAST.may_overlap(inputs, positions)):
         return inputs
-    named = zip(opdef.schema.input_names, inputs, strict=True)
-    entries = [_named(name, value) for name, value in named]
+    entries = [named(name, value) for name, value in zip(opdef.schema.input_names, inputs, strict=True)]
     changed = [pair for position in positions for pair in entries[position]]
     for i, (name, array) in enumerate(changed):
         for other, before in changed[:i]:
@@ -72,20 +72,9 @@ def apart(opdef: OpDef, inputs: Sequence[Any]) -> Sequence[Any]:
                     "changes both in place, got arrays that overlap; give a copy of one: x.copy(), x.clone()"
                 )
     return [
-        value
-        if value is None or i in positions
-        else [_apart(opdef, i, pair, changed) for pair in entries[i]]
-        if isinstance(value, list)
-        else _apart(opdef, i, entries[i][0], changed)
+        value if i in positions else refill(value, (_apart(opdef, i, pair, changed) for pair in entries[i]))
         for i, value in enumerate(inputs)
     ]
-
-
-def _named(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Returns the arrays of an input, each with what it is called."""
-    if isinstance(value, list):
-        return [(f"{name}[{i}]", item) for i, item in enumerate(value)]
-    return [] if value is None else [(name, value)]
 
 
 def _apart(opdef: OpDef, position: int, given: tuple[str, Any], changed: Sequence[tuple[str, Any]]) -> Any:

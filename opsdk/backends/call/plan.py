@@ -30,6 +30,7 @@ from opsdk.backends.memory.device import check_places
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS, on_change
+from opsdk.core.nested import flat
 from opsdk.core.place import CPU
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs
@@ -304,9 +305,9 @@ class CallPlan:
             return None
         opdef = self.opdef
         array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype)
-        if array.base is not None or any(array is source for source in _flat(inputs)):
+        if array.base is not None or any(array is source for source in flat(inputs)):
             array = settle.separate(opdef, position, array, inputs)
-        if any(other is not None and settle.shares(array, other) for other in _flat(before)):
+        if any(settle.shares(array, other) for other in flat(before)):
             array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
         return array
 
@@ -339,7 +340,7 @@ def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
 
 def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
     """Whether an array may lie in the memory of one of the values."""
-    return any(value is not None and np.may_share_memory(array, value) for value in _flat(values))
+    return any(np.may_share_memory(array, value) for value in flat(values))
 
 
 def _is_exact(value: Any) -> bool:
@@ -353,10 +354,6 @@ def _is_zero(value: Any) -> bool:
     return value.__class__ is float and value == 0
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
-    return [item for value in values for item in (value if isinstance(value, list) else (value,))]
-
-
 def make_plan(
     opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], *, place: str = "cpu", row: Kernel | None = None
 ) -> CallPlan:
@@ -366,7 +363,7 @@ def make_plan(
         KernelNotFoundError: no row serves the place and dtype.
     """
     named = zip(opdef.schema.input_names, inputs, strict=True)
-    present = [(name, value) for name, entry in named for value in _flat([entry]) if value is not None]
+    present = [(name, value) for name, entry in named for value in flat(entry)]
     deciding = opdef.schema.deciding(inputs)
     name = next((name for name, value in present if value is deciding), "")
     dtype = None if deciding is None else deciding.dtype

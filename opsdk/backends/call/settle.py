@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 from opsdk.core.fit import check_unmasked
+from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef
@@ -208,8 +209,8 @@ def separate(opdef: OpDef, position: int, array: Any, inputs: Sequence[Any]) -> 
     schema = opdef.schema
     allowed = schema.aliased_sources(position)
     for i, value in enumerate(inputs):
-        for source in value if isinstance(value, list) else [value]:
-            if source is None or i in allowed or not shares(array, source):
+        for source in flat(value):
+            if i in allowed or not shares(array, source):
                 continue
             if opdef.gradient_of is not None or opdef.is_composite:
                 return array.copy()

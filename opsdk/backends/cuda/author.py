@@ -5,7 +5,9 @@ The kernel gets arrays of the device without a copy, through `__cuda_array_inter
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
 from opsdk.backends.memory.device import Memory
 from opsdk.backends.numba.cpu import check_unchanged, reads_as_registered
 from opsdk.core.errors import LaunchError
+from opsdk.core.nested import each, flat
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry, LaunchShape
 from opsdk.define.opdef import OpDef
@@ -73,14 +76,14 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
         tensors = dict(zip(inputs, given, strict=True))
         tensors.update((schema.output_names[i], buffer) for i, buffer in zip(fresh, made, strict=True))
         geometry = shape.geometry({**tensors, **attrs})
-        if is_needed(geometry, [*made, *_flat(tensors[name] for name in mutated)], subject):
-            seen = {name: _seen(shape, name, value) for name, value in tensors.items() if name in names}
+        if is_needed(geometry, [*made, *flat([tensors[name] for name in mutated])], subject):
+            seen = {name: each(value, partial(_seen, shape, name)) for name, value in tensors.items() if name in names}
             room = {name: memory.empty(*one.spec({**tensors, **attrs})) for name, one in scratch.items()}
             with failures(opdef, kernel.origin, subject), memory.active():
                 run(geometry, [{**attrs, **room, **seen}[name] for name in names])
             for name in mutated:
                 if name in seen:
-                    for array, changed in zip(_flat([tensors[name]]), _flat([seen[name]]), strict=True):
+                    for array, changed in zip(flat(tensors[name]), flat(seen[name]), strict=True):
                         _write_back(array, changed)
         if given is not values:
             _give_back(values, given, schema.mutated_inputs, memory)
@@ -106,19 +109,10 @@ def is_needed(geometry: Geometry, written: Sequence[Any], subject: str) -> bool:
     return False
 
 
-def _seen(shape: LaunchShape, name: str, value: Any) -> Any:
-    """Returns an input or output as the kernel sees it; a new shape of what is not contiguous is a copy."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [_seen(shape, name, item) for item in value]
-    wanted = shape.view_shape(name, value.shape)
-    return value if wanted == value.shape else value.reshape(wanted)
-
-
-def _flat(values: Iterable[Any]) -> list[Any]:
-    """Returns arrays, those of lists among them."""
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
+def _seen(shape: LaunchShape, name: str, array: Any) -> Any:
+    """Returns an array as the kernel sees it; a new shape of what is not contiguous is a copy."""
+    wanted = shape.view_shape(name, array.shape)
+    return array if wanted == array.shape else array.reshape(wanted)
 
 
 def _write_back(array: Any, seen: Any) -> None:
@@ -129,6 +123,6 @@ def _write_back(array: Any, seen: Any) -> None:
 
 def _give_back(values: Sequence[Any], given: Sequence[Any], mutated: Sequence[int], memory: Memory) -> None:
     """Copies inputs that a kernel changed back to where the caller has them."""
-    pairs = zip(_flat(values[i] for i in mutated), _flat(given[i] for i in mutated), strict=True)
-    for array, changed in pairs:
+    pairs = [zip(flat(values[i]), flat(given[i]), strict=True) for i in mutated]
+    for array, changed in chain(*pairs):
         array[...] = memory.to_host(changed)

@@ -16,6 +16,7 @@ from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.backends.numba.failure import typing_failure
 from opsdk.core.errors import MissingDependencyError, PlaceError
 from opsdk.core.lazy import optional
+from opsdk.core.nested import each, flat
 from opsdk.core.origin import Origin
 from opsdk.core.place import Place
 from opsdk.define.kernel.launch import Geometry
@@ -88,20 +89,13 @@ def at_one_place(values: Sequence[Any], subject: str) -> tuple[Memory, Sequence[
     Host arrays are copied to a device, and the launch's caller gets its results from there: so a proof, which knows
     host arrays only, runs CUDA rows too. In the simulator they are taken as they are.
     """
-    flat = [item for value in values for item in (value if isinstance(value, list) else (value,))]
-    first = next((item for item in flat if item is not None), None)
-    if first is not None and is_device_array(first):
-        return memory_of(first), values
+    present = flat(values)
+    if present and is_device_array(present[0]):
+        return memory_of(present[0]), values
     if is_simulated():
         return HOST, values
     memory = memory_at(Place("cuda", 0), subject)
-    return memory, [_moved(value, memory) for value in values]
-
-
-def _moved(value: Any, memory: Memory) -> Any:
-    if isinstance(value, list):
-        return [memory.from_host(item) for item in value]
-    return None if value is None else memory.from_host(value)
+    return memory, each(values, memory.from_host)
 
 
 def argument(value: Any) -> Any:

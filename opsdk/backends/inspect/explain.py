@@ -14,6 +14,7 @@ from opsdk.backends.call.language import language_of
 from opsdk.backends.memory.device import place_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import OpsdkError
+from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
 from opsdk.define.infer import Specs
@@ -103,8 +104,8 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
     """
     opdef = (find_op(op) if isinstance(op, str) else op).opdef
     args, given = bind(opdef, inputs, attrs)
-    beside = next((item.dtype for item in _flat(args) if hasattr(item, "dtype")), None)
-    places = [_place(item) for item in _flat(args)]
+    beside = next((item.dtype for item in flat(args) if hasattr(item, "dtype")), None)
+    places = [_place(item) for item in flat(args)]
     specs = [
         [_spec(opdef, item, beside) for item in entry]
         if isinstance(entry, (list, tuple))
@@ -120,7 +121,7 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
 def _explanation(
     opdef: OpDef, specs: Specs, attrs: Mapping[str, Any], place: str, *, with_gradient: bool
 ) -> Explanation:
-    dtypes = [spec.dtype for spec in _flat(specs)]
+    dtypes = [spec.dtype for spec in flat(specs)]
     deciding = opdef.schema.deciding(specs)
     first = None if deciding is None else deciding.dtype
     chosen = opdef.kernels.select(place, first, dtypes, is_usable if place == "cpu" else None)
@@ -197,7 +198,7 @@ def _gradient(
     opdef: OpDef, specs: Specs, outputs: Sequence[Any], attrs: Mapping[str, Any], place: str
 ) -> Explanation | None:
     rule = opdef.grad
-    if rule is None or not any(is_differentiable(spec.dtype) for i in rule.wrt for spec in _flat([specs[i]])):
+    if rule is None or not any(is_differentiable(spec.dtype) for i in rule.wrt for spec in flat([specs[i]])):
         return None
     held = {"input": specs, "output": outputs, "cotangent": outputs}
     read = [held[source.kind][source.position] for source in rule.sources]
@@ -214,11 +215,6 @@ def _formulas(opdef: OpDef, attrs: Mapping[str, Any], *, is_whole: bool) -> tupl
     seen = {name: value for name, value in attrs.items() if name in source.attrs}
     expression = source.expression(static_of(seen))
     return formulas(as_written(expression) if is_whole else expression, opdef.schema.output_names)
-
-
-def _flat(values: Sequence[Any]) -> list[Any]:
-    entries = [item for entry in values for item in (entry if isinstance(entry, (list, tuple)) else [entry])]
-    return [entry for entry in entries if entry is not None]
 
 
 def _place(value: Any) -> str:

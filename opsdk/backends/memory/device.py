@@ -17,6 +17,7 @@ from numpy import ndarray
 from opsdk.backends.cuda.runtime import cupy, is_simulated
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import PlaceError
+from opsdk.core.nested import flat
 from opsdk.core.place import CPU, Place
 from opsdk.define.opdef import OpDef
 
@@ -209,9 +210,7 @@ def check_places(opdef: OpDef, inputs: Sequence[Any]) -> Place:
     """
     first: tuple[str, Place] | None = None
     for name, entry in zip(opdef.schema.input_names, inputs, strict=True):
-        for array in entry if isinstance(entry, list) else [entry]:
-            if array is None:
-                continue
+        for array in flat(entry):
             here = place_of(array)
             if first is None:
                 first = name, here

@@ -16,6 +16,7 @@ from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import slow
+from opsdk.core.nested import flat
 from opsdk.define.identity.unchanged import changed
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
@@ -269,14 +270,10 @@ def _own(returned: Any, inputs: Sequence[Any]) -> Any:
     if returned.__class__ is np.ndarray:
         base = returned.base
         origin = returned if base is None else getattr(base, "parent", None)
-        if origin is None or any(origin is item for value in inputs for item in _items(value)):
+        if origin is None or any(origin is item for item in flat(inputs)):
             return returned  # whether it may be a view of an input, the plan says
         return returned.copy(order="K")
     if isinstance(returned, (tuple, list)):
         items = [_own(item, inputs) for item in returned]
         return items if isinstance(returned, list) else tuple(items)
     return returned
-
-
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else (value,)

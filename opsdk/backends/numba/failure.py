@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import CompileError, DTypeError
+from opsdk.core.nested import flat
 from opsdk.core.origin import PACKAGE_ROOT, Origin, shorten
 from opsdk.define.opdef import OpDef
 
@@ -113,7 +114,7 @@ def _is_users(file: str) -> bool:
 
 
 def _items(value: Any) -> list[np.ndarray]:
-    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, np.ndarray)]
+    return [item for item in flat(value) if isinstance(item, np.ndarray)]
 
 
 def _frames(error: BaseException) -> list[FrameType]:

@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.backends.call.buffers import allocate
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.vmath import overloads
+from opsdk.core.nested import flat
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
@@ -22,7 +23,7 @@ def run_text(
 ) -> list[Any] | None:
     """Runs the text into outputs that hold `fill`, and returns those; None where there are too many elements."""
     function: Any = getattr(kernel.source, "py_func", kernel.source)
-    if not callable(function) or sum(array.size for array in _flat(inputs)) > _MOST:
+    if not callable(function) or sum(array.size for array in flat(inputs)) > _MOST:
         return None
     overloads.register()  # compiled functions that the text calls may use opsdk.vmath
     schema = opdef.schema
@@ -30,15 +31,10 @@ def run_text(
     inputs = inputs if shaped is None else list(shaped(inputs))
     buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
     made = allocate(opdef, inputs, attrs, buffers)
-    for buffer in _flat(made):
+    for buffer in flat(made):
         buffer[...] = fill
     values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
     values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
     with np.errstate(all="ignore"):
         function(*[values[name] for name in kernel.parameters])
     return made
-
-
-def _flat(values: Sequence[Any]) -> list[Any]:
-    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    return [item for item in items if item is not None]

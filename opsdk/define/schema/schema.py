@@ -12,6 +12,7 @@ from typing import Any
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import SchemaError
+from opsdk.core.nested import flat
 from opsdk.define.schema.attribute import AttrDecl
 
 
@@ -144,8 +145,7 @@ class OpSchema:
         present = [
             (decl.name in self.nondifferentiable, item)
             for decl, value in zip(self.inputs, values, strict=True)
-            for item in (value if isinstance(value, list) else [value])
-            if item is not None
+            for item in flat(value)
         ]
         return next((item for is_whole, item in present if not is_whole), present[0][1] if present else None)
 

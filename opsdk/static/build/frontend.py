@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from opsdk.backends.call.settle import as_outputs, check_specs
 from opsdk.core.errors import MutationError, ProgramError, ReturnError
+from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
@@ -78,10 +79,10 @@ def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[s
     first = len(block.ops)
     made = body_outputs(block, opdef, values, attrs)
     if is_guarded:
-        block.ops[first - 1].guards = [variable.name for value in made for variable in _listed(value)]
+        block.ops[first - 1].guards = [variable.name for variable in flat(made)]
     specs = [_spec_beside(made[i], inferred[i]) for i in opdef.schema.fresh_outputs]
     check_specs(opdef, specs, inferred)
-    kept = [v for i, value in enumerate(values) if i not in opdef.schema.mutated_inputs for v in _listed(value)]
+    kept = [v for i, value in enumerate(values) if i not in opdef.schema.mutated_inputs for v in flat(value)]
     names = {name for variable in kept for name in bases(variable)}
     if any(names.intersection(changed(operator)) for operator in block.ops[first:]):
         raise MutationError(
@@ -127,10 +128,6 @@ def _guard(opdef: OpDef) -> OpDef:
     return OpDef(named, like(), Traits(), opdef.origin, kernels)
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else () if value is None else (value,)
-
-
 def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
     """Calls the function that a composite op is, which appends the ops it is made of; one entry per output.
 
@@ -167,8 +164,7 @@ def program_of(opdef: OpDef, inputs: Sequence[Any]) -> Any:
     Raises:
         ProgramError: they belong to several.
     """
-    flat = (v for value in inputs for v in (value if isinstance(value, (list, tuple)) else [value]))
-    variables = [v for v in flat if isinstance(v, Variable)]
+    variables = [v for v in flat(inputs) if isinstance(v, Variable)]
     first = variables[0].block.program
     for variable in variables[1:]:
         if variable.block.program is not first:

@@ -10,6 +10,7 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
+from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
@@ -99,7 +100,7 @@ def append_explicit(
             _check_spec(opdef, decl.name, variable, want)
         results.append(_of_kind(opdef, decl, variables))
     for value, stop in zip(results, stops(opdef, values), strict=True):
-        for variable in value if isinstance(value, list) else [value]:
+        for variable in flat(value):
             if not variable.persistable:
                 variable.mark_stop(stop or variable.is_cut)
     return connect(block, opdef, values, results, complete, FORWARD)
@@ -116,7 +117,7 @@ def connect(
 ) -> Operator:
     """Puts the Operator between Variables that exist, at the end or at a position."""
     schema = opdef.schema
-    if any(isinstance(variable, Parameter) for i in schema.mutated_inputs for variable in _listed(inputs[i])):
+    if any(isinstance(variable, Parameter) for i in schema.mutated_inputs for variable in flat(inputs[i])):
         role = OPTIMIZE  # whatever changes a parameter is an update
     operator = Operator(
         opdef,
@@ -158,11 +159,7 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     """Returns the specs of the outputs for input Variables, of a call whose attributes the op's check takes."""
     if opdef.check is not None:
         opdef.check.ask_early(attrs)
-    specs = [
-        [variable.spec for variable in value] if isinstance(value, list) else None if value is None else value.spec
-        for value in inputs
-    ]
-    inferred = opdef.infer(opdef.schema, specs, attrs)
+    inferred = opdef.infer(opdef.schema, each(inputs, lambda variable: variable.spec), attrs)
     check_outputs(opdef, inferred)
     return inferred
 
@@ -191,21 +188,15 @@ def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
 
 def stops(opdef: OpDef, inputs: Sequence[Any]) -> list[bool]:
     """Returns per output whether no gradient flows through it, as it follows from the inputs."""
-    wanted = [inputs[i] for i in opdef.differentiable_inputs()]
-    flows = is_grad_enabled() and any(
-        not variable.stop_gradient and is_differentiable(variable.dtype)
-        for value in wanted
-        for variable in (value if isinstance(value, list) else [value])
-        if variable is not None
-    )
+    wanted = flat([inputs[i] for i in opdef.differentiable_inputs()])
+    flows = is_grad_enabled() and any(not v.stop_gradient and is_differentiable(v.dtype) for v in wanted)
     return [not flows or decl.name in opdef.traits.nondifferentiable for decl in opdef.schema.outputs]
 
 
 def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as a constant Variable."""
     check_inputs(opdef, inputs)
-    flat = [v for value in inputs for v in (value if isinstance(value, (list, tuple)) else [value])]
-    beside = dtype_beside(v.dtype for v in flat if isinstance(v, Variable))
+    beside = dtype_beside(v.dtype for v in flat(inputs) if isinstance(v, Variable))
     compared = is_comparison(opdef)
 
     def one(value: Any, decl: InputDecl) -> Any:
@@ -247,18 +238,13 @@ def _of_kind(opdef: OpDef, decl: InputDecl | OutputDecl, variables: list[Variabl
 
 def _handed_on(opdef: OpDef, output: str, source: Any, variables: list[Variable]) -> Any:
     """Returns what an op changes in place, a variable or several; naming them among the outputs too is allowed."""
-    if variables and [id(variable) for variable in variables] != [id(variable) for variable in _listed(source)]:
-        wanted = ", ".join(repr(variable.name) for variable in _listed(source)) or "none"
+    if variables and [id(variable) for variable in variables] != [id(variable) for variable in flat(source)]:
+        wanted = ", ".join(repr(variable.name) for variable in flat(source)) or "none"
         names = ", ".join(repr(variable.name) for variable in variables)
         raise ProgramError(
             f"{opdef.subject}: output {output!r} expected {wanted}, which the op changes in place, got {names}"
         )
     return source
-
-
-def _listed(value: Any) -> list[Variable]:
-    """Returns the variables of a slot."""
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _slots(
