@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks import vmath_accuracy, vmath_speed
 from benchmarks.report import machine
 from benchmarks.vmath_accuracy import NAMES, UNARY, Worst
-from opsdk.backends.vmath.accuracy import ULP
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.ship.machine.environment import version_of
 
 INTRODUCTION = """# Mathematical functions in kernels
@@ -118,7 +118,7 @@ def _accuracy(rows: dict[str, dict[str, Any]]) -> list[str]:
         if "float32" not in row:
             continue
         cells = [f"`{name}`"]
-        for dtype, promised in zip(("float32", "float64"), ULP.get(name, (0.0, 0.0)), strict=True):
+        for dtype, promised in zip(("float32", "float64"), PRIMITIVES[name].ulp or (0.0, 0.0), strict=True):
             worst = Worst(**row[dtype])
             at = ", ".join(f"{operand:.8g}" for operand in worst.at)
             cells += [f"{worst.ulp:.3f}", f"{promised:g}", at]

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from opsdk.backends.vmath.table import numba_functions
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 
 # Any, throughout: compiled functions and arrays of either dtype.
 

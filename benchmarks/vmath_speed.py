@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from benchmarks.vmath_accuracy import loop
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.ship.bench.timing import alternate
 
 # Any, throughout: compiled functions, arrays and tensors.

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from opsdk.expr.node import Node, topological
+from opsdk.expr.primitives.table import PRIMITIVES
 
-# Rough nanoseconds per element of vectorised float32 code; only their order matters.
-_DEAR = {
-    "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log1p": 10, "log2": 8, "sin": 10, "cos": 10, "tan": 16,
-    "sinh": 12, "cosh": 12, "tanh": 10, "arcsin": 14, "arccos": 14, "arctan": 12, "arctan2": 16, "pow": 24,
-    "sigmoid": 9, "softplus": 18, "div": 2, "reciprocal": 2, "sqrt": 2, "rsqrt": 3, "fmod": 24,
-    "log10": 10, "cbrt": 16, "arcsinh": 18, "arccosh": 18, "arctanh": 14, "erf": 14, "erfc": 16, "hypot": 5,
-    "logaddexp": 18, "gated": 12,
-}  # fmt: skip
-
-
+# By name of an operation, of those that compiled code alone is made of too.
+_COSTS = {name: primitive.cost for name, primitive in PRIMITIVES.items()} | {"gated": 12}
 _SHARED = 3  # the second of sigmoid(a) and sigmoid(−a), which have one exponential
 
 
@@ -28,7 +21,7 @@ def cost(roots: Sequence[Node], free: Sequence[Node] = ()) -> int:
         node = stack.pop()
         if node in seen or node.is_leaf:
             continue
-        total += _SHARED if opposite(node) in seen and opposite(node) not in free else _DEAR.get(node.op, 1)
+        total += _SHARED if opposite(node) in seen and opposite(node) not in free else _COSTS.get(node.op, 1)
         seen.add(node)
         stack.extend(node.args)
     return total
@@ -38,7 +31,7 @@ def weight(node: Node, seen: Set[Node]) -> int:
     """Returns the work of one node whose operands are given, after what was `seen`."""
     if node.is_leaf:
         return 0
-    return _SHARED if opposite(node) in seen else _DEAR.get(node.op, 1)
+    return _SHARED if opposite(node) in seen else _COSTS.get(node.op, 1)
 
 
 def reach(root: Node, seen: set[Node]) -> None:

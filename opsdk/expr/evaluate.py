@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from opsdk.expr.node import FLOAT, Node, topological
-from opsdk.expr.primitive import PRIMITIVES, Primitive
+from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.table import PRIMITIVES
 
 
 # Any: the array module, its arrays and dtypes.

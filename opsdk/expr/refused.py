@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from opsdk.core.errors import TraceError
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.entry import PRIMITIVES
 
 _ONE_ELEMENT = "an expression is one element"
 _REDUCE = "an expression is one element, and @opsdk.rowwise is one row: vmath.row_{0}(x)"

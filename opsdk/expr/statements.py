@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdk.expr.node import Node, topological
+from opsdk.expr.primitives.table import PRIMITIVES
 
 # How operators are written in Python and in C alike.
-INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-    "ne": "!=", "and": "&", "or": "|",
-}  # fmt: skip
+INFIX = {name: primitive.infix for name, primitive in PRIMITIVES.items() if primitive.infix}
 
 
 @dataclass(frozen=True)

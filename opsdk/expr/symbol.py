@@ -11,14 +11,8 @@ from opsdk.core.errors import TraceError
 from opsdk.core.fit import shown
 from opsdk.core.suggest import alternatives
 from opsdk.expr.node import BOOL, Node, constant, literal, topological
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.entry import PRIMITIVES
 from opsdk.expr.refused import refuse, refuse_attribute, refuse_numpy, refusing
-
-# The operators of Python, as NumPy's functions.
-_OPERATORS = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow", "less": "lt",
-    "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
-}  # fmt: skip
 
 
 @refusing
@@ -110,7 +104,8 @@ class Symbol:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Symbol:
         """Takes `scalar * symbol` of a NumPy scalar; a NumPy function is refused, by the name that it has here."""
-        name = _OPERATORS.get(ufunc.__name__)
+        operators = (each for each in PRIMITIVES.values() if each.python and each.arity == 2)
+        name = next((each.name for each in operators if each.ufunc == ufunc.__name__), None)
         if name is None or method != "__call__" or options:
             refuse_numpy("sum" if ufunc.__name__ == "add" and method == "reduce" else ufunc.__name__)
         return apply(name, *inputs)

@@ -6,8 +6,7 @@ beside an array (NEP 50), or a NumPy scalar, which has. What NumPy would wrap or
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,15 +15,9 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.expr.exact import check_inputs, check_whole, holds, rounded_constant
 from opsdk.expr.node import FLOAT, Node, topological
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 
 # Any, in this file: arrays of any module, NumPy scalars, and Python's numbers.
-
-PYTHON: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
-    "neg": operator.neg, "abs": operator.abs, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
-    "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
-}  # fmt: skip
 
 
 def evaluated(
@@ -80,13 +73,14 @@ def _ordered(roots: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[tuple[int
 
 def _applied(node: Node, operands: list[Any], subject: str) -> Any:
     """Returns what an operation gives, NumPy's errors told as the op's own."""
-    python = PYTHON.get(node.op)
+    primitive = PRIMITIVES[node.op]
+    python = primitive.python
     if python is not None and all(map(is_number, operands)):
         return of_numbers(node.op, operands)
     _check_exponents(node, operands, subject)
     _check_beside(node, operands, subject)
     try:
-        return PRIMITIVES[node.op].meaning(np, *operands) if python is None else python(*operands)
+        return primitive.meaning(np, *operands) if python is None else python(*operands)
     except OverflowError:
         raise _not_held(node, operands, subject) from None
     except TypeError:
@@ -108,12 +102,14 @@ def _joint(operands: Sequence[Any]) -> np.dtype[Any]:
 
 def of_numbers(op: str, numbers: Sequence[Any]) -> Any:
     """Returns what Python gives, but inf or nan where it raises, and nan where it gives a complex number."""
+    primitive = PRIMITIVES[op]
+    assert primitive.python is not None
     try:
-        made = PYTHON[op](*numbers)
+        made = primitive.python(*numbers)
         return made if made.__class__ is not complex else float("nan")
     except ArithmeticError:
         with np.errstate(all="ignore"):
-            return float(PRIMITIVES[op].meaning(np, *map(np.float64, numbers)))
+            return float(primitive.meaning(np, *map(np.float64, numbers)))
 
 
 def _check_beside(node: Node, operands: Sequence[Any], subject: str) -> None:

@@ -10,7 +10,7 @@ from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.node import BOOL
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import apply
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.3, -7.25, 40.0, -40.0, 1e3, -1e3, np.inf, -np.inf, np.nan]

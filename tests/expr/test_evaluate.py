@@ -6,7 +6,7 @@ import pytest
 
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol, apply
 
 X, Y = Symbol(Node("input", (), "x")), Symbol(Node("input", (), "y"))

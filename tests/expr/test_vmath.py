@@ -11,7 +11,7 @@ import opsdk
 from opsdk import vmath
 from opsdk.core.errors import TraceError
 from opsdk.expr.node import Node, constant
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
 
 PRIMITIVE_OF = {"logical_and": "and", "logical_or": "or", "logical_not": "not"}

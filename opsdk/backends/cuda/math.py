@@ -15,6 +15,7 @@ import numpy as np
 
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
 from opsdk.core.errors import DTypeError
+from opsdk.expr.primitives.table import PRIMITIVES
 
 Function = Callable[..., Any]  # Any: numbers of one precision, and conditions
 
@@ -23,22 +24,8 @@ def _power(a: Any, b: Any) -> Any:
     return np.power(np.array([a]), np.array([b]))[0]  # of one number NumPy makes a root, which (-inf) ** 0.5 is not
 
 
-# Name of a primitive → its name in libdevice, where an `f` is appended in single precision, and what it is on the host.
-_LEAVES: dict[str, tuple[str, Function]] = {
-    "exp": ("exp", np.exp), "exp2": ("exp2", np.exp2), "expm1": ("expm1", np.expm1),
-    "log": ("log", np.log), "log1p": ("log1p", np.log1p), "log2": ("log2", np.log2), "sqrt": ("sqrt", np.sqrt),
-    "sin": ("sin", np.sin), "cos": ("cos", np.cos), "tan": ("tan", np.tan),
-    "sinh": ("sinh", np.sinh), "cosh": ("cosh", np.cosh), "tanh": ("tanh", np.tanh),
-    "arcsin": ("asin", np.arcsin), "arccos": ("acos", np.arccos), "arctan": ("atan", np.arctan),
-    "arctan2": ("atan2", np.arctan2), "pow": ("pow", _power), "fmod": ("fmod", np.fmod),
-    "abs": ("fabs", np.abs), "floor": ("floor", np.floor), "ceil": ("ceil", np.ceil),
-    "round": ("rint", np.rint),  # to even where two are as near, as NumPy rounds; C's `round` goes away from zero
-    "erf": ("erf", math.erf), "erfc": ("erfc", math.erfc), "hypot": ("hypot", np.hypot),
-    "log10": ("log10", np.log10), "cbrt": ("cbrt", np.cbrt), "trunc": ("trunc", np.trunc),
-    "arcsinh": ("asinh", np.arcsinh), "arccosh": ("acosh", np.arccosh), "arctanh": ("atanh", np.arctanh),
-    "copysign": ("copysign", np.copysign),
-}  # fmt: skip
-
+# What a primitive of libdevice is on the host, where that is not NumPy's function of its name.
+_HOST: dict[str, Function] = {"pow": _power, "round": np.rint, "erf": math.erf, "erfc": math.erfc}
 
 # The primitives that are operators, and need no constant of the precision.
 _PLAIN: dict[str, Function] = {
@@ -94,7 +81,7 @@ def device_function(function: Function) -> Function:
 def _libdevice(precision: str) -> dict[str, Function]:
     library = numba_cuda("CUDA functions").libdevice
     suffix = "f" if precision == "float32" else ""
-    leaves = {name: getattr(library, there + suffix) for name, (there, _) in _LEAVES.items()}
+    leaves = {name: getattr(library, each.cuda + suffix) for name, each in PRIMITIVES.items() if each.cuda}
     return {**leaves, "product": getattr(library, "fmul_rn" if suffix else "dmul_rn")}
 
 
@@ -108,7 +95,8 @@ def _simulated(precision: str) -> dict[str, Function]:
 
         return one
 
-    return {"product": quiet(np.multiply), **{name: quiet(here) for name, (_, here) in _LEAVES.items()}}
+    leaves = [name for name, each in PRIMITIVES.items() if each.cuda]
+    return {"product": quiet(np.multiply), **{name: quiet(_HOST.get(name) or getattr(np, name)) for name in leaves}}
 
 
 def _built(number: Any, leaf: Mapping[str, Function]) -> dict[str, Function]:

@@ -13,12 +13,12 @@ from numba.extending import overload, register_jitable
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.expr import vmath
 from opsdk.expr.node import BOOL, FLOAT
-from opsdk.expr.primitive import PRIMITIVES, Primitive
+from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.table import PRIMITIVES
 
 # Any, throughout: Numba's types and dispatchers, which have no annotations.
 
 _OPTIONS = {"forceinline": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
-_OPERATORS = {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 _registered = False
 _lock = threading.Lock()
 
@@ -32,10 +32,9 @@ def register() -> None:
     numba_functions(np.dtype("float32"))  # made here rather than while Numba compiles and holds its lock
     with _lock:
         if not _registered:
-            for name, primitive in PRIMITIVES.items():
-                public = getattr(vmath, _OPERATORS.get(name, name), None)
-                if public is not None:
-                    _register(public, primitive)
+            for primitive in PRIMITIVES.values():
+                if primitive.doc:
+                    _register(getattr(vmath, primitive.function), primitive)
             overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
             _registered = True
 

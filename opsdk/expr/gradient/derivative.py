@@ -1,4 +1,4 @@
-"""Derivative rules of the primitives, and the reverse sweep that combines them.
+"""The reverse sweep, which combines the derivative rules of primitives.
 
 A rule gives, per operand, the partial derivative as an expression of operands and result. At a kink it states the value
 that is taken: the rules for `abs`, `minimum`, `maximum` and `where` say so beside them.
@@ -6,97 +6,14 @@ that is taken: the rules for `abs`, `minimum`, `maximum` and `where` say so besi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from opsdk.expr.gradient.cotangent import Algebra, Cotangent
-from opsdk.expr.node import BOOL, Node, constant, topological
+from opsdk.expr.node import Node, constant, topological
+from opsdk.expr.row.row import ROW_PRIMITIVES
 from opsdk.expr.symbol import Symbol, apply
 
-Rule = Callable[..., tuple["Symbol | float | None", ...]]  # (result, *operands) → one partial per operand
-
-LOG2, LOG10 = 0.6931471805599453, 2.302585092994046  # natural logarithms of 2 and 10
-TWO_OVER_ROOT_PI = 1.1283791670955126
-_EXACT = 256  # whole numbers up to here are numbers of every floating dtype
 _PASSED = ("mul", "neg")  # factors of which are looked at one by one
-_PICKING = ("maximum", "minimum", "where", "abs", "neg", "row_max", "row_min", "row_take")
-
-RULES: dict[str, Rule] = {
-    "add": lambda y, a, b: (1.0, 1.0),
-    "sub": lambda y, a, b: (1.0, -1.0),
-    "mul": lambda y, a, b: (b, a),
-    "div": lambda y, a, b: (apply("reciprocal", b), -(y / b)),
-    "neg": lambda y, a: (-1.0,),
-    "reciprocal": lambda y, a: (-(y * y),),
-    "square": lambda y, a: (2.0 * a,),
-    "pow": lambda y, a, b: (_power_base(a, b), _power_exponent(y, a, b)),
-    "exp": lambda y, a: (y,),
-    "exp2": lambda y, a: (y * LOG2,),
-    "expm1": lambda y, a: (apply("exp", a),),  # y + 1 loses its digits where y is near −1
-    "log": lambda y, a: (apply("reciprocal", a),),
-    "log1p": lambda y, a: (apply("reciprocal", a + 1.0),),
-    "log2": lambda y, a: (apply("reciprocal", a * LOG2),),
-    "log10": lambda y, a: (apply("reciprocal", a * LOG10),),
-    "sqrt": lambda y, a: (0.5 / y,),
-    "cbrt": lambda y, a: (apply("reciprocal", 3.0 * (y * y)),),
-    "rsqrt": lambda y, a: (-0.5 * y / a,),
-    "sin": lambda y, a: (apply("cos", a),),
-    "cos": lambda y, a: (-apply("sin", a),),
-    "tan": lambda y, a: (1.0 + y * y,),
-    "sinh": lambda y, a: (apply("cosh", a),),
-    "cosh": lambda y, a: (apply("sinh", a),),
-    "tanh": lambda y, a: (1.0 - y * y,),
-    "arcsin": lambda y, a: (apply("rsqrt", (1.0 - a) * (1.0 + a)),),
-    "arccos": lambda y, a: (-apply("rsqrt", (1.0 - a) * (1.0 + a)),),
-    "arctan": lambda y, a: (apply("reciprocal", 1.0 + a * a),),
-    "arcsinh": lambda y, a: (apply("reciprocal", apply("hypot", a, 1.0)),),  # a² may overflow where 1/a is a number
-    "arccosh": lambda y, a: (apply("rsqrt", a - 1.0) * apply("rsqrt", a + 1.0),),
-    "arctanh": lambda y, a: (apply("reciprocal", (1.0 - a) * (1.0 + a)),),
-    "arctan2": lambda y, a, b: _around(a, b, apply("hypot", a, b)),
-    "sigmoid": lambda y, a: (y * apply("sigmoid", -a),),  # 1 - y loses its digits where y is near 1
-    "softplus": lambda y, a: (apply("sigmoid", a),),
-    "erf": lambda y, a: (TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
-    "erfc": lambda y, a: (-TWO_OVER_ROOT_PI * apply("exp", -(a * a)),),
-    "hypot": lambda y, a, b: (a / y, b / y),  # NaN where both are 0, the tip of a cone
-    "logaddexp": lambda y, a, b: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
-    "abs": lambda y, a: (_unless_zero(a, apply("sign", a)),),
-    "copysign": lambda y, a, b: (_unless_zero(a, apply("sign", a) * apply("copysign", 1.0, b)), None),
-    "sign": lambda y, a: (None,),
-    "floor": lambda y, a: (None,),
-    "ceil": lambda y, a: (None,),
-    "trunc": lambda y, a: (None,),
-    "round": lambda y, a: (None,),
-    "fmod": lambda y, a, b: (1.0, (y - a) / b),  # fmod(a, b) = a - b·trunc(a/b)
-    # where both are equal, the whole derivative to the first operand; beside a constant, none to the other operand
-    "maximum": lambda y, a, b: (_one_if(_beyond(y, a, b) > b if _is_constant(b) else a >= b), _one_if(a < b)),
-    "minimum": lambda y, a, b: (_one_if(_beyond(y, a, b) < b if _is_constant(b) else a <= b), _one_if(a > b)),
-    "where": lambda y, c, a, b: (None, apply("where", c, 1.0, 0.0), apply("where", c, 0.0, 1.0)),
-}
-
-
-def _around(a: Symbol, b: Symbol, radius: Symbol) -> tuple[Symbol, Symbol]:
-    """The partials of an angle; the square of the radius may overflow, and underflow, where they are numbers."""
-    return b / radius / radius, -(a / radius / radius)
-
-
-def _unless_zero(a: Symbol, slope: Symbol) -> Symbol:
-    """A slope that is 0 at a kink at 0, by choice: an infinite cotangent is kept out as well."""
-    return apply("where", apply("eq", a, 0.0), 0.0, slope)
-
-
-def _power_base(a: Symbol, b: Symbol, coefficients: Sequence[Node] = ()) -> Symbol | None:
-    """d/da aᵇ = b aᵇ⁻¹, and 0 where that would be 0 · ∞, as at 0⁰.
-
-    Of the nth derivative b (b - 1) … (b - n + 1) aᵇ⁻ⁿ the earlier factors are the coefficients; any of them may be 0.
-    """
-    if _is_constant(b):
-        exponent = b.node.payload
-        return exponent * apply("pow", a, exponent - 1.0) if exponent else None
-    power = apply("pow", a, b - 1.0) if coefficients else 1.0 / a  # which it is where b is 0
-    vanishes = apply("eq", b, 0.0)
-    for coefficient in coefficients:
-        vanishes = apply("or", vanishes, apply("eq", Symbol(coefficient), 0.0))
-    lost = apply("and", apply("isinf", power), vanishes)
-    return b * apply("pow", a, apply("where", lost, 1.0, b - 1.0))
 
 
 def _coefficients(of: Iterable[Symbol], exponent: Node) -> list[Node]:
@@ -121,46 +38,6 @@ def _chosen_from(node: Node) -> set[Node]:
         waiting += [arg for arg in dict.fromkeys(below) if arg not in found]
         found.update(dict.fromkeys(below))
     return {each for each in found if each.is_leaf and each.op != "constant"}
-
-
-def _power_exponent(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
-    """d/db aᵇ = aᵇ log a, and 0 where aᵇ is 0, as the limit is.
-
-    Beyond exponent 1 the logarithm is kept away from 0, so that later derivatives stay finite where the true ones do,
-    also beside cotangents of zero. At base 0 a mixed derivative of order n is infinite where b ≤ n - 1; the expression
-    gives nan there, but 0 where b = n - 1 is 2 or more.
-    """
-    gone = apply("eq", y, 0.0)
-    steep = apply("and", gone, apply("le", b, 1.0))
-    safe = apply("where", apply("and", gone, apply("gt", b, 1.0)), 1.0, a)
-    return apply("where", steep, 0.0, y * apply("log", safe))
-
-
-def _beyond(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
-    """Returns what tells which operand was taken beside a constant: the result, where no rounding of it can hide that.
-
-    Then a backward reads the result, which is kept anyway by whatever uses it.
-    """
-    return y if is_exact(y.node) else a
-
-
-def is_exact(node: Node) -> bool:
-    """Whether a value is an input or a small whole number, picked and not computed: no dtype rounds it."""
-    if node.op == "input":
-        return True
-    if node.op == "constant":
-        return isinstance(node.payload, float) and node.payload.is_integer() and abs(node.payload) <= _EXACT
-    picked = {"where": 1, "row_take": 0}.get(node.op, 0)
-    taken = node.args[:1] if node.op == "row_take" else node.args[picked:]
-    return node.op in _PICKING and all(map(is_exact, taken))
-
-
-def _is_constant(operand: Symbol) -> bool:
-    return operand.node.op == "constant"
-
-
-def _one_if(condition: Symbol) -> Symbol:
-    return apply("where", condition, 1.0, 0.0)
 
 
 def past_operands(node: Node) -> list[tuple[Node, Symbol]]:
@@ -188,12 +65,11 @@ def partials(node: Node, arriving: Sequence[Symbol] = ()) -> tuple[Symbol | floa
         node: whose.
         arriving: factors of what they are multiplied by.
     """
-    if node.kind == BOOL or node.is_leaf:
+    rule = None if node.is_leaf else ROW_PRIMITIVES[node.op].rule
+    if rule is None:
         return (None,) * len(node.args)
-    if node.op == "pow":
-        a, b = map(Symbol, node.args)
-        return _power_base(a, b, _coefficients(arriving, b.node)), _power_exponent(Symbol(node), a, b)
-    return RULES[node.op](Symbol(node), *map(Symbol, node.args))
+    beside = [_coefficients(arriving, node.args[1])] if node.op == "pow" else []
+    return rule(Symbol(node), *map(Symbol, node.args), *beside)
 
 
 class Sweep:

@@ -20,10 +20,10 @@ from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
-from opsdk.expr.gradient.derivative import is_exact
 from opsdk.expr.gradient.like_terms import combined
 from opsdk.expr.gradient.proof import Claim, refuted
 from opsdk.expr.node import BOOL, Node, constant, topological
+from opsdk.expr.primitives.conditions import is_exact
 from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.simplify import simplify
 from opsdk.expr.trace import Expression

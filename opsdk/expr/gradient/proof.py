@@ -19,10 +19,8 @@ import numpy as np
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.gradient.tangent import rates
 from opsdk.expr.node import Node
-from opsdk.expr.primitive import PRIMITIVES
 from opsdk.expr.row.row import COLUMN, FULL, ROW_PRIMITIVES
 
-_MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
 _POINTS, _LENGTH = 12, 3  # rows that are tried, and how long they are
 _EXACT = 1e-10  # of the terms' size
 _ROUNDED = 1e-5  # of the difference to float32, whose steps are 2²⁹ times as wide
@@ -117,10 +115,10 @@ def _products(
         given[saved] = np.broadcast_to(value, shape)
         forward.append(np.broadcast_to(change, (len(along), *shape)) * entering[cotangent])
         leaving.append(given[saved] * entering[cotangent])  # how large what may have cancelled was
-    read = evaluate([node for *_, node in claim.saved], given, np, dtype, _MEANINGS)
+    read = evaluate([node for *_, node in claim.saved], given, np, dtype, ROW_PRIMITIVES)
     for (name, role, _), value in zip(claim.saved, read, strict=True):
         given[name] = np.broadcast_to(value, (_POINTS, _width(role)))
-    found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, _MEANINGS)
+    found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, ROW_PRIMITIVES)
     backward = [np.broadcast_to(g, to.shape) * to for g, to in zip(found, along, strict=True)]
     sums = [_summed(forward, lambda terms: terms), np.stack([terms.sum(-1) for terms in backward])]
     sizes = _summed([*forward, *leaving], np.abs) + np.stack([np.abs(terms).sum(-1) for terms in backward])

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from opsdk.expr.gradient.cotangent import Cotangent
 from opsdk.expr.gradient.derivative import Sweep
 from opsdk.expr.node import Node
-from opsdk.expr.row.row import INDEX, SIZE, RowRoles, spread
+from opsdk.expr.row.row import SIZE, RowRoles, spread
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, apply
-
-# Per reduction, from its node: what it sends to each element that it reduces, per unit of its cotangent.
-_SENT: dict[str, Callable[[Symbol, Symbol], Symbol | float]] = {
-    "row_sum": lambda y, of: 1.0,
-    "row_mean": lambda y, of: apply("reciprocal", Symbol(SIZE)),
-    "row_logsumexp": lambda y, of: apply("exp", of - y),
-    "row_take": lambda y, of: _one_where(apply("eq", Symbol(INDEX), Symbol(y.node.args[1]))),
-    "row_max": lambda y, of: _shared(apply("eq", of, y)),
-    "row_min": lambda y, of: _shared(apply("eq", of, y)),
-}
 
 
 def reverse_rows(
@@ -36,14 +26,6 @@ class _RowSweep(Sweep):
     def __init__(self, outputs: Sequence[Node], roles: Mapping[str, str]) -> None:
         super().__init__(outputs)
         self._roles = RowRoles(roles)
-
-    def partials(self, node: Node, cotangent: Cotangent) -> tuple[Symbol | float | None, ...]:
-        if node.op in ("row_index", "row_size"):
-            return (None,) * len(node.args)
-        sent = _SENT.get(node.op)
-        if sent is None:
-            return super().partials(node, cotangent)
-        return (sent(Symbol(node), Symbol(node.args[0])), *[None] * (len(node.args) - 1))
 
     def received(self, sender: Node, receiver: Node, cotangent: Cotangent) -> Cotangent:
         """Sums over the row what elements send to a number of the row, each of them, however equal."""
@@ -63,13 +45,3 @@ class _RowSweep(Sweep):
             condition, a, b = map(Symbol, node.args)
             return apply("where", condition, self._summed(a), self._summed(b))
         return Symbol(Node("row_sum", (node,)))
-
-
-def _one_where(condition: Symbol) -> Symbol:
-    return apply("where", condition, 1.0, 0.0)
-
-
-def _shared(is_top: Symbol) -> Symbol:
-    """The extreme elements share the cotangent evenly."""
-    count = Symbol(Node("row_sum", (_one_where(is_top).node,)))
-    return apply("where", is_top, apply("reciprocal", count), 0.0)

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from opsdk.expr.node import BOOL, Node, topological
-from opsdk.expr.primitive import PRIMITIVES
 from opsdk.expr.row.row import ROW_PRIMITIVES
 
 # Any, in this file: NumPy arrays.
 _LOG = {2: float(np.log(2.0)), 10: float(np.log(10.0))}
-_MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
 _ROOT_PI = float(np.sqrt(np.pi))
 
 # By name of a primitive with one operand: its slope at a.
@@ -96,7 +94,7 @@ def rates(
         elif node.is_leaf:
             known[node] = np.asarray(values[node.payload or f"{node.op}()"], dtype)
         else:
-            known[node] = _MEANINGS[node.op].meaning(np, *(known[arg] for arg in node.args))
+            known[node] = ROW_PRIMITIVES[node.op].meaning(np, *(known[arg] for arg in node.args))
         given = [moves.get(arg, np.zeros((), dtype)) for arg in node.args]
         moving = node.payload in tangents if node.op == "input" else any(arg in moves for arg in node.args)
         if moving and node.kind != BOOL and node.op not in _FLAT:

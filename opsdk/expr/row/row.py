@@ -14,13 +14,14 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.core.sums import total
 from opsdk.expr.node import FLOAT, Node, topological
-from opsdk.expr.primitive import Meaning, Primitive
+from opsdk.expr.primitives.entry import HOLOMORPHIC, VALUED, Meaning, Primitive, Rule
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol, Written, apply, as_node
 
 # Roles of inputs and results: of the full shape (…, n); one number per position, (n,); one per row, (…, 1) or (…).
 FULL, COLUMN, ROW, FLAT = "full", "column", "row", "flat"
 
-REDUCTIONS = ("row_sum", "row_max", "row_min", "row_mean", "row_logsumexp", "row_take")
+INDEX, SIZE = Node("row_index"), Node("row_size")  # the position in the row; the number of elements of a row
 
 
 # Any: an array module and its arrays; rows are the last axis, and every result keeps it with size 1.
@@ -67,19 +68,41 @@ def check_positions(index: Any, size: int) -> None:
         raise AttributeValueError(f"row_take: position expected {kind}in [0, {size}), got {text}")
 
 
-_MEANINGS: dict[str, Meaning] = {
-    "row_sum": _sum,
-    "row_max": lambda xp, a: _extreme(xp, xp.max, a, -xp.inf),
-    "row_min": lambda xp, a: _extreme(xp, xp.min, a, xp.inf),
-    "row_mean": _mean,
-    "row_logsumexp": _logsumexp,
-    "row_take": _take,
+def _one_where(condition: Symbol) -> Symbol:
+    return apply("where", condition, 1.0, 0.0)
+
+
+def _shared(y: Symbol, a: Symbol) -> tuple[Symbol]:
+    """The extreme elements share the cotangent evenly."""
+    is_top = apply("eq", a, y)
+    count = Symbol(Node("row_sum", (_one_where(is_top).node,)))
+    return (apply("where", is_top, apply("reciprocal", count), 0.0),)
+
+
+def _reduction(name: str, meaning: Meaning, rule: Rule, complex: str = VALUED, operands: str = "a") -> Primitive:
+    """Returns a reduction; its rule is what it sends to each element, per unit of its cotangent."""
+    names = tuple(operands.split())
+    return Primitive(name, names, (FLOAT,) * len(names), FLOAT, meaning, rule, complex=complex)
+
+
+REDUCTIONS = {
+    reduction.name: reduction
+    for reduction in (
+        _reduction("row_sum", _sum, lambda y, a: (1.0,), HOLOMORPHIC),
+        _reduction("row_max", lambda xp, a: _extreme(xp, xp.max, a, -xp.inf), _shared),
+        _reduction("row_min", lambda xp, a: _extreme(xp, xp.min, a, xp.inf), _shared),
+        _reduction("row_mean", _mean, lambda y, a: (apply("reciprocal", Symbol(SIZE)),), HOLOMORPHIC),
+        _reduction("row_logsumexp", _logsumexp, lambda y, a: (apply("exp", a - y),)),
+        _reduction(
+            "row_take",
+            _take,
+            lambda y, a, at: (_one_where(apply("eq", Symbol(INDEX), at)), None),
+            HOLOMORPHIC,
+            operands="a at",
+        ),
+    )
 }
-ROW_PRIMITIVES = {
-    name: Primitive(name, 2 if name == "row_take" else 1, meaning, (FLOAT, FLOAT)[: 2 if name == "row_take" else 1])
-    for name, meaning in _MEANINGS.items()
-}
-INDEX, SIZE = Node("row_index"), Node("row_size")  # the position in the row; the number of elements of a row
+ROW_PRIMITIVES = {**PRIMITIVES, **REDUCTIONS}  # all that an expression over one row is made of
 
 
 def _applied(name: str, *values: Any) -> Symbol:  # Any: what a user's expression holds

@@ -24,14 +24,11 @@ from opsdk.expr.exact import (
 )
 from opsdk.expr.gradient.row_derivative import reverse_rows
 from opsdk.expr.node import Node
-from opsdk.expr.primitive import PRIMITIVES
 from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
 from opsdk.expr.row.row_infer import AXIS, RowInfer
 from opsdk.expr.row.row_plan import lowered
 from opsdk.expr.scalar import MOST_COMBINATIONS, ScalarFunction, Static, static_of
 from opsdk.expr.trace import Expression
-
-_MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
 
 
 class RowFunction(ScalarFunction):
@@ -246,7 +243,7 @@ class RowFunction(ScalarFunction):
         if roots is None:
             roots = self._roots[expression.wanted] = tuple(lowered(expression.wanted))
         try:
-            return evaluate(roots, values, np, dtype, _MEANINGS)
+            return evaluate(roots, values, np, dtype, ROW_PRIMITIVES)
         except AttributeValueError as error:
             raise AttributeValueError(f"{self.subject}, {error}") from None
 

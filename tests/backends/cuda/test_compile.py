@@ -240,7 +240,7 @@ def test_every_primitive_compiles_in_both_precisions():
     from opsdk.backends.cuda.elementwise import compiled_text, names_for
     from opsdk.backends.cuda.source import pointer_source
     from opsdk.expr.node import BOOL, Node
-    from opsdk.expr.primitive import PRIMITIVES
+    from opsdk.expr.primitives.table import PRIMITIVES
     from opsdk.expr.symbol import Symbol
     from opsdk.expr.trace import Expression
 

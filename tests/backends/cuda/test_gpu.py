@@ -12,7 +12,7 @@ from opsdk.core.errors import AttributeValueError, CompileError, MixedRuntimeErr
 from opsdk.define.kernel.launch import Geometry
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.node import BOOL
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import apply
 
 pytestmark = pytest.mark.gpu

@@ -12,7 +12,7 @@ from opsdk import vmath
 from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_positions
 from opsdk.define.op import REGISTRY
 from opsdk.expr.elementwise import static_defaults
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.row.row import COLUMN, FULL
 from opsdk.expr.row.row_function import AXIS, RowFunction
 from opsdk.expr.row.rowwise import rowwise

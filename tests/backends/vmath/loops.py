@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from opsdk.backends.vmath.table import numba_functions
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 
 DTYPES = (np.float32, np.float64)
 OPERATORS = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "where"}

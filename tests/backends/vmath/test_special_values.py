@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opsdk.backends.vmath.table import numba_functions
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from tests.backends.vmath.loops import BINARY, DTYPES, UNARY, compute
 
 NUMPY = {"pow": "power", "abs": "absolute"}

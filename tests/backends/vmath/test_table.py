@@ -7,7 +7,7 @@ import pytest
 
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.core.errors import DTypeError
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -5,7 +5,7 @@ from opsdk.expr import vmath
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.gradient.row_derivative import reverse_rows
 from opsdk.expr.node import Node
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.row.row import COLUMN, FULL, ROW, ROW_PRIMITIVES
 from opsdk.expr.symbol import Symbol
 

@@ -6,7 +6,7 @@ import pytest
 
 from opsdk.expr.gradient.tangent import _FLAT, _RATES, _SLOPES, rates
 from opsdk.expr.node import Node
-from opsdk.expr.primitive import PRIMITIVES
+from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.row.row import REDUCTIONS
 from opsdk.expr.symbol import Symbol, apply
 from tests.expr.gradient.test_derivative import BINARY, UNARY

@@ -1,0 +1,134 @@
+"""Primitive: one operation of expressions, with all that reference, kernels, gradients and users are told of it.
+
+The families beside this file fill the table; whoever needs it filled imports it from `table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opsdk.expr.node import BOOL, FLOAT
+
+if TYPE_CHECKING:
+    from opsdk.expr.symbol import Symbol
+
+# Takes an array module (NumPy, CuPy, jax.numpy, …) and operands that it understands; Any: that module's arrays.
+Meaning = Callable[..., Any]
+Rule = Callable[..., tuple["Symbol | float | None", ...]]  # (result, *operands) → one partial per operand
+
+# What complex numbers are to an operation: it has one derivative in every direction; it chooses, and is holomorphic on
+# either side, since complex numbers are equal or not, but neither is the greater; it has a value alone; or none, since
+# NumPy has no such function of complex numbers, or the expression's own series is one for real numbers.
+HOLOMORPHIC, CHOOSING, VALUED, REAL_ONLY = "holomorphic", "choosing", "valued", "real only"
+
+WHOLE = "biu"  # kinds of dtypes of whole numbers
+_KINDS = {"f": FLOAT, "b": BOOL}
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One operation.
+
+    Args:
+        name: what nodes and kernels call it.
+        operands: the names of its operands.
+        takes, gives: kinds of operands and result.
+        meaning: the value on arrays, computed with a module given first.
+        rule: the partial derivatives, as expressions of the result and the operands; None of a condition.
+        doc: what users are told of its function in vmath; empty for operators, which need none.
+        function: the name of that function.
+        ufunc: NumPy's name.
+        python: what it is on Python's numbers, where that is not NumPy's function.
+        infix: the operator that Python and C write between the operands; empty where there is none.
+        c: its text in C: a template of the operands by place, and of `f`, the ending of functions of floats.
+        c_source: functions that the text calls, and <math.h> has not; a template of `f` and of `real`, the type.
+        cuda: the name in libdevice of the function for double; empty for what is written there.
+        cost: rough nanoseconds per element of vectorised float32 code; only their order matters.
+        ulp: the largest error of vmath anywhere in the domain that is promised for float32 and for float64, in units
+            in the last place, of which the nearest float has 0.5; that of `logaddexp` in units of the larger of 1 and
+            the result. Others, such as `floor` and `fmod`, are exact. What was measured stands in `docs/vmath.md`.
+        complex: what complex numbers are to it.
+    """
+
+    name: str
+    operands: tuple[str, ...]
+    takes: tuple[str, ...]
+    gives: str
+    meaning: Meaning
+    rule: Rule | None = None
+    doc: str = ""
+    function: str = ""
+    ufunc: str = ""
+    python: Callable[..., Any] | None = None
+    infix: str = ""
+    c: str = ""
+    c_source: str = ""
+    cuda: str = ""
+    cost: int = 1
+    ulp: tuple[float, float] | None = None
+    complex: str = VALUED
+
+    @property
+    def arity(self) -> int:
+        """The number of operands."""
+        return len(self.operands)
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+# Any: the fields that `Primitive` has.
+def primitive(
+    name: str,
+    doc: str = "",
+    operands: str = "x",
+    *,
+    takes: str = "",
+    gives: str = "f",
+    meaning: Meaning | None = None,
+    floats: str = "",
+    library: str = "",
+    **fields: Any,
+) -> None:
+    """Adds a primitive; what nothing is said of has its name everywhere: in NumPy, <math.h> and libdevice.
+
+    Args:
+        name: what nodes and kernels call it.
+        doc: what users are told.
+        operands: the names of its operands, written one after another.
+        takes: the kinds of its operands, a letter each, `f` or `b`; numbers unless given.
+        gives: the kind of the result.
+        meaning: the value on arrays; NumPy's function unless given.
+        floats: operands of dtypes of these kinds are made float64 first, where NumPy would take the shortest float.
+        library: the name in <math.h>, and unless another is given in libdevice, of what has no text of its own in C.
+        fields: the rest.
+    """
+    names = tuple(operands.split())
+    ufunc = fields.setdefault("ufunc", name)
+    given = meaning or (lambda xp, *values: getattr(xp, ufunc)(*values))
+    if not fields.keys() & {"c", "infix"}:
+        fields.setdefault("cuda", library or name)
+        fields["c"] = f"{library or name}{{f}}({', '.join(f'{{{place}}}' for place in range(len(names)))})"
+    PRIMITIVES[name] = Primitive(
+        name,
+        names,
+        tuple(_KINDS[kind] for kind in takes or "f" * len(names)),
+        _KINDS[gives],
+        (lambda xp, *values: given(xp, *[_floating(value, floats) for value in values])) if floats else given,
+        doc=doc,
+        **{"function": name, **fields},
+    )
+
+
+# Any: an array of any module, or a number.
+def _floating(value: Any, kinds: str) -> Any:
+    dtype = getattr(value, "dtype", None)
+    return value.astype("float64") if getattr(dtype, "kind", "f") in kinds else value
+
+
+# Any: partials of what a family's functions send; operands as the rule is given them.
+def flat(y: Any, *operands: Any) -> tuple[None, ...]:
+    """The rule of what is constant but for jumps: no operand receives anything."""
+    return (None,) * len(operands)

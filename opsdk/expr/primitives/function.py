@@ -1,0 +1,45 @@
+"""A primitive as a function: of symbols, of arrays, and of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opsdk.expr.node import Node
+from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.table import PRIMITIVES
+from opsdk.expr.symbol import Symbol
+from opsdk.expr.symbol import apply as _node_of
+from opsdk.expr.whole import is_number, of_numbers
+
+# Any, in this file: a symbol, an array or a number, and the same back.
+
+
+def function_of(primitive: Primitive, module: str) -> Callable[..., Any]:
+    """Returns the function of a primitive, with its operands for parameters, as one that a module defines."""
+    name = primitive.name
+    made: Any = {
+        1: lambda x: apply(name, x),
+        2: lambda a, b: apply(name, a, b),
+        3: lambda c, a, b: apply(name, c, a, b),
+    }[primitive.arity]
+    made.__code__ = made.__code__.replace(co_name=primitive.function, co_varnames=primitive.operands)
+    made.__name__ = made.__qualname__ = primitive.function
+    made.__module__, made.__doc__ = module, primitive.doc
+    made.__annotations__ = dict.fromkeys((*primitive.operands, "return"), "Any")
+    return made
+
+
+def apply(name: str, *operands: Any) -> Any:
+    """Returns the value of a primitive; the node where an operand is a symbol."""
+    if any(isinstance(operand, (Symbol, Node)) for operand in operands):
+        return _node_of(name, *operands)
+    primitive = PRIMITIVES[name]
+    if primitive.python and all(map(is_number, operands)):  # as the op computes them, which cannot tell abs from ours
+        return of_numbers(name, operands)
+    if all(isinstance(operand, (int, float)) for operand in operands):  # Python's own would raise where NumPy gives inf
+        operands = tuple(np.asarray(operand)[()] for operand in operands)
+    with np.errstate(all="ignore"):
+        return primitive.meaning(np, *operands)
