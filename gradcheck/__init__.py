@@ -10,8 +10,8 @@ from gradcheck.door import gradcheck
 from gradcheck.errors import GradcheckError, UsageError
 from gradcheck.model.surrogate import stop_gradient
 from gradcheck.report import Finding, Report
+from gradcheck.show.html import render_html
 from gradcheck.show.junit import render_junit
-from gradcheck.show.page import render_html
 from gradcheck.show.render import render_text, to_json
 from gradcheck.shrink import shrink
 from gradcheck.taylor import TaylorReport, taylor_test

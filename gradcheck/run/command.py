@@ -22,8 +22,8 @@ from gradcheck.run.supervised import doing, must_work_apart
 from gradcheck.run.targets import find_cases
 from gradcheck.run.whole import write_whole
 from gradcheck.run.workers import Outcome, Piece, run
+from gradcheck.show.html import render_pages
 from gradcheck.show.junit import render_junit
-from gradcheck.show.pages import render_pages
 from gradcheck.show.render import to_json
 
 

@@ -8,6 +8,7 @@ from html import escape
 from gradcheck.explain.wording import tell_apart
 from gradcheck.picture import GradientMap, JacobianMap, Picture
 from gradcheck.show.maps import draw_gradient, draw_jacobian, signed, subscript
+from gradcheck.show.page import table
 from gradcheck.show.plot import draw_curve
 
 # Blue and orange are told apart by the colour-blind; both fade to the ground, which is what a right element has.
@@ -103,21 +104,16 @@ def _worst_elements(gradient: GradientMap, name: str) -> str:
     rows = []
     for i in wrong[:_LISTED]:
         analytic, numeric = gradient.analytic[i], gradient.numeric[i]
-        cells = (
-            f"{name}{subscript(gradient.elements[i], gradient.shape, gradient.in_parts)}",
-            *tell_apart(analytic, numeric),
-            signed(analytic - numeric),
-            f"{gradient.allowed[i]:.0e}",
+        rows.append(
+            (
+                f"{name}{subscript(gradient.elements[i], gradient.shape, gradient.in_parts)}",
+                *tell_apart(analytic, numeric),
+                signed(analytic - numeric),
+                f"{gradient.allowed[i]:.0e}",
+            )
         )
-        first, *numbers = map(escape, cells)
-        rows.append(f"<tr><td>{first}</td>" + "".join(f'<td class="num">{number}</td>' for number in numbers) + "</tr>")
-    titles = "".join(f'<th class="num">{title}</th>' for title in ("yours", "derivative", "error", "accepted"))
     more = f'<p class="soft">and {len(wrong) - _LISTED} more</p>' if len(wrong) > _LISTED else ""
-    return (
-        f'<div class="scroll"><table>\n<thead><tr><th>wrong element</th>{titles}</tr></thead>\n<tbody>\n'
-        + "\n".join(rows)
-        + f"\n</tbody></table></div>{more}"
-    )
+    return table(("wrong element", "yours", "derivative", "error", "accepted"), rows, range(1, 5)) + more
 
 
 def _size(error: float) -> float:

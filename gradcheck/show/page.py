@@ -1,97 +1,98 @@
-"""A report as one HTML page: no network, no script, light and dark, readable when printed."""
+"""HTML pages in one file, and what stands on them: no network, no script, light and dark, readable when printed."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from html import escape
 
-from gradcheck.report import Finding, Report, counted, notes_of
-from gradcheck.show.figures import FIGURE_STYLE, figures
-from gradcheck.show.render import render_text, require_report
-
-_STYLE = """\
+STYLE = """\
 :root { color-scheme: light dark; --ground: #fcfcfb; --panel: #f3f2ee; --ink: #1c1b19; --soft: #66635c;
-  --line: #dcd9d1; --pass: #19713c; --fail: #b3261e; --inconclusive: #8a5a00; }
+  --line: #dcd9d1; --pass: #19713c; --fail: #b3261e; --unsure: #8a5a00;
+  --c0: #2563c9; --c1: #c2580c; --c2: #17805a; --c3: #8a3fb5; --c4: #b0274f; --c5: #5c6b00; }
 @media (prefers-color-scheme: dark) { :root { --ground: #171716; --panel: #21211f; --ink: #eceae4; --soft: #a5a29a;
-  --line: #3a3935; --pass: #6fce93; --fail: #ff8a80; --inconclusive: #f0b849; } }
+  --line: #3a3935; --pass: #6fce93; --fail: #ff8a80; --unsure: #f0b849;
+  --c0: #7fb0ff; --c1: #ffab6b; --c2: #63d6a8; --c3: #d3a0f2; --c4: #ff93b0; --c5: #cbd95c; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--ground); color: var(--ink);
+body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem; background: var(--ground); color: var(--ink);
   font: 16px/1.55 system-ui, sans-serif; }
-h1 { font-size: 1.7rem; margin: 0 0 .3rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2.4rem 0 .4rem; }
-p { margin: .4rem 0 .8rem; max-width: 46rem; overflow-wrap: anywhere; } .soft { color: var(--soft); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem 1.4rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); } .num { text-align: right; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0 1rem; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-dd.code, pre { font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
-pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .9rem 1rem;
-  overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }
-.pass { color: var(--pass); } .fail { color: var(--fail); } .inconclusive { color: var(--inconclusive); }
-@media print { body { max-width: none; padding: 0; } figure { break-inside: avoid; } }
+h1 { font-size: 1.7rem; margin: 0 0 .3rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2.4rem 0 .6rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .4rem; overflow-wrap: anywhere; }
+p { margin: .4rem 0 .8rem; max-width: 46rem; } .soft { color: var(--soft); }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { font-weight: 600; color: var(--soft); } td a { color: inherit; } .num { text-align: right; }
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .9rem 1rem; margin: .6rem 0;
+  overflow-x: auto; font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
+.pass { color: var(--pass); font-weight: 600; } .fail { color: var(--fail); font-weight: 600; }
+.inconclusive { color: var(--unsure); font-weight: 600; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1.2rem; }
+figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .3rem; }
+svg { width: 100%; height: auto; display: block; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .grid { stroke: var(--line); stroke-width: 1; }
+.key { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; padding: 0; margin: .8rem 0; }
+.key svg { display: inline-block; width: 2.2rem; height: .7rem; margin-right: .45rem; vertical-align: middle; }
+@media print { body { max-width: none; padding: 0; } pre { white-space: pre-wrap; } figure { break-inside: avoid; } }
 """
+_VERDICTS = {"pass": "pass", "yes": "pass", "FAIL": "fail", "no": "fail", "inconclusive": "inconclusive"}
 
 
-def render_html(report: Report, title: str = "gradcheck") -> str:
-    """Writes a report as a page of its own.
+def page(title: str, body: Sequence[str], style: str = "") -> str:
+    """Writes a whole document.
 
     Args:
-        report: any report.
-        title: what was checked, as plain text.
-
-    Returns:
-        A whole document. A finding about values comes with the worst elements, heat maps of its gradient and of the
-        Jacobian, and the step curve; right elements are grey, wrong ones coloured.
-
-    Raises:
-        UsageError: it is no report of gradcheck.
+        title: plain text.
+        body: pieces of HTML.
+        style: rules beyond those of every page.
     """
-    require_report(report)
-    body = [
-        f'<h1>{escape(title)}: <span class="{report.verdict}">{report.verdict}</span></h1>',
-        f'<p class="soft">{escape(render_text(report).splitlines()[0])}</p>',
-        *(_section(finding, report) for finding in report.findings),
-        "<h2>What was looked at</h2>",
-        _definitions(_coverage(report)),
-        f"<h2>As text</h2>\n<pre>{escape(render_text(report))}</pre>",
-    ]
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}: {report.verdict}</title>\n<style>\n{_STYLE}{FIGURE_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n"
     )
     return head + "\n".join(body) + "\n</body>\n</html>\n"
 
 
-def _section(finding: Finding, report: Report) -> str:
-    about = f", input {finding.input}" if finding.input else ""
-    parts = [f"<h2>{escape(finding.check + about)}</h2>", f"<p>{escape(finding.headline)}</p>"]
-    parts.append(_definitions([(label, text) for label, text in notes_of(finding, report) if label != "passed"]))
-    if finding.picture is not None:
-        parts.append(figures(finding.picture, finding.input or "input"))
-    return "\n".join(parts)
+def table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), anchors: Sequence[str] = ()
+) -> str:
+    """Writes a table of plain texts; verdict words get their colour.
+
+    Args:
+        titles: headings.
+        rows: one text per heading each.
+        numbers: positions of the columns that are aligned to the right.
+        anchors: of each row the section that its first cell leads to; none where empty.
+    """
+    heads = "".join(f"<th{_class(i, numbers)}>{escape(title)}</th>" for i, title in enumerate(titles))
+    cells = [[_cell(text, i, numbers) for i, text in enumerate(row)] for row in rows]
+    for row, made, anchor in zip(rows, cells, anchors, strict=False):
+        if anchor:
+            made[0] = f'<td><a href="#{anchor}">{escape(row[0])}</a></td>'
+    lines = [f"<tr>{''.join(made)}</tr>" for made in cells]
+    body = "\n".join(lines)
+    return f'<div class="scroll"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
 
 
-def _definitions(pairs: list[tuple[str, str]]) -> str:
-    if not pairs:
-        return ""
-    return "<dl>" + "\n".join(_definition(label, text) for label, text in pairs) + "</dl>"
+def code(text: str) -> str:
+    """Writes text as it is, in a fixed-width block."""
+    return f"<pre>{escape(text)}</pre>"
 
 
-def _definition(label: str, text: str) -> str:
-    kind = ' class="code"' if label == "rerun" else ""
-    return f"<dt>{escape(label)}</dt><dd{kind}>{escape(text)}</dd>"
+def paragraph(text: str, kind: str = "") -> str:
+    """Writes a paragraph of plain text."""
+    return f"<p{f' class={kind!r}' if kind else ''}>{escape(text)}</p>"
 
 
-def _coverage(report: Report) -> list[tuple[str, str]]:
-    coverage = report.coverage
-    pairs = [("checks", ", ".join(coverage.checks)), ("points", ", ".join(coverage.points))]
-    pairs.append(
-        ("judged", f"{counted(coverage.tested, 'gradient element')}, with {coverage.evaluations} forward calls")
-    )
-    if math.isfinite(coverage.smallest_error_seen):
-        pairs.append(("sees down to", f"{coverage.smallest_error_seen:.0e}, relative"))
-    for label, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
-        pairs += [(label, f"{counted(count, 'element')}: {reason}") for reason, count in counts]
-    pairs += [("kink", kink) for kink in coverage.kinks] + [("note", note) for note in coverage.notes]
-    return [(label, text) for label, text in pairs if text]
+def heading(text: str, anchor: str = "") -> str:
+    """Writes a section's heading."""
+    return f"<h2{f' id={anchor!r}' if anchor else ''}>{escape(text)}</h2>"
+
+
+def _cell(text: str, position: int, numbers: Sequence[int]) -> str:
+    kind = _VERDICTS.get(text) if position else None  # the first cell says what its row is about
+    shown = f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text)
+    return f"<td{_class(position, numbers)}>{shown}</td>"
+
+
+def _class(position: int, numbers: Sequence[int]) -> str:
+    return ' class="num"' if position in numbers else ""

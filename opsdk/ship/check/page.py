@@ -6,10 +6,10 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from gradcheck.show import page
 from gradcheck.show.figures import FIGURE_STYLE, figures
 from opsdk.ship.check import text as check_text
 from opsdk.ship.check.result import Checked, Run
-from opsdk.ship.output import page
 
 if TYPE_CHECKING:
     from opsdk.verify.report import Finding

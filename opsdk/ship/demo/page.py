@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gradcheck.show import page
 from opsdk.ship.demo import kernels, source
 from opsdk.ship.demo.chart import Curve, key, line_chart
 from opsdk.ship.demo.claims import Claim
 from opsdk.ship.demo.record import Epoch, Run
 from opsdk.ship.machine.environment import facts, rendered
-from opsdk.ship.output import page
 
 TITLES = ("mode", "relu", "row", "train loss", "test accuracy", "seconds")
 
