@@ -7,9 +7,9 @@ from html import escape
 
 from gradcheck.explain.wording import tell_apart
 from gradcheck.picture import GradientMap, JacobianMap, Picture
+from gradcheck.show.curve import draw_curve
 from gradcheck.show.maps import draw_gradient, draw_jacobian, signed, subscript
 from gradcheck.show.page import table
-from gradcheck.show.plot import draw_curve
 
 # Blue and orange are told apart by the colour-blind; both fade to the ground, which is what a right element has.
 FIGURE_STYLE = """\

@@ -7,11 +7,9 @@ from html import escape
 
 STYLE = """\
 :root { color-scheme: light dark; --ground: #fcfcfb; --panel: #f3f2ee; --ink: #1c1b19; --soft: #66635c;
-  --line: #dcd9d1; --pass: #19713c; --fail: #b3261e; --unsure: #8a5a00;
-  --c0: #2563c9; --c1: #c2580c; --c2: #17805a; --c3: #8a3fb5; --c4: #b0274f; --c5: #5c6b00; }
+  --line: #dcd9d1; --pass: #19713c; --fail: #b3261e; --unsure: #8a5a00; }
 @media (prefers-color-scheme: dark) { :root { --ground: #171716; --panel: #21211f; --ink: #eceae4; --soft: #a5a29a;
-  --line: #3a3935; --pass: #6fce93; --fail: #ff8a80; --unsure: #f0b849;
-  --c0: #7fb0ff; --c1: #ffab6b; --c2: #63d6a8; --c3: #d3a0f2; --c4: #ff93b0; --c5: #cbd95c; } }
+  --line: #3a3935; --pass: #6fce93; --fail: #ff8a80; --unsure: #f0b849; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem; background: var(--ground); color: var(--ink);
   font: 16px/1.55 system-ui, sans-serif; }
@@ -28,7 +26,7 @@ pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6p
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1.2rem; }
 figure { margin: 0; } figcaption { font-weight: 600; margin-bottom: .3rem; }
 svg { width: 100%; height: auto; display: block; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .grid { stroke: var(--line); stroke-width: 1; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .rule { stroke: var(--line); }
 .key { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; padding: 0; margin: .8rem 0; }
 .key svg { display: inline-block; width: 2.2rem; height: .7rem; margin-right: .45rem; vertical-align: middle; }
 @media print { body { max-width: none; padding: 0; } pre { white-space: pre-wrap; } figure { break-inside: avoid; } }

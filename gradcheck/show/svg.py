@@ -11,8 +11,7 @@ def tag(name: str, attributes: Mapping[str, object], *content: str) -> str:
 
     Args:
         name: of the element.
-        attributes: in order; numbers get at most two decimals, and
-            None is left out.
+        attributes: in order; numbers get at most two decimals, and None is left out.
         content: markup.
     """
     written = "".join(f' {key}="{_written(value)}"' for key, value in attributes.items() if value is not None)
@@ -26,7 +25,7 @@ def text(content: str, x: float, y: float, anchor: str = "start", kind: str | No
     return tag("text", place, escape(content))
 
 
-def drawing(width: float, height: float, label: str, content: Sequence[str]) -> str:
+def drawing(width: float, height: float, label: str, content: Sequence[str], **attributes: str) -> str:
     """Writes a whole drawing.
 
     Args:
@@ -34,9 +33,10 @@ def drawing(width: float, height: float, label: str, content: Sequence[str]) -> 
         height: in pixels.
         label: what it shows, for those who do not see it.
         content: markup.
+        **attributes: more of the drawing, such as the namespace that a file of its own needs.
     """
     frame = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": width, "height": height}
-    return tag("svg", {**frame, "role": "img", "aria-label": label}, *content)
+    return tag("svg", {**attributes, **frame, "role": "img", "aria-label": label}, *content)
 
 
 def _written(value: object) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcheck.show.axes import Axis, Curve, marks_between
 from opsdk.ship.bench.result import Benched
 from opsdk.ship.bench.text import COPY
-from opsdk.ship.output.plot import Axis, Curve, marks_between, plot
+from opsdk.ship.output.plot import plot
 
 _MOST_MARKS = 8
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradcheck.show import page
+from gradcheck.show.axes import CURVE_STYLE, Curve
 from opsdk.ship.demo import kernels, source
-from opsdk.ship.demo.chart import Curve, key, line_chart
+from opsdk.ship.demo.chart import key, line_chart
 from opsdk.ship.demo.claims import Claim
 from opsdk.ship.demo.record import Epoch, Run
 from opsdk.ship.machine.environment import facts, rendered
@@ -58,8 +59,8 @@ def render(runs: Sequence[Run], claims: Sequence[Claim], shown: Shown) -> str:
         shown: what came before.
     """
     groups = alike(runs)
-    losses = [Curve(name, tuple(epoch.loss for epoch in run.epochs)) for name, run in groups]
-    accuracies = [Curve(name, tuple(epoch.accuracy for epoch in run.epochs)) for name, run in groups]
+    losses = [Curve(name, tuple((i, e.loss) for i, e in enumerate(run.epochs, 1))) for name, run in groups]
+    accuracies = [Curve(name, tuple((i, e.accuracy) for i, e in enumerate(run.epochs, 1))) for name, run in groups]
     body = [
         "<h1>One ReLU in every language, in two runtimes</h1>",
         page.paragraph("As a NumPy pair, as an expression, in C and for CUDA; proven, timed, then trained with."),
@@ -84,4 +85,4 @@ def render(runs: Sequence[Run], claims: Sequence[Claim], shown: Shown) -> str:
         page.heading("Environment"),
         page.code(rendered(facts(exercise=False))),
     ]
-    return page.page("opsdk demo: one ReLU in two runtimes", body)
+    return page.page("opsdk demo: one ReLU in two runtimes", body, CURVE_STYLE)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.show.axes import Axis, Curve, marks_between
 from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.functional import grad
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
-from opsdk.ship.output.plot import Axis, Curve, marks_between, plot
+from opsdk.ship.output.plot import plot
 
 REACH = 6.0  # where nothing is declared, x is drawn from minus this to this
 POINTS = 481  # odd, so that 0, where most kinks are, is one of them

@@ -13,10 +13,10 @@ import pytest
 
 from gradcheck import Finding, Report, check, render_html
 from gradcheck.picture import GradientMap, JacobianMap, Picture, StepCurve
+from gradcheck.show.curve import draw_curve
 from gradcheck.show.figures import figures
 from gradcheck.show.grid import Cell, Grid, draw, shade
 from gradcheck.show.maps import draw_gradient, subscript
-from gradcheck.show.plot import draw_curve
 from gradcheck.show.svg import tag
 
 CURVE = StepCurve("central", (0.1, 0.01, 0.001), (0.5, 0.5, 0.5), (1e-3, 1e-5, 0.0))

@@ -3,7 +3,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from opsdk.ship.output.plot import HEIGHT, LEFT, RIGHT, WIDTH, Axis, Curve, plot
+from gradcheck.show.axes import Axis, Curve
+from opsdk.ship.output.plot import HEIGHT, LEFT, RIGHT, WIDTH, plot
 
 ACROSS, UP = Axis("x", (0.0, 10.0)), Axis("y", (0.0, 1.0))
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from gradcheck.picture import StepCurve
-from gradcheck.show.svg import drawing, tag, text
+from gradcheck.show.axes import Axis, Plot, dot, line
+from gradcheck.show.svg import drawing, text
 
 _WIDTH, _HEIGHT = 600.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 14.0, 16.0, 44.0
@@ -25,28 +26,27 @@ def draw_curve(curve: StepCurve, place: str) -> str:
     has_zeros = len(positive) < 2 * len(curve.steps)
     if has_zeros:
         y_range = min(y_range[0] - _ROOM, y_range[1] - 2 * _ROOM), y_range[1]
+    lowest = 10.0 ** y_range[0]
+
+    def write(mark: float) -> str:
+        return "0" if has_zeros and mark == lowest else _power(mark)
+
+    plot = Plot(
+        Axis("", _powers(*x_range), _power, is_log=True, ends=_ends(x_range), is_ruled=False),
+        Axis("", _powers(*y_range), write, is_log=True, ends=_ends(y_range)),
+        *(_LEFT, _WIDTH - _RIGHT, _TOP, _HEIGHT - _BOTTOM),
+    )
 
     def at(step: float, distance: float) -> tuple[float, float]:
-        high = math.log10(distance) if distance > 10.0 ** y_range[0] else y_range[0]
-        x = (math.log10(step) - x_range[0]) / (x_range[1] - x_range[0])
-        y = (high - y_range[0]) / (y_range[1] - y_range[0])
-        return _LEFT + x * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - y * (_HEIGHT - _TOP - _BOTTOM)
+        return plot.at(step, max(distance, lowest))
 
-    parts = []
-    for power in _ticks(*y_range):
-        _, y = at(1.0, 10.0**power)
-        parts.append(tag("path", {"d": f"M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}", "class": "rule"}))
-        parts.append(text("0" if has_zeros and power == y_range[0] else f"1e{power}", _LEFT - 6, y + 4, "end"))
-    for power in _ticks(*x_range):
-        x, _ = at(10.0**power, 1.0)
-        parts.append(text(f"1e{power}", x, _HEIGHT - _BOTTOM + 15, "middle"))
+    parts = plot.axes()
     parts.append(text(f"step of {place}, {curve.kind} difference quotient", _LEFT, _HEIGHT - 8, kind="axis"))
     for kind, distances in (("settled", curve.to_numeric), ("yours", curve.to_analytic)):
         points = [at(step, distance) for step, distance in zip(curve.steps, distances, strict=True)]
-        parts.append(tag("polyline", {"points": " ".join(f"{x:.1f},{y:.1f}" for x, y in points), "class": kind}))
-        for (x, y), step, distance in zip(points, curve.steps, distances, strict=True):
-            title = tag("title", {}, f"step {step:.2g}: {distance:.2g} away")
-            parts.append(tag("circle", {"cx": x, "cy": y, "r": 3.0, "class": kind}, title))
+        parts.append(line(points, kind))
+        for point, step, distance in zip(points, curve.steps, distances, strict=True):
+            parts.append(dot(point, kind, f"step {step:.2g}: {distance:.2g} away"))
     parts += _names(curve, at(*_nearest(curve, curve.to_analytic)), at(*_nearest(curve, curve.to_numeric)))
     gap = _nearest(curve, curve.to_analytic)[1]
     label = f"Step curve at {place}: the quotients come no nearer to your value than {gap:.1e}"
@@ -64,13 +64,7 @@ def _names(curve: StepCurve, yours: tuple[float, float], settled: tuple[float, f
     below = min(settled[1] + 17, _HEIGHT - _BOTTOM - 4)
     return [
         text(f"to yours: stays {gap:.1e} away", _inside(yours[0]), yours[1] - 9, "middle", "yours"),
-        text(
-            "to the derivative: settles",
-            _inside(settled[0]),
-            below,
-            "middle",
-            "settled",
-        ),
+        text("to the derivative: settles", _inside(settled[0]), below, "middle", "settled"),
     ]
 
 
@@ -83,5 +77,13 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
     return low, max(high, low + 1)
 
 
-def _ticks(low: int, high: int) -> range:
-    return range(low, high + 1, max(1, math.ceil((high - low) / _MOST_TICKS)))
+def _powers(low: int, high: int) -> tuple[float, ...]:
+    return tuple(10.0**power for power in range(low, high + 1, max(1, math.ceil((high - low) / _MOST_TICKS))))
+
+
+def _power(mark: float) -> str:
+    return f"1e{round(math.log10(mark))}"
+
+
+def _ends(decades: tuple[int, int]) -> tuple[float, float]:
+    return 10.0 ** decades[0], 10.0 ** decades[1]
