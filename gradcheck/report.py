@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,11 +79,19 @@ class Report:
             return
         first, rest = self.findings[0], self.findings[1:]
         error = GradcheckError(f"{subject}, {first.headline}")
-        for label, text in notes_of(first, self):
-            attach_note(error, f"  {label:<8} {text}")
-        for finding in rest[:4]:
-            attach_note(error, f"  also     {finding.headline}")
+        annotate(error, notes_of(first, self), [finding.headline for finding in rest])
         raise error
+
+
+def labelled(notes: Iterable[tuple[str, str]], indent: str = "  ") -> list[str]:
+    """Writes labels with their texts, a line each."""
+    return [f"{indent}{label:<8} {text}" for label, text in notes]
+
+
+def annotate(error: BaseException, notes: Iterable[tuple[str, str]], others: Sequence[str]) -> None:
+    """Adds to an error about the gravest finding its labelled lines, and the sentences of the next four."""
+    for note in labelled([*notes, *(("also", other) for other in others[:4])]):
+        attach_note(error, note)
 
 
 def counted(count: int, noun: str) -> str:

@@ -104,7 +104,7 @@ def _run(options: argparse.Namespace) -> Exit:
         try:
             for position, one in ending:
                 judged[position] = one.shown_again_by(_command(one, options))
-                progress.advance(one.name, one.word)
+                progress.advance(f"{one.name} {one.word}")
         except KeyboardInterrupt:
             interrupted = True
     finished = [judged[position] for position in sorted(judged)]

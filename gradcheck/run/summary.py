@@ -71,15 +71,11 @@ def report_of_end(outcome: Outcome, seed: int) -> Report:
         outcome: of kind "crashed" or "late".
         seed: of the run.
     """
-    notes = [f"stack, innermost first: {', '.join(outcome.stack[:8])}"] if outcome.stack else []
-    if last := outcome.printed.strip().rpartition("\n")[2]:
-        notes.append(f"printed last: {last}")
     if outcome.kind == "late":
-        return Report(
-            "inconclusive", coverage=Coverage(notes=(f"{outcome.message}; give it more time", *notes)), seed=seed
-        )
+        notes = (f"{outcome.message}; give it more time", *outcome.notes)
+        return Report("inconclusive", coverage=Coverage(notes=notes), seed=seed)
     message = f"expected forward and vjp to return or raise, {outcome.message}"
-    return Report("fail", (Finding(_CRASH, message),), Coverage(notes=tuple(notes)), seed)
+    return Report("fail", (Finding(_CRASH, message),), Coverage(notes=tuple(outcome.notes)), seed)
 
 
 def render(

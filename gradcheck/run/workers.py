@@ -67,6 +67,13 @@ class Outcome:
     stack: tuple[str, ...] = ()
     printed: str = ""
 
+    @property
+    def notes(self) -> list[str]:
+        """What a report says of a piece that did not come to its end: where it was, and what it printed last."""
+        notes = [f"stack, innermost first: {', '.join(self.stack[:8])}"] if self.stack else []
+        last = self.printed.strip().rpartition("\n")[2]
+        return [*notes, f"printed last: {last}"] if last else notes
+
 
 def jobs_of(text: str) -> int:
     """Reads a number of jobs: an integer >= 1, or "auto" for one per processor.

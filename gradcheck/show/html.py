@@ -9,7 +9,7 @@ from html import escape
 from gradcheck.report import Finding, Report, counted, notes_of
 from gradcheck.show.figures import FIGURE_STYLE, figures
 from gradcheck.show.page import code, heading, page, paragraph
-from gradcheck.show.render import render_text, require_report
+from gradcheck.show.render import left_out, render_text, require_report
 
 _STYLE = """\
 p { overflow-wrap: anywhere; } pre { white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -109,7 +109,4 @@ def _coverage(report: Report) -> list[tuple[str, str]]:
     )
     if math.isfinite(coverage.smallest_error_seen):
         pairs.append(("sees down to", f"{coverage.smallest_error_seen:.0e}, relative"))
-    for label, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
-        pairs += [(label, f"{counted(count, 'element')}: {reason}") for reason, count in counts]
-    pairs += [("kink", kink) for kink in coverage.kinks] + [("note", note) for note in coverage.notes]
-    return [(label, text) for label, text in pairs if text]
+    return [(label, text) for label, text in (*pairs, *left_out(coverage)) if text]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gradcheck.errors import UsageError
-from gradcheck.report import Finding, Report, counted, notes_of
+from gradcheck.report import Report, counted, labelled, notes_of
 from gradcheck.show.render import require_report
 
 _VALUES = "vjp value"
@@ -75,9 +75,7 @@ def _cases(subject: str, report: Report) -> list[Case]:
         Case(
             check,
             subject,
-            tuple(
-                (finding.headline, _details(finding, report)) for finding in report.findings if finding.check == check
-            ),
+            tuple(failure(f.headline, notes_of(f, report)) for f in report.findings if f.check == check),
             unsure if check == _VALUES else None,
         )
         for check in names
@@ -92,8 +90,9 @@ def _unsure(report: Report) -> str:
     return "; ".join([*reasons, *coverage.notes]) or "nothing could be judged"
 
 
-def _details(finding: Finding, report: Report) -> str:
-    return "\n".join([finding.headline, *(f"{label:<8} {text}" for label, text in notes_of(finding, report))])
+def failure(message: str, notes: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Gives what a case says of a finding: its message, and the details below that."""
+    return message, "\n".join([message, *labelled(notes, indent="")])
 
 
 def _write_case(suite: ET.Element, case: Case) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
+from typing import Any
 
+from gradcheck.coverage import Coverage
 from gradcheck.errors import UsageError
-from gradcheck.report import Report, counted, notes_of
+from gradcheck.report import Report, counted, labelled, notes_of
 
 SCHEMA = 1
 
@@ -30,15 +32,22 @@ def render_text(report: Report) -> str:
     lines = [f"{_word(report.verdict)}  {_totals(report)}"]
     for finding in report.findings:
         lines.append(f"{finding.check}: {finding.headline}")
-        lines += [f"  {label:<8} {text}" for label, text in notes_of(finding, report)]
-    for title, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive)):
-        lines += [f"  {title:<8} {counted(count, 'element')}: {reason}" for reason, count in counts]
-    lines += [f"  kink     {kink}" for kink in coverage.kinks]
-    lines += [f"  note     {note}" for note in coverage.notes]
+        lines += labelled(notes_of(finding, report))
+    lines += labelled(left_out(coverage))
     for trace in report.trace:
         first, *steps = trace.lines()
         lines += [f"  trace    {first}", *(f"  {line}" for line in steps)]
     return "\n".join(lines)
+
+
+def left_out(coverage: Coverage) -> list[tuple[str, str]]:
+    """Gives the labelled lines about what was not judged, conventions and limits."""
+    lines = [
+        (label, f"{counted(count, 'element')}: {reason}")
+        for label, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive))
+        for reason, count in counts
+    ]
+    return [*lines, *(("kink", kink) for kink in coverage.kinks), *(("note", note) for note in coverage.notes)]
 
 
 def to_json(report: Report) -> str:
@@ -56,7 +65,7 @@ def to_json(report: Report) -> str:
     """
     require_report(report)
     document = {"schema": SCHEMA, **asdict(report), "rendered": render_text(report)}
-    return json.dumps(_portable(document), allow_nan=False, sort_keys=True)
+    return json.dumps(portable(document), allow_nan=False, sort_keys=True)
 
 
 def require_report(report: object) -> None:
@@ -89,11 +98,13 @@ def _totals(report: Report) -> str:
     return f"{text}; seed {report.seed}"
 
 
-def _portable(value: object) -> object:
+# Any: values of JSON.
+def portable(value: Any) -> Any:
+    """Gives a value of which numbers that JSON has no word for have become strings, and tuples lists."""
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if isinstance(value, dict):
-        return {str(key): _portable(item) for key, item in value.items()}
+        return {str(key): portable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_portable(item) for item in value]
+        return [portable(item) for item in value]
     return value

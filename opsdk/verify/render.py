@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from gradcheck.report import labelled
+from gradcheck.show.render import portable
 from opsdk.verify.report import VerifyReport, notes_of
 
 SCHEMA = 1
+# The parts of a finding in the order of a document: what it is about, what is wrong, what to do.
+_FINDING = (
+    *("id", "op", "row", "check", "message", "at", "sample", "input", "index", "analytic", "numeric", "error_bar"),
+    *("cause", "repro", "code", "also", "picture", "help"),
+)
 _WORST = ("fail", "inconclusive", "pass", "skipped")  # the first that occurs is the verdict of several rows
 
 
@@ -26,17 +32,19 @@ def render_text(report: VerifyReport) -> str:
     for position, finding in enumerate(report.findings):
         lines += ["", f"FAIL {finding.message}"]
         notes = notes_of(finding, report)
-        lines += [f"  {label:<8} {text}" for label, text in notes if position == 0 or label != "passed"]
+        lines += labelled(note for note in notes if position == 0 or note[0] != "passed")
     coverage = report.coverage
     for label, entries in (("unsure", coverage.inconclusive), ("skipped", coverage.skipped), ("note", coverage.notes)):
-        lines += [f"  {label:<8} {entry}" for entry in entries]
+        lines += labelled((label, entry) for entry in entries)
     return "\n".join([*lines, "", _totals(report)])
 
 
 # Any: values of JSON.
 def to_dict(report: VerifyReport) -> dict[str, Any]:
     """Returns a report for machines: JSON's types only, with the text for people under `rendered`."""
-    return {"schema": SCHEMA, **_portable(asdict(report)), "rendered": render_text(report)}
+    document = portable(asdict(report))
+    document["findings"] = [{name: finding[name] for name in _FINDING} for finding in document["findings"]]
+    return {"schema": SCHEMA, **document, "rendered": render_text(report)}
 
 
 def _table(report: VerifyReport) -> list[str]:
@@ -68,13 +76,3 @@ def _totals(report: VerifyReport) -> str:
     missing = ", no backward" if report.lacks_backward else ""
     verdict = ("FAIL" if report.verdict == "fail" else report.verdict) + missing
     return f"{verdict}: {listed} of {len(report.rows)} {rows} in {report.seconds:.2f} s; seed {report.seed}"
-
-
-def _portable(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    if isinstance(value, dict):
-        return {str(key): _portable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_portable(item) for item in value]
-    return value

@@ -3,59 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from opsdk.core.errors import GradcheckError, attach_note
+from gradcheck import report as gradchecks
+from opsdk.core.errors import GradcheckError
 from opsdk.core.lazy import slow
-
-if TYPE_CHECKING:
-    from gradcheck.picture import Picture
 
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong with an op.
+@dataclass(frozen=True, kw_only=True)
+class Finding(gradchecks.Finding):
+    """One thing that is wrong with an op: gradcheck's finding, with the kernel row that it is about.
 
     Args:
         id: names the op, the row and the check; `opsdk check <id>` runs exactly that again.
         op: qualified name of the op.
         row: place, dtype and language of the row, as `cpu,float64,numba`.
-        check: what found it, such as `value.y`, `infer.y` or `vjp.x`.
-        message: one sentence, complete in itself.
         at: file and line of the code concerned.
         sample: the call that shows it.
-        input: name of the input concerned, or None.
-        index: multi-index of the worst element, or None.
-        analytic: what the op gave there.
-        numeric: what was expected there.
-        error_bar: half width of the interval around `numeric` that was considered possible.
-        cause: the one pattern that explains it; None when none, or several, fit.
-        repro: a command that shows it again.
         code: stable code of the kind of finding.
         also: where else the same shows.
-        picture: the numbers around a wrong gradient, to be drawn; None where the finding is not about one.
         help: what to do where the finding tells nothing about how the op is meant to be used.
     """
 
     id: str
     op: str
     row: str
-    check: str
-    message: str
     at: str = ""
     sample: str = ""
-    input: str | None = None
-    index: tuple[int, ...] | None = None
-    analytic: float | None = None
-    numeric: float | None = None
-    error_bar: float | None = None
-    cause: str | None = None
-    repro: str = ""
     code: str = "OP301"
     also: str = ""
-    picture: Picture | None = None
     help: str = ""
 
 
@@ -145,10 +123,7 @@ class VerifyReport:
             return
         first, rest = self.findings[0], self.findings[1:]
         error = GradcheckError(first.message, code=first.code, details={"id": first.id, "seed": self.seed})
-        for label, text in notes_of(first, self):
-            attach_note(error, f"  {label:<8} {text}")
-        for finding in rest[:4]:
-            attach_note(error, f"  also     {finding.message}")
+        gradchecks.annotate(error, notes_of(first, self), [finding.message for finding in rest])
         notes: list[str] = getattr(error, "__notes__")  # noqa: B009 - Python 3.10 has it because attach_note sets it
         notes.append(notes.pop(0))  # the code, which every error notes first, belongs at the end
         raise error

@@ -19,7 +19,7 @@ def cube_grad(x, dy):
 
 
 def finding(check, message, row="cpu,float64,numpy"):
-    return Finding(f"f[{row}]::{check}", "f", row, check, message)
+    return Finding(check, message, id=f"f[{row}]::{check}", op="f", row=row)
 
 
 def test_a_cause_comes_before_what_follows_from_it():

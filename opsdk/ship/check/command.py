@@ -7,7 +7,6 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import opsdk
 from gradcheck.run.supervised import doing, must_work_apart
@@ -25,9 +24,8 @@ from opsdk.ship.machine.environment import cores, described, facts, rendered, ve
 from opsdk.ship.targets.keyword import matcher
 from opsdk.ship.targets.target import Selection, resolve
 from opsdk.verify.expected import EXPECT
-
-if TYPE_CHECKING:
-    from opsdk.verify.report import VerifyReport
+from opsdk.verify.report import VerifyReport
+from opsdk.verify.run import chain
 
 Work = list[tuple[Selection, Op]]
 

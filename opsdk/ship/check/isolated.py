@@ -51,17 +51,14 @@ def _report_of_end(op: Op, outcome: Outcome, seed: int) -> VerifyReport:
     if outcome.kind == "late":
         unsure = f"{name}: {outcome.message}; a larger --timeout gives it more"
         return VerifyReport(name, "inconclusive", coverage=Coverage(inconclusive=(unsure,)), seed=seed)
-    notes = [f"stack, innermost first: {', '.join(outcome.stack[:8])}"] if outcome.stack else []
-    if last := outcome.printed.strip().rpartition("\n")[2]:
-        notes.append(f"printed last: {last}")
     finding = Finding(
-        f"{name}[{_EVERY}]::{CRASH}",
-        name,
-        _EVERY,
         CRASH,
         f"{op.opdef.subject}: expected its rows to return or raise, {outcome.message}",
+        id=f"{name}[{_EVERY}]::{CRASH}",
+        op=name,
+        row=_EVERY,
         at=innermost(outcome.stack) or str(op.opdef.origin),
         code=_CODE,
     )
-    told = tuple(f"{name}, {note}" for note in notes)
+    told = tuple(f"{name}, {note}" for note in outcome.notes)
     return VerifyReport(name, "fail", (finding,), coverage=Coverage(notes=told, warnings=told), seed=seed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import opsdk
+from gradcheck.report import labelled
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
@@ -74,7 +75,7 @@ class ItemCheck:
         for finding in result.findings:
             lines.append(finding.message)
             notes = [*notes_of(finding, self.report), ("code", f"{finding.code}   opsdk explain {finding.code}")]
-            lines += [f"  {label:<8} {' '.join(text.splitlines())}" for label, text in notes]
+            lines += labelled((label, " ".join(text.splitlines())) for label, text in notes)
         if (
             not lines
             and self.check == VERDICT

@@ -12,8 +12,11 @@ from typing import Any
 
 from opsdk.core.errors import TargetError
 from opsdk.ship.check.result import Checked, Run
+from opsdk.verify.render import to_dict
+from opsdk.verify.report import VerifyReport
 
 SCHEMA = 1
+_WORDS = ("nan", "inf", "-inf")
 
 
 def render(run: Run, text: str) -> str:
@@ -23,8 +26,6 @@ def render(run: Run, text: str) -> str:
         run: what was found.
         text: the report as it was printed, for who shows it as it is.
     """
-    from opsdk.verify.render import to_dict
-
     document = {
         "schema": SCHEMA,
         "opsdk": run.version,
@@ -76,8 +77,6 @@ def _refused(path: str) -> str:
 
 
 def _run_of(document: Mapping[str, Any]) -> Run:
-    from opsdk.verify.report import VerifyReport
-
     checked = tuple(
         Checked(
             _revived(VerifyReport, report),
@@ -113,19 +112,10 @@ def _revived(hint: Any, value: Any) -> Any:
     if origin is typing.Literal and value in arguments:
         return value
     if is_dataclass(hint) and isinstance(hint, type) and isinstance(value, dict):
-        hints = typing.get_type_hints(hint, localns=_pictures())
+        hints = typing.get_type_hints(hint)
         return hint(**{field.name: _revived(hints[field.name], value[field.name]) for field in fields(hint)})
     if hint is float and not isinstance(value, bool) and (isinstance(value, (int, float)) or value in _WORDS):
         return float(value)
     if hint in (str, int, bool) and type(value) is hint:
         return value
     raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {value!r:.40}")
-
-
-_WORDS = ("nan", "inf", "-inf")
-
-
-def _pictures() -> dict[str, Any]:
-    from gradcheck.picture import Picture
-
-    return {"Picture": Picture}

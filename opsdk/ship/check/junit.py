@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcheck.show.junit import Case, write_suites
+from gradcheck.show.junit import Case, failure, write_suites
 from opsdk.ship.check.result import Checked
-from opsdk.verify.report import Finding, VerifyReport, notes_of
+from opsdk.verify.report import notes_of
 
 
 def render(checked: Sequence[Checked]) -> str:
@@ -21,7 +21,7 @@ def render(checked: Sequence[Checked]) -> str:
 def _cases(one: Checked) -> list[Case]:
     report = one.report
     cases = [
-        Case(finding.check, f"{finding.op}[{finding.row}]", ((finding.message, _details(finding, report)),))
+        Case(finding.check, f"{finding.op}[{finding.row}]", (failure(finding.message, notes_of(finding, report)),))
         for finding in one.findings
     ]
     for row in report.rows:
@@ -33,7 +33,3 @@ def _cases(one: Checked) -> list[Case]:
         reasons = report.coverage.inconclusive or report.coverage.skipped or ("nothing could be judged",)
         cases.append(Case("judged", report.op, skipped="; ".join(reasons)))
     return cases
-
-
-def _details(finding: Finding, report: VerifyReport) -> str:
-    return "\n".join([finding.message, *(f"{label:<8} {text}" for label, text in notes_of(finding, report))])

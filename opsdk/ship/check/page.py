@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import TYPE_CHECKING
 
 from gradcheck.show import page
 from gradcheck.show.figures import FIGURE_STYLE, figures
 from opsdk.ship.check import text as check_text
 from opsdk.ship.check.result import Checked, Run
-
-if TYPE_CHECKING:
-    from opsdk.verify.report import Finding
+from opsdk.verify.report import Finding
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from opsdk.define.op import Op
 from opsdk.ship.describe.catalog import rows_of
 from opsdk.ship.targets.target import Selection
-
-if TYPE_CHECKING:
-    from opsdk.verify.report import Finding, VerifyReport
+from opsdk.verify.report import Finding, VerifyReport
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from gradcheck.report import labelled
 from opsdk.ship.check.result import Checked, Run, slowest
 from opsdk.ship.cli.terminal import painted, verdict_word
 from opsdk.ship.output.table import Column
 from opsdk.ship.output.table import render as render_table
-
-if TYPE_CHECKING:
-    from opsdk.verify.report import Row
+from opsdk.verify.report import Row, notes_of
 
 _LONG = "float64"  # rows of fewer digits see less of a gradient; their values are compared with these as well
 
@@ -61,8 +59,6 @@ def table(checked: Sequence[Checked], width: int) -> str:
 
 def failure(one: Checked, is_single: bool = False) -> list[str]:
     """Returns the block of a failing op: each finding's sentence, then labelled lines; a single one says no rerun."""
-    from opsdk.verify.report import notes_of
-
     lines = []
     for position, finding in enumerate(one.findings):
         lines.append(f"{painted('FAIL')} {finding.message}")
@@ -71,7 +67,7 @@ def failure(one: Checked, is_single: bool = False) -> list[str]:
         said = {"rerun"} if is_single else set()
         said |= {"row"} if f"[{finding.row}]" in finding.repro else set()
         said |= {"passed"} if position else set()
-        lines += [f"  {label:<8} {_one_line(text)}" for label, text in notes.items() if label not in said]
+        lines += labelled((label, _one_line(text)) for label, text in notes.items() if label not in said)
     return lines
 
 
@@ -79,21 +75,21 @@ def unsure(one: Checked) -> list[str]:
     """Returns the block of an op that could not be judged."""
     lines = [f"{painted('inconclusive')} {one.report.op}"]
     reasons = one.report.coverage.inconclusive or one.report.coverage.skipped or ("nothing could be judged",)
-    return [*lines, *(f"  {'unsure':<8} {reason}" for reason in reasons)]
+    return [*lines, *labelled(("unsure", reason) for reason in reasons)]
 
 
 def details(one: Checked) -> list[str]:
     """Returns what was looked at: rows, checks, samples, what was left out."""
     coverage = one.report.coverage
-    lines = [f"{one.report.op}  {one.origin}"]
+    notes = []
     for row in one.report.rows:
         text = f"{row.op}[{row.row}] {verdict_word(row.verdict)}"
-        lines.append(f"  {'row':<8} {text}{f', {row.note}' if row.note else ''}")
+        notes.append(("row", text + (f", {row.note}" if row.note else "")))
     if coverage.checks:  # none, where the work ended in a crash
-        lines.append(f"  {'checks':<8} {', '.join(coverage.checks)}; {coverage.tested} gradient elements judged")
+        notes.append(("checks", f"{', '.join(coverage.checks)}; {coverage.tested} gradient elements judged"))
     for label, entries in (("sample", coverage.samples), ("skipped", coverage.skipped), ("note", coverage.notes)):
-        lines += [f"  {label:<8} {entry}" for entry in entries]
-    return lines
+        notes += [(label, entry) for entry in entries]
+    return [f"{one.report.op}  {one.origin}", *labelled(notes)]
 
 
 def summary(checked: Sequence[Checked], seconds: float) -> str:

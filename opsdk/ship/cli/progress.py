@@ -1,19 +1,14 @@
-"""Progress: one moving line on a terminal, one line per finished piece elsewhere; always on standard error."""
+"""Progress of a command: gradcheck's, with a bar on a terminal."""
 
 from __future__ import annotations
 
-import sys
-import time
-from types import TracebackType
 from typing import Any
 
-from opsdk.ship.cli.terminal import is_terminal, narrate
-
-QUIET_SECONDS = 1.0  # work that is done before that shows no bar
+from gradcheck.run import progress
 
 
-class Progress:
-    """Counts pieces of work.
+class Progress(progress.Progress):
+    """Counts pieces of work, and says which comes now.
 
     Args:
         total: how many there are.
@@ -22,41 +17,26 @@ class Progress:
     """
 
     def __init__(self, total: int, verb: str, *, quiet: bool = False) -> None:
-        self._total = total
+        super().__init__(total, quiet=quiet)
         self._verb = verb
-        self._quiet = quiet
-        self._done = 0
-        self._moves = is_terminal(sys.stderr)
-        self._started = time.perf_counter()
         self._bar: Any = None  # rich's Progress, imported when a bar is first shown
         self._task: Any = None
 
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
     def start(self, name: str) -> None:
         """Says which piece comes now."""
-        self._show(f"{self._verb} {name}")
+        if self._is_shown():
+            self._update(description=f"{self._verb} {name}")
 
-    def advance(self, said: str = "") -> None:
-        """Counts a finished piece; `said` is printed where nothing moves and there is more than one."""
-        self._done += 1
-        self._show("")
-        if not self._moves and not self._quiet and said and self._total > 1:
-            narrate(f"[{self._done}/{self._total}] {said}")
+    def _move(self, said: str) -> None:
+        self._update()
 
-    def _show(self, text: str) -> None:
-        if not self._moves or time.perf_counter() - self._started < QUIET_SECONDS:
-            return
+    def _update(self, **changes: str) -> None:
         if self._bar is None:
             self._bar, self._task = _bar(self._total)
-        self._bar.update(self._task, completed=self._done, **({"description": text} if text else {}))
+        self._bar.update(self._task, completed=self._done, **changes)
+
+    def _end(self) -> None:
+        self._bar.stop()
 
 
 def _bar(total: int) -> tuple[Any, Any]:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import fields
 
 import pytest
 
@@ -8,7 +9,8 @@ from opsdk.ship.check.result import Checked, Run
 from opsdk.verify.report import Coverage, Finding, Row, VerifyReport
 
 NAN = float("nan")
-FINDING = Finding("a[cpu,*,c]::vjp.x", "a", "cpu,*,c", "vjp.x", "wrong", index=(1, 2), analytic=NAN, numeric=2.0)
+IT = {"id": "a[cpu,*,c]::vjp.x", "op": "a", "row": "cpu,*,c"}
+FINDING = Finding("vjp.x", "wrong", index=(1, 2), analytic=NAN, numeric=2.0, **IT)
 ROWS = (Row("a", "cpu,*,c", "fail", 1e-9, float("inf"), 0.5, "note", ("runs", "value")),)
 REPORT = VerifyReport("a", "fail", (FINDING,), ROWS, Coverage(("vjp",), ("one",), 3, warnings=("look",)), 7, 0.25)
 RUN = Run((Checked(REPORT, ("numpy", "c"), "a.py:3", "a.py:a"),), ("a.py",), 7, 0.5, "0.1", "numpy", "here", "facts")
@@ -66,3 +68,10 @@ def test_what_is_no_file_or_no_json_is_refused(written):
     for text in ("{", "[" * 100_000):
         with pytest.raises(TargetError, match="expected a report of opsdk check --json, got no JSON: "):
             check_json.read(written(text))
+
+
+def test_a_finding_is_written_with_all_that_it_has_in_the_order_of_reading():
+    (report,) = json.loads(check_json.render(RUN, ""))["reports"]
+    names = list(report["findings"][0])
+    assert names[:6] == ["id", "op", "row", "check", "message", "at"]
+    assert set(names) == {field.name for field in fields(Finding)}

@@ -105,8 +105,8 @@ def test_an_op_is_verified_once_for_all_its_items(clamp):
 def test_a_finding_that_no_row_and_check_has_fails_the_verdict(clamp):
     name = clamp.opdef.name
     odd = [
-        Finding(f"{name}[cpu,float64,c]::vjp.x", name, "cpu,float64,c", "vjp.x", "planted: a row of nobody"),
-        Finding(f"{name}[*]::new", name, "cpu,float64,numpy", "new", "planted: a check of nobody"),
+        Finding("vjp.x", "planted: a row of nobody", id=f"{name}[cpu,float64,c]::vjp.x", op=name, row="cpu,float64,c"),
+        Finding("new", "planted: a check of nobody", id=f"{name}[*]::new", op=name, row="cpu,float64,numpy"),
     ]
     items = with_report(clamp, odd, verdict="fail")
     failing = {key: item.failure() for key, item in items.items() if item.failure()}
@@ -126,14 +126,15 @@ def test_samples_that_are_none_fail_the_verdict(run, right):
 @pytest.mark.parametrize("check", CHECKS)
 def test_each_finding_fails_exactly_one_item(clamp, check):
     name = clamp.opdef.name
-    finding = Finding(f"{name}[cpu,float32,numpy]::{check}.x", name, "cpu,float32,numpy", f"{check}.x", "planted")
+    row = "cpu,float32,numpy"
+    finding = Finding(f"{check}.x", "planted", id=f"{name}[{row}]::{check}.x", op=name, row=row)
     items = with_report(clamp, [finding], verdict="fail")
     assert [key for key, item in items.items() if item.failure()] == [f"clamp-cpu-numpy-{check}"]
 
 
 def test_a_row_that_does_not_compile_does_not_run(clamp):
     name = clamp.opdef.name
-    finding = Finding(f"{name}[cpu,float64,numpy]::compile", name, "cpu,float64,numpy", "compile", "planted")
+    finding = Finding("compile", "planted", id=f"{name}[cpu,float64,numpy]::compile", op=name, row="cpu,float64,numpy")
     items = with_report(clamp, [finding], verdict="fail")
     assert [key for key, item in items.items() if item.failure()] == ["clamp-cpu-numpy-runs"]
 
@@ -161,7 +162,7 @@ def test_a_row_of_one_dtype_has_items_of_its_own(clamp):
     items = with_report(clamp, [])
     assert {"clamp-cpu-numpy-runs", "clamp-cpu-float32-numpy-runs"} <= set(items)
     name = clamp.opdef.name
-    finding = Finding(f"{name}[cpu,float32,numpy]::runs", name, "cpu,float32,numpy", "runs", "planted")
+    finding = Finding("runs", "planted", id=f"{name}[cpu,float32,numpy]::runs", op=name, row="cpu,float32,numpy")
     items = with_report(clamp, [finding], verdict="fail")
     assert [key for key, item in items.items() if item.failure()] == ["clamp-cpu-float32-numpy-runs"]
 

@@ -1,7 +1,7 @@
 import io
 import sys
 
-from opsdk.ship.cli import progress
+from gradcheck.run import progress
 from opsdk.ship.cli.progress import Progress
 
 
