@@ -30,7 +30,7 @@ ASKS = {
     "gradcheck.checks.sharing": "any function's results, knowing NumPy alone",
     "opsdk.autograd.accumulate": "whether a sum may be written into the contribution",
     "opsdk.backends.call": "what a kernel made, and what it was given",
-    "opsdk.backends.cuda.language": "whether a kernel handed its view on",
+    "opsdk.backends.cuda.author": "whether a kernel handed its view on",
     "opsdk.backends.memory": "what is lent, and to whom",
     "opsdk.verify.kernels.rows": "whether two outputs of a call are one memory",
 }

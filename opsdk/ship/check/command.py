@@ -157,8 +157,6 @@ def _ended(selection: Selection, op: Op, seed: int) -> Checked | BaseException:
 
 def _may_crash(op: Op) -> bool:
     """Whether an op or one of its gradient ops has a row, such as one in C, that may end the process it runs in."""
-    from opsdk.verify.run import chain
-
     return any(language_of(row).may_crash for opdef in chain(op.opdef) for row in opdef.kernels)
 
 
