@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from gradcheck.checks.agreement import largest_given
-from gradcheck.checks.relation import Part, Reactions, Relation, gradient_parts, judge, output_parts
+from gradcheck.checks.relation import Reactions, Relation, judge
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
@@ -117,18 +117,16 @@ def _compare(
         return []
     reactions = Reactions(session, inputs, cotangents)
 
-    def variant() -> Iterator[Part]:
-        outputs = normalise_outputs(subject.forward(*changed))
-        yield from output_parts(plain, outputs)
-        gradients = call_vjp(subject, changed, copy_arrays(plain.outputs), other)
-        yield from gradient_parts(subject.names, plain, gradients)
+    def variant() -> Iterator[Sequence[Array | None]]:
+        yield normalise_outputs(subject.forward(*changed))
+        yield call_vjp(subject, changed, copy_arrays(plain.outputs), other)
 
-    def agrees(part: Part) -> bool:
-        want, got = part.expected, part.got
+    def agrees(place: int, got: Array | None, want: Array | None) -> bool:
         if want is None or got is None or (want.shape, want.dtype) != (got.shape, got.dtype):
             return want is got
         least_peak = slack / (ROUNDINGS * session.eps)
-        return gradients_close(as_float64(got), as_float64(want), session.eps, least_peak) or reactions.explain(part)
+        close = gradients_close(as_float64(got), as_float64(want), session.eps, least_peak)
+        return close or reactions.explain(place, got, want)
 
     def refusal(function: str, reason: str) -> str | None:
         if "unaligned" in label:  # libraries refuse it in words, and arrays seldom lie so
@@ -137,4 +135,4 @@ def _compare(
         return f"{function}: expected to accept {label}, got {reason}; copy to the layout it needs"
 
     sentence = f"expected what contiguous copies give, got other values for {label}; index by element, not by memory"
-    return judge(Relation("layouts", variant, agrees, sentence, refusal))
+    return judge(subject.names, Relation("layouts", variant, plain, agrees, sentence, refusal))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,82 +19,54 @@ REPEATS = 2
 
 
 @dataclass(frozen=True)
-class Part:
-    """One array that came back beside the one that should.
-
-    Args:
-        what: it is called in a sentence.
-        input: the name of the input that it is the gradient of, if it is one.
-        place: its number among the outputs and gradients of a run.
-        got: the array; None for a gradient left out.
-        expected: what it should be.
-    """
-
-    what: str
-    input: str | None
-    place: int
-    got: Array | None
-    expected: Array | None
-
-
-@dataclass(frozen=True)
 class Relation:
     """A claim that results under a change agree with others.
 
     Args:
         check: the name of the check.
-        variant: runs under the change; gives the parts as they come.
-        agrees: whether a part is within its allowance.
-        sentence: what is said of a part that is not, after its name.
+        variant: runs under the change; gives the outputs, then the gradients.
+        expected: what they should be.
+        agrees: whether an array, by its place among outputs and gradients, is what it should be, within the allowance.
+        sentence: what is said of an array that is not, after its name.
         refusal: what is said of a function that raises, from its name and the reason; None where it may.
-        input: the name of the input that is blamed, where it is not that of the part.
-        is_told_once: whether one part that differs says as much as all.
+        input: the name of the input that is blamed, where it is not that of the gradient.
+        is_told_once: whether one array that differs says as much as all.
     """
 
     check: str
-    variant: Callable[[], Iterable[Part]]
-    agrees: Callable[[Part], bool]
+    variant: Callable[[], Iterable[Sequence[Array | None]]]
+    expected: Results
+    agrees: Callable[[int, Array | None, Array | None], bool]
     sentence: str
     refusal: Callable[[str, str], str | None]
     input: str | None = None
     is_told_once: bool = False
 
 
-def judge(relation: Relation) -> list[Finding]:
-    """Gives a finding for each part that differs, or for the first, and one for a function that raises."""
-    parts: list[Part] = []
+def judge(names: Sequence[str], relation: Relation) -> list[Finding]:
+    """Gives a finding for each array that differs, or for the first, and one for a function that raises.
+
+    Args:
+        names: of the inputs.
+        relation: what is claimed.
+    """
+    findings: list[Finding] = []
+    stages: list[tuple[Array | None, ...]] = []
     raised: Exception | None = None
     try:
-        parts.extend(relation.variant())  # what came before an exception is judged too
+        stages.extend(copy_arrays(stage) for stage in relation.variant())  # outputs stay where the gradients raise
     except Exception as error:
         raised = error
-    findings = [
-        Finding(relation.check, f"{part.what}: {relation.sentence}", input=relation.input or part.input)
-        for part in parts
-        if not relation.agrees(part)
-    ]
+    expected = relation.expected.outputs, relation.expected.gradients
+    for are_gradients, wanted, found in zip((False, True), expected, stages, strict=False):
+        for k, (got, want) in enumerate(zip(found, wanted, strict=are_gradients)):
+            if not relation.agrees(k + are_gradients * len(expected[0]), got, want):
+                what, name = (f"gradient of {names[k]!r}", names[k]) if are_gradients else (f"output {k}", None)
+                findings.append(Finding(relation.check, f"{what}: {relation.sentence}", input=relation.input or name))
     if raised is not None:
         message = relation.refusal(*describe_error(raised))
         findings += [] if message is None else [Finding(relation.check, message, input=relation.input)]
     return findings[:1] if relation.is_told_once else findings
-
-
-def output_parts(expected: Results, outputs: Sequence[Array]) -> Iterator[Part]:
-    """Yields outputs beside those expected."""
-    for place, (got, want) in enumerate(zip(copy_arrays(outputs), expected.outputs, strict=False)):
-        yield Part(f"output {place}", None, place, got, want)
-
-
-def gradient_parts(names: Sequence[str], expected: Results, gradients: Sequence[Array | None]) -> Iterator[Part]:
-    """Yields gradients beside those expected.
-
-    Raises:
-        VjpError: there is another number of them than there are inputs.
-    """
-    if len(gradients) != len(names):
-        raise VjpError(f"{len(gradients)} gradients for {len(names)} inputs")
-    for k, (got, want) in enumerate(zip(copy_arrays(gradients), expected.gradients, strict=True)):
-        yield Part(f"gradient of {names[k]!r}", names[k], len(expected.outputs) + k, got, want)
 
 
 def describe_error(error: Exception) -> tuple[str, str]:
@@ -124,9 +96,9 @@ class Reactions:
     ) -> None:
         self._session, self._inputs, self._cotangents, self._places = session, inputs, cotangents, places
 
-    def explain(self, part: Part) -> bool:
-        """Says whether a part differs as far as rounding of the inputs takes it."""
-        return close(part.got, part.expected, self._session.eps, [run.arrays[part.place] for run in self.runs])
+    def explain(self, place: int, got: Array | None, expected: Array | None) -> bool:
+        """Says whether an output or gradient differs as far as rounding of the inputs takes it."""
+        return close(got, expected, self._session.eps, [run.arrays[place] for run in self.runs])
 
     @cached_property
     def runs(self) -> list[Results]:

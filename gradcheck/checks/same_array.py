@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, combinations, islice
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
 
 import numpy as np
 
 from gradcheck.checks.agreement import identical
-from gradcheck.checks.relation import REPEATS, Part, Reactions, Relation, gradient_parts, judge, output_parts
+from gradcheck.checks.relation import REPEATS, Reactions, Relation, judge
 from gradcheck.checks.session import Session
-from gradcheck.model.dtypes import is_continuous
+from gradcheck.model.dtypes import Array, is_continuous
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding
 
@@ -58,26 +58,26 @@ def _judge(session: Session, i: int, j: int) -> list[Finding]:
     both = f"{names[i]!r} and {names[j]!r}"
     reactions = Reactions(session, inputs, places=(i, j))
 
-    def variant() -> Iterator[Part]:
+    def variant() -> tuple[Sequence[Array | None], ...]:
         together = session.run(shared)
-        return chain(output_parts(apart, together.outputs), gradient_parts(names, apart, together.gradients))
+        return together.outputs, together.gradients
 
-    def agrees(part: Part) -> bool:
-        if identical([part.got], [part.expected]) or len(reactions.runs) < REPEATS:
+    def agrees(place: int, got: Array | None, want: Array | None) -> bool:
+        if identical([got], [want]) or len(reactions.runs) < REPEATS:
             return True  # in the second case there is nothing to measure rounding by
-        return reactions.explain(part)
+        return reactions.explain(place, got, want)
 
-    return judge(
-        Relation(
-            "same array",
-            variant,
-            agrees,
-            f"expected the same for one array passed as {both} as for two equal ones, got other values; do not tell "
-            "inputs by identity, and write to neither",
-            lambda _, reason: (
-                f"inputs {both}: expected to be accepted as one array, got {reason}; do not tell inputs by identity"
-            ),
-            input=names[j],
-            is_told_once=True,
+    relation = Relation(
+        "same array",
+        variant,
+        apart,
+        agrees,
+        f"expected the same for one array passed as {both} as for two equal ones, got other values; do not tell inputs "
+        "by identity, and write to neither",
+        lambda _, reason: (
+            f"inputs {both}: expected to be accepted as one array, got {reason}; do not tell inputs by identity"
         ),
+        input=names[j],
+        is_told_once=True,
     )
+    return judge(names, relation)

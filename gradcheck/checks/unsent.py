@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcheck.checks.agreement import close
-from gradcheck.checks.relation import REPEATS, Relation, gradient_parts, judge
+from gradcheck.checks.relation import REPEATS, Relation, judge
 from gradcheck.checks.session import Results, copy_arrays
 from gradcheck.coverage import Tally
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous, same_bits
@@ -98,27 +98,26 @@ def _judge_missing(
     generator: np.random.Generator,
 ) -> list[Finding]:
     which = "every output" if len(missing) == len(full) else f"output {' and '.join(map(str, sorted(missing)))}"
-    names, eps = point.subject.names, point.vjp_eps
+    eps = point.vjp_eps
     zeros = [np.zeros_like(c) if k in missing else c for k, c in enumerate(full)]
+    nones = [None if k in missing else c for k, c in enumerate(full)]
     perturbed = ([perturb_array(c, 8.0 * eps * SIGNS, generator) for c in zeros] for _ in range(REPEATS))
     try:
-        right = Results((), _pull(point, outputs, zeros))
+        right = _pull(point, outputs, zeros)
         reactions = [_pull(point, outputs, cotangents) for cotangents in perturbed]
     except VjpError:  # zeros are refused: a finding of the check of linearity
         return []
     expected = f"expected None as the cotangent of {which} to count as zeros, got"
-    return judge(
-        Relation(
-            "none cotangents",
-            lambda: gradient_parts(
-                names, right, _pull(point, outputs, [None if k in missing else c for k, c in enumerate(full)])
-            ),
-            lambda part: close(part.got, part.expected, eps, [row[part.place] for row in reactions]),
-            f"{expected} other values; leave out the terms of that output only",
-            lambda function, reason: f"{function}: {expected} {reason}; test it for None",
-            is_told_once=True,
-        )
+    relation = Relation(
+        "none cotangents",
+        lambda: ((), _pull(point, outputs, nones)),
+        Results((), right),
+        lambda place, got, want: close(got, want, eps, [row[place] for row in reactions]),
+        f"{expected} other values; leave out the terms of that output only",
+        lambda function, reason: f"{function}: {expected} {reason}; test it for None",
+        is_told_once=True,
     )
+    return judge(point.subject.names, relation)
 
 
 def _pull(point: Point, outputs: Sequence[Array], cotangents: Sequence[Array | None]) -> tuple[Array | None, ...]:
