@@ -14,9 +14,9 @@ import numpy as np
 
 from gradcheck.checks.agreement import identical
 from gradcheck.checks.relation import describe_error
-from gradcheck.checks.session import Session, copy_arrays
+from gradcheck.checks.session import Session
 from gradcheck.model.dtypes import Array
-from gradcheck.model.evaluation import VjpError, call_forward
+from gradcheck.model.evaluation import VjpError
 from gradcheck.report import Finding
 
 _Gradients = tuple[Array | None, ...]
@@ -29,20 +29,19 @@ def check_thread(session: Session) -> list[Finding]:
     the same in one other thread either, that is noted, and nothing is said.
     """
     context, apart = contextvars.copy_context(), contextvars.copy_context()  # before forward, which may set something
-    outputs = copy_arrays(call_forward(session.subject, session.inputs))
-    expected = session.pull(session.inputs, outputs)
+    once = session.isolated(session.inputs)
     try:
-        got: _Gradients | None = _elsewhere(lambda: context.run(session.pull, session.inputs, outputs))
+        got: _Gradients | None = _elsewhere(lambda: context.run(session.pull, session.inputs, once.outputs))
         problem = "others"
     except VjpError as error:
         got, problem = None, str(error)
-    if got is not None and identical(expected, got):
+    if got is not None and identical(once.gradients, got):
         return []
     try:
         whole = _elsewhere(lambda: apart.run(session.gradients, session.cotangents(1)))
     except Exception:
         whole = None
-    if whole is None or not identical(expected, whole):
+    if whole is None or not identical(once.gradients, whole):
         session.notes.append("not judged across threads: forward and vjp do not work alike in another thread")
         return []
     message = (
@@ -81,15 +80,14 @@ def check_pickling(session: Session) -> list[Finding]:
     if pair[0] is subject.forward and pair[1] is subject.vjp:  # pickled by name: the very same functions
         return []
     again = replace(session, subject=replace(subject, forward=pair[0], vjp=pair[1]))
-    outputs = copy_arrays(call_forward(subject, session.inputs))
-    expected = session.pull(session.inputs, outputs)
+    once = session.isolated(session.inputs)
     try:
-        if not identical(outputs, call_forward(again.subject, session.inputs)):
+        if not identical(once.outputs, again.forward(session.inputs)):
             return [_spoiled("forward", "other outputs")]
-        gradients = again.pull(session.inputs, outputs)
+        gradients = again.pull(session.inputs, once.outputs)
     except Exception as error:
         return [_spoiled(*describe_error(error))]
-    return [] if identical(expected, gradients) else [_spoiled("vjp", "other gradients")]
+    return [] if identical(once.gradients, gradients) else [_spoiled("vjp", "other gradients")]
 
 
 def _spoiled(function: str, got: str) -> Finding:

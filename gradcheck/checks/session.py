@@ -102,6 +102,20 @@ class Session:
         """
         return copy_arrays(call_vjp(self.subject, copy_inputs(inputs), copy_arrays(outputs), self.cotangents(row)))
 
+    def isolated(self, inputs: Sequence[object]) -> Results:
+        """Runs forward and vjp, each on fresh copies and with nothing in between.
+
+        Raises:
+            VjpError: the vjp raised.
+            Exception: whatever forward raises.
+        """
+        outputs = self.forward(inputs)
+        return Results(outputs, self.pull(inputs, outputs))
+
+    def forward(self, inputs: Sequence[object]) -> tuple[Array, ...]:
+        """Runs forward alone, on fresh copies; gives copies of the outputs."""
+        return copy_arrays(call_forward(self.subject, inputs))
+
     def run(self, inputs: Sequence[object], cotangents: Sequence[Array] | None = None) -> Results:
         """Runs forward and vjp on these very inputs, and on copies of everything else.
 

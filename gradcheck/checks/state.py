@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from gradcheck.checks.agreement import identical
-from gradcheck.checks.session import Session, copy_arrays
+from gradcheck.checks.session import Results, Session, copy_arrays
 from gradcheck.judge.variation import vary_inputs
-from gradcheck.model.dtypes import Array
 from gradcheck.model.evaluation import call_forward, call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.report import Finding
@@ -18,6 +17,7 @@ from gradcheck.report import Finding
 # What fails every eighth call shows; on many elements a call is dear.
 _REPEATS, _FEW_REPEATS = 8, 3
 _MANY_ELEMENTS = 20_000
+_Run: TypeAlias = tuple[Sequence[object], Results]
 _VJP = ("vjp", "gradients for its own arguments", "forward", "inputs and outputs, not from what forward kept")
 
 
@@ -26,12 +26,13 @@ def check_repeats(session: Session) -> list[Finding]:
     arrays = [value for value in (*session.inputs, *session.outputs) if isinstance(value, np.ndarray)]
     count = _REPEATS if sum(array.size for array in arrays) <= _MANY_ELEMENTS else _FEW_REPEATS
     findings = []
-    outputs = _forward(session, session.inputs)
-    if not all(identical(outputs, call_forward(session.subject, session.inputs)) for _ in range(count - 1)):
+    once = session.isolated(session.inputs)
+    if not all(identical(once.outputs, session.forward(session.inputs)) for _ in range(count - 1)):
         findings.append(_impure("forward", "the same inputs", "remove randomness and state"))
-    gradients = session.pull(session.inputs, outputs)
-    steady = all(identical(gradients, session.pull(session.inputs, outputs)) for _ in range(count - 1))
-    if not steady or not all(identical(first, session.pull(session.inputs, outputs, 0)) for first in session.first):
+    steady = all(identical(once.gradients, session.pull(session.inputs, once.outputs)) for _ in range(count - 1))
+    if not steady or not all(
+        identical(first, session.pull(session.inputs, once.outputs, 0)) for first in session.first
+    ):
         findings.append(_impure("vjp", "the same arguments", "remove randomness and state"))
     return findings
 
@@ -45,28 +46,26 @@ def check_interleaving(session: Session) -> list[Finding]:
     other = other_inputs(session)
     if other is None:
         return []
-    given = _isolated(session, session.inputs)
+    given = session.isolated(session.inputs)
     try:
-        varied = _isolated(session, other)
+        varied = session.isolated(other)
     except Exception:  # the varied values are outside what forward or vjp accepts
         return _judge_given(session, given, other)
-    runs = [given, varied]
+    runs = [(session.inputs, given), (other, varied)]
     return _judge(session, runs, (0, 1, 0)) or _judge(session, runs, (1, 0)) or _judge_rewritten(session, runs)
 
 
 def _judge_rewritten(session: Session, runs: Sequence[_Run]) -> list[Finding]:
     """Passes the same array objects with other values in them, as an optimiser does that updates in place."""
-    inputs = copy_inputs(runs[0].inputs)
-    for run in runs:
-        for target, value in zip(inputs, run.inputs, strict=True):
+    given = copy_inputs(session.inputs)
+    for inputs, results in runs:
+        for target, value in zip(given, inputs, strict=True):
             if isinstance(target, np.ndarray):
                 target[...] = value
-        outputs = copy_arrays(normalise_outputs(session.subject.forward(*inputs)))
-        if not identical(run.outputs, outputs):
+        if not identical(results.outputs, copy_arrays(normalise_outputs(session.subject.forward(*given)))):
             return [_rewritten("forward", "outputs")]
-        if not identical(
-            run.gradients, call_vjp(session.subject, inputs, copy_arrays(run.outputs), session.cotangents(1))
-        ):
+        found = call_vjp(session.subject, given, copy_arrays(results.outputs), session.cotangents(1))
+        if not identical(results.gradients, found):
             return [_rewritten("vjp", "gradients")]
     return []
 
@@ -79,42 +78,24 @@ def _rewritten(function: str, results: str) -> Finding:
     return Finding("interleaving", message, cause="values kept for the same array object are used")
 
 
-def _judge_given(session: Session, given: _Run, other: Sequence[object]) -> list[Finding]:
+def _judge_given(session: Session, given: Results, other: Sequence[object]) -> list[Finding]:
     """Judges the given inputs alone, with a forward elsewhere in between where that works at all."""
     try:
         call_forward(session.subject, other)
     except Exception:
         return []
-    again = session.pull(given.inputs, given.outputs)
+    again = session.pull(session.inputs, given.outputs)
     return [] if identical(given.gradients, again) else [_mixed(*_VJP)]
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A forward and its vjp, with nothing in between."""
-
-    inputs: Sequence[object]
-    outputs: tuple[Array, ...]
-    gradients: tuple[Array | None, ...]
-
-
-def _isolated(session: Session, inputs: Sequence[object]) -> _Run:
-    outputs = _forward(session, inputs)
-    return _Run(inputs, outputs, session.pull(inputs, outputs))
-
-
 def _judge(session: Session, runs: Sequence[_Run], order: Sequence[int]) -> list[Finding]:
-    made = [_forward(session, run.inputs) for run in runs]
-    if not all(identical(run.outputs, outputs) for run, outputs in zip(runs, made, strict=True)):
+    made = [session.forward(inputs) for inputs, _ in runs]
+    if not all(identical(results.outputs, outputs) for (_, results), outputs in zip(runs, made, strict=True)):
         return [_mixed("forward", "outputs for its own inputs", "it", "the inputs, not from what it kept")]
-    for run in (runs[k] for k in order):
-        if not identical(run.gradients, session.pull(run.inputs, run.outputs)):
+    for inputs, results in (runs[k] for k in order):
+        if not identical(results.gradients, session.pull(inputs, results.outputs)):
             return [_mixed(*_VJP)]
     return []
-
-
-def _forward(session: Session, inputs: Sequence[object]) -> tuple[Array, ...]:
-    return copy_arrays(call_forward(session.subject, inputs))
 
 
 def _mixed(function: str, wanted: str, running: str, remedy: str) -> Finding:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gradcheck.checks.relation import Reactions, Relation, judge
 from gradcheck.checks.session import Results, Session
@@ -57,6 +58,11 @@ def test_an_exception_of_forward_is_told_with_its_class() -> None:
 
     assert found(variant) == [("forward raised KeyError: 'x'", None)]
     assert found(variant, refusal=lambda function, reason: None) == []
+
+
+def test_another_number_of_gradients_is_never_left_unjudged() -> None:
+    with pytest.raises(ValueError, match="longer than argument 1"):
+        found(lambda: (EXPECTED.outputs, EXPECTED.gradients[:1]))
 
 
 def test_gradients_are_judged_as_they_were_when_they_came() -> None:
