@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcheck.model.dtypes import resolution
 from opsdk.verify.inputs.calls import Call, flat, is_float, paired, refill
-from opsdk.verify.kernels.agreement import resolution
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Session
 

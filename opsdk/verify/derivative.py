@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import gradcheck
+from gradcheck.model.dtypes import resolution
 from opsdk.backends.call.conform import none_given
 from opsdk.core.errors import (
     ArityError,
@@ -24,7 +25,7 @@ from opsdk.core.errors import (
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule
 from opsdk.verify.inputs.calls import Call, flat, is_float
-from opsdk.verify.kernels.agreement import measure, resolution, same_bits
+from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import label, launch
 from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradients, undeclared_none

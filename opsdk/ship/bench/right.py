@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.model.dtypes import resolution
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, flat, is_float
-from opsdk.verify.kernels.agreement import Difference, measure, resolution
+from opsdk.verify.kernels.agreement import Difference, measure
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.kernels.rounding import Rounding
 

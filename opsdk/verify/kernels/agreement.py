@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.model.dtypes import resolution as resolution
 from gradcheck.model.dtypes import same_bits as same_bytes
 from opsdk.verify.inputs.calls import is_float, is_inexact
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
-_WIGGLES = 16.0
+_REACTIONS = 16.0
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 
@@ -79,7 +78,7 @@ def measure(
         value = got.astype(long)
         distance = np.abs(value - narrow)
         tiny, limit = range_of(got.dtype)
-        allowed = units * (_UNITS * eps * np.maximum(np.abs(narrow), floor) + _WIGGLES * moved) + tiny
+        allowed = units * (_UNITS * eps * np.maximum(np.abs(narrow), floor) + _REACTIONS * moved) + tiny
         same = (value == narrow) | (np.isnan(value) & np.isnan(narrow))
         if long is np.complex128:  # which part of a product is infinite or nan depends on how it is taken
             near = ~np.isfinite(value) & ~np.isfinite(narrow)

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.checks.layouts import fortran_copy, reversed_copy, strided_copy
-from gradcheck.model.dtypes import as_float64
+from gradcheck.model.dtypes import as_float64, resolution
 from gradcheck.numeric.tolerance import gradients_close
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float, paired, refill
-from opsdk.verify.kernels.agreement import resolution
 from opsdk.verify.kernels.launch import label, launch
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import Session

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.model.dtypes import resolution
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
 from opsdk.verify.inputs.sampling import GREAT
-from opsdk.verify.kernels.agreement import Difference, measure, resolution
+from opsdk.verify.kernels.agreement import Difference, measure
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.session import Session
