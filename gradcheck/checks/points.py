@@ -195,7 +195,7 @@ class PointCheck:
                 is_complex(value.dtype),
             )
             check = "gradient missing" if outcome.missing else "vjp value"
-            cause = explain_values(point, outcome, evidence, gradients)
+            cause = explain_values(point, outcome, evidence)
             fields["picture"] = self._picture(outcome, point, gradients)
             return [replace(Finding(check, sentence, input=name, cause=cause, repro=repro), **fields)]  # type: ignore[arg-type]
         if outcome.shift is not None:

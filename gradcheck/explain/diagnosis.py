@@ -43,6 +43,13 @@ class Evidence:
         """Whether every element was compared."""
         return self.comparison.elements.size == self.values.size
 
+    @property
+    def own_cotangent(self) -> FloatArray | None:
+        """The cotangent at the element's own place, shape (C, E), for elementwise functions without broadcasting."""
+        if self.owner is None or self.owner.size != self.values.size:
+            return None
+        return self.cotangents[:, self.comparison.elements]
+
 
 def diagnose(evidence: Evidence) -> str | None:
     """Gives the one pattern that fits, in words.
@@ -118,7 +125,7 @@ def _ignores_cotangent(evidence: Evidence) -> str | None:
 
 
 def _absolute_cotangent(evidence: Evidence) -> str | None:
-    weights = _own_cotangent(evidence)
+    weights = evidence.own_cotangent
     if weights is None:
         return None
     far = _far(evidence.comparison)
@@ -167,15 +174,8 @@ def _real_only(evidence: Evidence) -> str | None:
     return None
 
 
-def _own_cotangent(evidence: Evidence) -> FloatArray | None:
-    """Gives the cotangent at the element's own place, shape (C, E), for elementwise functions without broadcasting."""
-    if evidence.owner is None or evidence.owner.size != evidence.values.size:
-        return None
-    return evidence.cotangents[:, evidence.comparison.elements]
-
-
 def _equals_cotangent(evidence: Evidence, where: BoolArray) -> bool:
-    weights = _own_cotangent(evidence)
+    weights = evidence.own_cotangent
     return weights is not None and same(evidence.comparison.analytic[:, where], weights[:, where])
 
 

@@ -12,7 +12,7 @@ from gradcheck.explain.hypothesis import peak, same
 from gradcheck.explain.jacobian import settle, subject_rows
 from gradcheck.explain.places import describe_place
 from gradcheck.judge.compare import Status
-from gradcheck.judge.outcome import Gradients, Outcome
+from gradcheck.judge.outcome import Outcome
 from gradcheck.model.dtypes import is_complex
 from gradcheck.model.evaluation import Point
 
@@ -20,7 +20,7 @@ from gradcheck.model.evaluation import Point
 _MOST_OUTPUTS = 96
 
 
-def explain_values(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> str | None:
+def explain_values(point: Point, outcome: Outcome, evidence: Evidence) -> str | None:
     """Gives the cause of wrong values in words; None where nothing fits.
 
     The rules go from the special to the general: complex conventions, one pattern of the gradient, one of the whole
@@ -28,30 +28,30 @@ def explain_values(point: Point, outcome: Outcome, evidence: Evidence, gradients
     """
     if outcome.missing:
         return "vjp returned None, but the output depends on it"
-    cause = suits_other_convention(point, outcome.k, outcome.comparison, gradients.cotangents)
+    cause = suits_other_convention(point, outcome.k, evidence.comparison, evidence.cotangents)
     cause = cause or diagnose(evidence)
     if cause is None and not evidence.is_complex:
-        jacobians = _whole_jacobians(point, outcome, evidence, gradients)
-        cause = explain(jacobians, is_elementwise=outcome.owner is not None) if jacobians is not None else None
-        cause = cause or _place_and_effect(outcome, evidence) or _rearranged(outcome)
+        jacobians = _whole_jacobians(point, outcome, evidence)
+        cause = explain(jacobians, is_elementwise=evidence.owner is not None) if jacobians is not None else None
+        cause = cause or _place_and_effect(evidence) or _rearranged(evidence)
     return cause
 
 
-def _rearranged(outcome: Outcome) -> str | None:
+def _rearranged(evidence: Evidence) -> str | None:
     """Finds the right values at other elements."""
-    comparison = outcome.comparison
+    comparison = evidence.comparison
     yours, right = np.sort(comparison.analytic, axis=1), np.sort(comparison.numeric, axis=1)
     most = peak(right)
-    if comparison.elements.size < outcome.size or comparison.kink.any() or np.unique(right[-1]).size < 3:
+    if not evidence.is_complete or comparison.kink.any() or np.unique(right[-1]).size < 3:
         return None
     if same(yours, right, most) and np.abs(comparison.analytic - comparison.numeric).max() > most / 8:
         return "yours has the right values at other elements: an order, an axis or an index is mixed up"
     return None
 
 
-def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence, gradients: Gradients) -> Jacobians | None:
+def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence) -> Jacobians | None:
     """Takes the subject's Jacobian beside the right one; None where they are too large, or not known throughout."""
-    comparison = outcome.comparison
+    comparison = evidence.comparison
     is_whole = evidence.is_complete and point.size <= _MOST_OUTPUTS and np.isfinite(point.center).all()
     if not is_whole or any(is_complex(output.dtype) for output in point.outputs):
         return None
@@ -71,23 +71,22 @@ def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence, gradien
         analytic,
         numeric,
         np.abs(analytic - numeric) > slack,
-        gradients.cotangents,
+        evidence.cotangents,
         comparison.analytic,
     )
 
 
-def _place_and_effect(outcome: Outcome, evidence: Evidence) -> str | None:
-    comparison = outcome.comparison
+def _place_and_effect(evidence: Evidence) -> str | None:
+    comparison = evidence.comparison
     weightless = (np.abs(comparison.numeric) <= comparison.allowance).all(axis=0)
-    wrong, right = np.zeros(outcome.size, dtype=np.bool_), np.zeros(outcome.size, dtype=np.bool_)
+    wrong, right = (np.zeros(evidence.values.size, dtype=np.bool_) for _ in range(2))
     wrong[comparison.elements] = comparison.wrong
     right[comparison.elements] = (comparison.status == Status.RIGHT) & ~weightless
     values = evidence.values.reshape(evidence.shape)
     place = describe_place(wrong.reshape(evidence.shape), right.reshape(evidence.shape), values, evidence.name)
-    analytic, numeric = comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong]
-    owned = outcome.owner is not None and outcome.owner.size == outcome.size
-    weights = evidence.cotangents[:, comparison.elements[comparison.wrong]] if owned else None
-    effect = describe_effect(analytic, numeric, weights)
+    weights = evidence.own_cotangent
+    weights = None if weights is None else weights[:, comparison.wrong]
+    effect = describe_effect(comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong], weights)
     if effect is not None:
         return f"wrong {place}; there {effect}" if place else f"in all wrong elements {effect}"
     return None if place in (None, "everywhere") else f"wrong {place}"
