@@ -553,6 +553,15 @@ def test_the_dictionary_is_json_and_holds_the_text(failed):
     assert document["findings"][0]["input"] == "x"
 
 
+def test_a_trace_tells_of_the_worst_call_how_each_input_was_judged():
+    report = verify(define(cube, lambda x, dy: 2 * dy * x * x), trace=True)
+    first = [line for line in report.coverage.traces if line.startswith("trace")]
+    assert len(first) == len({line.partition(", at ")[0].partition("[")[2].rpartition("[")[0] for line in first})
+    assert first[0].startswith("trace    planted::f[cpu,float64,numpy] vjp, x[")
+    assert ": wrong under " in first[0]
+    assert f"  {first[0]}" in str(report).splitlines()
+
+
 def test_raise_if_failed_raises_the_gravest_finding(failed):
     with pytest.raises(GradcheckError, match="op 'planted::f', gradient of 'x': wrong in") as caught:
         failed.raise_if_failed()

@@ -127,11 +127,13 @@ def _ask(
                 seed=session.seed,
                 budget=session.budget,
                 vary=False,
+                trace=session.trace,
             )
     except gradcheck.UsageError as error:
         session.notes[f"{opdef.name}, {check}: {error}"] = None
         return
     session.did(row, "complex" if check == "complex" else "complex2")
+    session.keep_traces(row, check, report.trace)
     session.tested += report.coverage.tested
     for finding in report.findings:
         record(session, row, call, check, "", finding)

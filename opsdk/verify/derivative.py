@@ -303,6 +303,7 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
                 # The second order repeats the formulas of the first; other sizes come with the samples.
                 vary=("values",) if vary and check != "vjp2" and not call.extra else False,
                 names=subject.names,
+                trace=session.trace,
             )
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
@@ -310,6 +311,7 @@ def _run(session: Session, row: str, call: Call, subject: Subject, check: str, a
                 return
             session.skipped[f"{opdef.name}, gradient at {call}: {error}"] = None
             return
+    session.keep_traces(row, check, report.trace)
     session.tested += report.coverage.tested
     for finding in report.findings:
         record(session, row, call, check, at, finding)

@@ -36,6 +36,7 @@ def render_text(report: VerifyReport) -> str:
     coverage = report.coverage
     for label, entries in (("unsure", coverage.inconclusive), ("skipped", coverage.skipped), ("note", coverage.notes)):
         lines += labelled((label, entry) for entry in entries)
+    lines += [f"  {line}" for line in coverage.traces]
     return "\n".join([*lines, "", _totals(report)])
 
 

@@ -74,6 +74,7 @@ class Coverage:
         inconclusive: what could not be judged, with the reason and the remedy.
         notes: declarations that were taken at their word, conventions at kinks.
         warnings: those of the notes that everybody should see, also where the op passes.
+        traces: lines that tell how gradcheck judged the worst element of each input, where that was asked for.
     """
 
     checks: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class Coverage:
     inconclusive: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ def verify(
     seed: int = 0,
     budget: int | None = None,
     raise_exception: bool = False,
+    trace: bool = False,
 ) -> VerifyReport:
     """Proves an op, and the gradient ops that hang on it, as far as running them can.
 
@@ -61,6 +62,7 @@ def verify(
         seed: of the random values, ≥ 0; the same seed gives an equal report.
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
+        trace: tells of each input's worst gradient element what each step of its judgement saw and said.
 
     Returns:
         The report.
@@ -97,6 +99,7 @@ def verify(
             rows=wanted,
             seed=seed,
             budget=budget,
+            trace=trace,
             is_last=is_cut and opdef is links[-1],
         )
         for opdef in links
@@ -129,12 +132,13 @@ def examine(
     rows: Sequence[str] = (),
     seed: int = 0,
     budget: int | None = None,
+    trace: bool = False,
     is_last: bool = False,
 ) -> VerifyReport:
     """Proves one op alone, without the gradient ops that hang on it; of the last derivative only its values."""
     start = time.perf_counter()
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
-        session = Session(opdef, [], seed, budget or _BUDGET, rows)
+        session = Session(opdef, [], seed, budget or _BUDGET, rows, trace)
         try:
             _check(session, samples, is_last=is_last)
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
@@ -255,6 +259,7 @@ def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: floa
         inconclusive=tuple(dict.fromkeys(entry for c in coverages for entry in c.inconclusive)),
         notes=tuple(dict.fromkeys(entry for c in coverages for entry in c.notes)),
         warnings=tuple(dict.fromkeys(entry for c in coverages for entry in c.warnings)),
+        traces=tuple(line for c in coverages for line in c.traces),
     )
     rows = tuple(row for report in reports for row in report.rows)
     return VerifyReport(name, verdict, findings, rows, coverage, seed, seconds, reports[0].lacks_backward)

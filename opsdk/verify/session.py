@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.trace import Trace
 from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.define.kernel.kernel import Kernel
@@ -27,6 +28,10 @@ _CODES = {"mutation": MutationError.default_code, "alias": AliasError.default_co
 def cannot_run_here(error: Exception) -> bool:
     """Whether this machine is to blame, which lacks a package, a compiler or room for what it makes, and not the op."""
     return isinstance(error, MissingDependencyError) or (isinstance(error, CompileError) and error.code in _ABSENT)
+
+
+def _gravity(trace: Trace) -> tuple[bool, bool]:
+    return trace.verdict.startswith("wrong"), trace.verdict.startswith("unsure")
 
 
 @dataclass
@@ -52,6 +57,7 @@ class Session:
         seed: of everything random.
         budget: forward calls for one derivative.
         rows: languages or row names to look at; all where empty.
+        trace: whether gradcheck tells how it judged the worst element of each input.
     """
 
     opdef: OpDef
@@ -59,6 +65,7 @@ class Session:
     seed: int
     budget: int
     rows: Sequence[str] = ()
+    trace: bool = False
     findings: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
     skipped: dict[str, None] = field(default_factory=dict)
@@ -66,6 +73,7 @@ class Session:
     notes: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
     doubts: dict[tuple[str, str, str], dict[Invented, None]] = field(default_factory=dict)
+    traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     tested: int = 0
     ran: int = 0
     lacks_backward: bool = False
@@ -100,6 +108,13 @@ class Session:
     def warn(self, text: str) -> None:
         """Records what a reader should see of an op that passes too."""
         self.warnings[text] = self.notes[text] = None
+
+    def keep_traces(self, row: str, check: str, traces: Sequence[Trace]) -> None:
+        """Keeps one trace for each input of a row and check: of several calls a wrong one, or else an unsure one."""
+        for trace in traces:
+            key = row, check, trace.element.partition("[")[0]
+            if key not in self.traces or _gravity(trace) > _gravity(self.traces[key]):
+                self.traces[key] = trace
 
     # Any: the other fields of a finding.
     def find(self, row: str, check: str, message: str, call: Call | None = None, **fields: Any) -> None:
@@ -195,4 +210,11 @@ class Session:
             tuple(self.inconclusive),
             tuple(self.notes),
             tuple(self.warnings),
+            tuple(self._trace_lines()),
         )
+
+    def _trace_lines(self) -> Iterator[str]:
+        for (row, check, _), trace in self.traces.items():
+            first, *steps = trace.lines()
+            yield f"trace    {self.opdef.name}[{row}] {check}, {first}"
+            yield from (f"         {line}" for line in steps)

@@ -41,6 +41,11 @@ class CheckOptions(ReportOptions):
     exitfirst: bool = False
     last_failed: bool = False
 
+    @property
+    def trace(self) -> bool:
+        """Whether the steps of each verdict are wanted."""
+        return self.verbose > 1
+
 
 def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
     """Checks every op of the targets and prints the report.
@@ -135,7 +140,7 @@ def _ends(
     asked = options.jobs is not None or options.timeout is not None or must_work_apart()
     apart = [k for k, (_, op) in enumerate(work) if asked or _may_crash(op)]
     pieces = [work[k] for k in apart]
-    with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout)) as ending:
+    with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout, options.trace)) as ending:
         if asked:
             yield from ending
             return
@@ -144,13 +149,13 @@ def _ends(
                 yield position, next(ending)[1]
             else:
                 doing(op.opdef.name)
-                yield position, _ended(selection, op, options.seed)
+                yield position, _ended(selection, op, options)
 
 
-def _ended(selection: Selection, op: Op, seed: int) -> Checked | BaseException:
+def _ended(selection: Selection, op: Op, options: CheckOptions) -> Checked | BaseException:
     """Returns an op's result, or what kept it from being verified: the other ops go on."""
     try:
-        return check_one(selection, op, seed)
+        return check_one(selection, op, options.seed, options.trace)
     except Exception as error:
         return error
 
@@ -169,35 +174,36 @@ def judged_ops(selection: Selection) -> list[Op]:
     return found
 
 
-def check_one(selection: Selection, op: Op, seed: int) -> Checked:
-    """Verifies one op; a finding's id is held to its row and check.
+def check_one(selection: Selection, op: Op, seed: int, trace: bool = False) -> Checked:
+    """Verifies one op; a finding's id is held to its row and check, `trace` is as for `verify`.
 
     Raises:
         TargetError: the id names a row that the op does not have.
     """
-    return Checked.of(_verified(selection, op, seed), op, selection)
+    return Checked.of(_verified(selection, op, seed, trace), op, selection)
 
 
-def _verified(selection: Selection, op: Op, seed: int) -> VerifyReport:
+def _verified(selection: Selection, op: Op, seed: int, trace: bool) -> VerifyReport:
     is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any row
-    report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,))
+    report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,), trace=trace)
     if selection.row and not report.rows:
         rows = ", ".join(str(row) for row in op.opdef.kernels)
         raise TargetError(f"{selection.text}: no row {selection.row!r}; {op.opdef.name} has {rows}")
     return restricted(report, selection)
 
 
-def check_again(text: str, name: str, seed: int) -> VerifyReport:
+def check_again(text: str, name: str, seed: int, trace: bool = False) -> VerifyReport:
     """Verifies one op of a target in a worker, which loads the target once.
 
     Args:
         text: the target as typed.
         name: of the op, one of those that the target names.
         seed: of every random choice.
+        trace: as for `verify`.
     """
     selection = _resolved(text)
     op = next(op for op in judged_ops(selection) if op.opdef.name == name)
-    return _verified(selection, op, seed)
+    return _verified(selection, op, seed, trace)
 
 
 _resolved = functools.cache(resolve)

@@ -18,7 +18,7 @@ _EVERY = "*"  # the row of a finding that stopped the work before it could be sa
 
 
 def check_in_workers(
-    work: Sequence[tuple[Selection, Op]], seed: int, jobs: int, timeout: float | None
+    work: Sequence[tuple[Selection, Op]], seed: int, jobs: int, timeout: float | None, trace: bool = False
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
     """Verifies ops in child processes, each of which loads the target anew.
 
@@ -27,12 +27,13 @@ def check_in_workers(
         seed: of every random choice.
         jobs: ops at a time, ≥ 1.
         timeout: seconds > 0 for each op; None is no limit.
+        trace: as for `verify`.
 
     Yields:
         The position of an op in `work`, and its report or what kept it from being verified, as each ends.
     """
     pieces = [
-        Piece(op.opdef.name, "opsdk.ship.check.command:check_again", (selection.text, op.opdef.name, seed))
+        Piece(op.opdef.name, "opsdk.ship.check.command:check_again", (selection.text, op.opdef.name, seed, trace))
         for selection, op in work
     ]
     with closing(run(pieces, jobs=jobs, timeout=timeout)) as ending:

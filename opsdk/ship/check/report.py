@@ -24,7 +24,7 @@ class ReportOptions:
     junit: str | None = None
     durations: int = 0
     quiet: bool = False
-    verbose: bool = False
+    verbose: int = 0
     strict: bool = False
     allow_inconclusive: bool = False
 
@@ -69,7 +69,7 @@ def publish(run: Run, options: ReportOptions) -> None:
         run,
         width=width(),
         quiet=options.quiet,
-        verbose=options.verbose,
+        verbose=options.verbose > 0,
         strict=options.strict,
         durations=options.durations,
     )

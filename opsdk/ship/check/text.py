@@ -89,7 +89,7 @@ def details(one: Checked) -> list[str]:
         notes.append(("checks", f"{', '.join(coverage.checks)}; {coverage.tested} gradient elements judged"))
     for label, entries in (("sample", coverage.samples), ("skipped", coverage.skipped), ("note", coverage.notes)):
         notes += [(label, entry) for entry in entries]
-    return [f"{one.report.op}  {one.origin}", *labelled(notes)]
+    return [f"{one.report.op}  {one.origin}", *labelled(notes), *(f"  {line}" for line in coverage.traces)]
 
 
 def summary(checked: Sequence[Checked], seconds: float) -> str:

@@ -11,7 +11,7 @@ HEAD = '''\
 import numpy as np
 '''
 
-PAIR = '''\
+PAIR = """\
 
 import opsdk
 
@@ -29,7 +29,7 @@ def relu_grad(y, dy):  # by name: y is what relu returned, dy the gradient that 
 @opsdk.elementwise
 def relu_expression(x):  # one expression: opsdk differentiates it, and compiles both
     return opsdk.vmath.maximum(x, 0)
-'''
+"""
 
 C = '''
 
@@ -54,7 +54,7 @@ relu.kernel("cpu", language="c", dtype="float32", source=C)
 relu_grad.kernel("cpu", language="c", dtype="float32", source=C)
 '''
 
-CUDA = '''
+CUDA = """
 
 @relu.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y"))
 def relu_cuda(x, y):  # a parameter named after an output is a buffer to fill
@@ -68,7 +68,7 @@ def relu_grad_cuda(y, dy, dx):
     i = cuda.grid(1)
     if i < dx.size:
         dx[i] = dy[i] if y[i] > 0 else 0
-'''
+"""
 
 WRONG = '''\
 """ReLU with one character too many in its backward: y is never below 0, so y >= 0 lets every gradient through."""

@@ -67,5 +67,3 @@ def make_task(epochs: int, seed: int) -> Task:
 def _uniform(generator: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     bound = np.sqrt(6 / (rows + columns))  # Glorot and Bengio 2010, eq. 16
     return generator.uniform(-bound, bound, (rows, columns)).astype(np.float32)
-
-

@@ -121,15 +121,33 @@ def test_verbose_says_what_was_tried(run, right):
     assert "good::clamp[cpu,float64,numpy] pass" in result.stdout
 
 
+def test_twice_verbose_says_how_the_worst_element_was_judged(run, wrong, here):
+    result = run("check", "-vv", "bad.py", "--json", "r.json")
+    lines = result.stdout.splitlines()
+    first = next(
+        k for k, line in enumerate(lines) if line.startswith("  trace    bad::clamp[cpu,float64,numpy] vjp, x[")
+    )
+    assert lines[first].endswith(", at the given inputs: wrong under ones as cotangent")
+    assert lines[first + 1].startswith("             measure       saw outputs that move with it: 1; steps from ")
+    again = run("report", "r.json", "-v")
+    assert lines[first] in again.stdout.splitlines()
+
+
+def test_once_verbose_says_no_steps(run, wrong):
+    assert "  trace    " not in run("check", "-v", "bad.py").stdout
+
+
+def test_a_worker_traces_too(run, wrong):
+    assert "  trace    bad::clamp[cpu,float64,numpy] vjp, x[" in run("check", "-vv", "--jobs", "1", "bad.py").stdout
+
+
 def test_nothing_moves_off_a_terminal(run, wrong):
     result = run("check", "bad.py")
     assert "\x1b" not in result.output
     assert "\r" not in result.output
 
 
-@pytest.mark.parametrize(
-    ("options", "status"), [((), 4), (("--strict",), 1), (("--allow-inconclusive",), 0)], ids=str
-)
+@pytest.mark.parametrize(("options", "status"), [((), 4), (("--strict",), 1), (("--allow-inconclusive",), 0)], ids=str)
 def test_an_op_that_cannot_be_judged_has_a_code_of_its_own(run, right, monkeypatch, options, status):
     rows = (Row("good::clamp", "cpu,float64,numpy", "inconclusive"),)
     report = VerifyReport("good::clamp", "inconclusive", rows=rows)
@@ -170,10 +188,10 @@ def test_an_interrupt_reports_what_was_checked(run, right, wrong, monkeypatch):
 
     whole = check.check_one
 
-    def check_one(selection, op, seed):
+    def check_one(selection, op, seed, trace):
         if op.opdef.name == "bad::clamp":
             raise KeyboardInterrupt
-        return whole(selection, op, seed)
+        return whole(selection, op, seed, trace)
 
     monkeypatch.setattr(check, "check_one", check_one)
     result = run("check", "good.py", "bad.py")

@@ -6,9 +6,7 @@ ROWS = [("relu", "a long remark", "1.5 s"), ("softmax", "", "12 s")]
 
 def test_columns_are_aligned_and_numbers_stand_right():
     assert render(COLUMNS, ROWS, 80) == (
-        "op       note            time\n"
-        "relu     a long remark  1.5 s\n"
-        "softmax                  12 s"
+        "op       note            time\nrelu     a long remark  1.5 s\nsoftmax                  12 s"
     )
 
 

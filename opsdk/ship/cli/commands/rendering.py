@@ -10,7 +10,9 @@ import click
 _OPTIONS = (
     click.option("--durations", type=click.IntRange(min=0), default=0, metavar="N", help="Also the N slowest ops."),
     click.option("-q", "--quiet", is_flag=True, help="Failures and the summary only."),
-    click.option("-v", "--verbose", is_flag=True, help="Also the full report of ops that pass."),
+    click.option(
+        "-v", "--verbose", count=True, help="Also the full report of ops that pass; -vv: each verdict's steps."
+    ),
     click.option("--strict", is_flag=True, help="An op that is not judged, lacks its backward or has a note fails."),
     click.option("--allow-inconclusive", is_flag=True, help="An op that cannot be judged counts as a pass."),
 )
