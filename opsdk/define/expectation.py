@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from opsdk.core.errors import DefinitionError
 from opsdk.core.origin import Origin, caller
+from opsdk.define.kernel.kernel_id import KernelId
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Expectation:
 
     def is_about(self, row: str) -> bool:
         """Whether a row, as `cpu,float32,numba`, may show it."""
-        return not self.row or set(self.row.split(",")) <= set(row.split(","))
+        return not self.row or KernelId.parse(row).has(self.row)
 
     def __str__(self) -> str:
         return f"{self.finding!r}{f' in row {self.row!r}' if self.row else ''}"

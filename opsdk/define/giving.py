@@ -134,7 +134,7 @@ def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
     Raises:
         NameClashError: another file registered another kernel of that place, dtype and language.
     """
-    held = next((row for row in opdef.kernels if (row.key, row.language) == (kernel.key, kernel.language)), None)
+    held = next((row for row in opdef.kernels if row.slot == kernel.slot), None)
     is_same = held is not None and text_of_kernel(held) == text_of_kernel(kernel)
     if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
         if is_same and holds_same(held.source, kernel.source):

@@ -215,7 +215,7 @@ class Op(Handle):
         """
         key = KernelKey(place, None if dtype is None else as_dtype(dtype))
         rows = [row for row in self.opdef.kernels if row is not self.opdef.kernels.reference()]
-        held = next((row for row in rows if (row.key, row.language) == (key, language)), None)
+        held = next((row for row in rows if row.slot == (key, language)), None)
         if held is None:
             raise KernelNotFoundError(
                 f"{self.opdef.subject}: expected a kernel to take back, got {language} {key}; registered: "

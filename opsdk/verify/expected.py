@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from opsdk.define.expectation import Expectation
+from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.report import Finding, Row
 from opsdk.verify.rerun import target_of
@@ -52,13 +53,13 @@ def missed(opdef: OpDef, findings: Iterable[Finding], rows: Iterable[Row], seed:
 def _names_of_rows(opdef: OpDef) -> Iterator[str]:
     for kernel in opdef.kernels:
         for dtype in (kernel.key.dtype.name,) if kernel.key.dtype else ("float32", "float64"):
-            yield f"{kernel.key.place},{dtype},{kernel.language}"
+            yield str(KernelId.of(kernel, dtype))
 
 
 def without_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row, ...]:
     """Returns rows of which only those still fail that findings are left of, in whatever dtype."""
-    wrong = {(finding.op, *_kernel(finding.row)) for finding in findings}
-    return tuple(row if (row.op, *_kernel(row.row)) in wrong else _passing(row) for row in rows)
+    wrong = {KernelId.parse(finding.row, finding.op).at_any_dtype for finding in findings}
+    return tuple(row if KernelId.parse(row.row, row.op).at_any_dtype in wrong else _passing(row) for row in rows)
 
 
 def with_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row, ...]:
@@ -69,11 +70,6 @@ def with_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row
 
 def _passing(row: Row) -> Row:
     return replace(row, verdict="pass") if row.verdict == "fail" else row
-
-
-def _kernel(row: str) -> tuple[str, str]:
-    place, _, language = row.split(",")
-    return place, language
 
 
 def _known(opdef: OpDef, finding: Finding) -> Expectation | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.verify.report import Finding
 
 # A fault before those that may follow from it.
@@ -49,7 +50,7 @@ def _rank(finding: Finding) -> tuple[bool, int]:
     """Returns the place of a finding: numbers wrong in float32 alone, often by overflow, come after all others."""
     kind = kind_of(finding)
     gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
-    return gravity >= _NUMBERS and finding.row.split(",")[1] == "float32", gravity
+    return gravity >= _NUMBERS and KernelId.parse(finding.row).dtype == "float32", gravity
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:
@@ -58,9 +59,7 @@ def _follows(finding: Finding, cause: Finding) -> bool:
     again = "raised " in finding.message and raised in finding.message
     if kind_of(finding) not in _FOLLOWING and not (again and _raises(finding) and kind_of(cause) == "runs"):
         return False
-    place, _, language = finding.row.split(",")
-    of_place, _, of_language = cause.row.split(",")
-    if (place, language) != (of_place, of_language):
+    if KernelId.parse(finding.row).at_any_dtype != KernelId.parse(cause.row).at_any_dtype:
         return False
     return kind_of(cause) in _DECISIVE or again
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcheck.report import labelled
 from gradcheck.show.render import portable
+from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.verify.report import VerifyReport, notes_of
 
 SCHEMA = 1
@@ -55,7 +56,7 @@ def _table(report: VerifyReport) -> list[str]:
     for name in names:
         rows = [row for row in report.rows if row.op == name]
         verdict = next(word for word in _WORST if any(row.verdict == word for row in rows))
-        languages = " ".join(dict.fromkeys(row.row.split(",")[-1] for row in rows))
+        languages = " ".join(dict.fromkeys(KernelId.parse(row.row).language for row in rows))
         seen = _number([row.sees_down_to for row in rows])
         lines.append(
             f"{name:<{width}}  {languages:<20} {'FAIL' if verdict == 'fail' else verdict:<13} "

@@ -8,6 +8,8 @@ from typing import Literal
 from gradcheck import report as gradchecks
 from opsdk.core.errors import GradcheckError
 from opsdk.core.lazy import slow
+from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE
+from opsdk.define.kernel.kernel_id import ANY, KernelId
 
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
@@ -165,4 +167,4 @@ def _reference_passes(finding: Finding, report: VerifyReport) -> bool:
 
 
 def _is_reference(row: str) -> bool:
-    return row.rpartition(",")[2] in ("numpy", "composite", "*")
+    return KernelId.parse(row).language in (REFERENCE, COMPOSITE, ANY)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gradcheck.trace import Trace
-from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Invented
 from opsdk.verify.kernels.launch import label
@@ -66,14 +66,14 @@ class Session:
     budget: int
     rows: Sequence[str] = ()
     trace: bool = False
-    findings: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
+    findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
     skipped: dict[str, None] = field(default_factory=dict)
     inconclusive: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
-    doubts: dict[tuple[str, str, str], dict[Invented, None]] = field(default_factory=dict)
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
+    doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
     tested: int = 0
     ran: int = 0
     lacks_backward: bool = False
@@ -81,10 +81,7 @@ class Session:
 
     def wants(self, kernel: Kernel) -> bool:
         """Whether a row was asked for."""
-        parts = {kernel.key.place, kernel.language, *([kernel.key.dtype.name] if kernel.key.dtype else [])}
-        any_dtype = {"*", *NAMES} if kernel.key.dtype is None else {"*", "float32", "float64"}
-        words = [set(row.split(",")) - any_dtype for row in self.rows]
-        return not words or any(word <= parts for word in words)
+        return not self.rows or any(map(KernelId.of(kernel, kernel.key.dtype).is_selected, self.rows))
 
     def line(self, row: str) -> _Line:
         """Returns the table line of a row."""
@@ -124,11 +121,11 @@ class Session:
         """
         name = self.opdef.name
         identity = f"{name}[{row}]::{check}"
-        place, _, language = row.split(",")
+        kernel = KernelId.parse(row).at_any_dtype
         invented = None if call is None else call.invented
         if invented is not None:
             if invented.is_far:
-                self.doubts.setdefault((place, language, check), {})[invented] = None
+                self.doubts.setdefault((kernel, check), {})[invented] = None
                 return
             fields["help"] = (
                 f"{invented} was tried by verify, the default is {invented.default!r}: where it is not meant to be "
@@ -136,8 +133,8 @@ class Session:
             )
         self.line(row).failed = True
         self.line(row).wrong.add(check.partition(".")[0])
-        if (place, language, check) not in self.findings:
-            self.findings[place, language, check] = Finding(
+        if (kernel, check) not in self.findings:
+            self.findings[kernel, check] = Finding(
                 id=identity,
                 op=name,
                 row=row,

@@ -95,6 +95,11 @@ class Kernel(ByItsOp):
         return f"{self.language} {self.key}"
 
     @property
+    def slot(self) -> tuple[KernelKey, str]:
+        """What one row of an op has alone: a later one with the same takes its place."""
+        return self.key, self.language
+
+    @property
     def is_reference(self) -> bool:
         """Whether it is of the languages that define what is right."""
         return self.language in (REFERENCE, COMPOSITE)
@@ -147,7 +152,7 @@ class KernelTable:
     def add(self, kernel: Kernel) -> None:
         """Adds a row; one with the same key and language takes the place of the earlier one."""
         with self._lock:
-            kept = [row for row in self._rows if (row.key, row.language) != (kernel.key, kernel.language)]
+            kept = [row for row in self._rows if row.slot != kernel.slot]
             self._rows = [*kept, kernel]
         self.forget()
 

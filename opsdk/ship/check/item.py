@@ -9,6 +9,7 @@ from typing import Any
 import opsdk
 from gradcheck.report import labelled
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.kernel_id import ANY, KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.check.result import Checked
@@ -47,7 +48,7 @@ class ItemCheck:
     @property
     def id(self) -> str:
         """A name such as `relu-cpu-numpy-vjp`; a row of one dtype has it between place and language."""
-        row = [part for part in self.row.split(",") if part not in ("*", "")]
+        row = [part for part in KernelId.parse(self.row).parts if part != ANY]
         return "-".join([self.name.rpartition("::")[2], *row, self.check])
 
     # Any: the reports that exist, by what they depend on.
@@ -108,10 +109,9 @@ class ItemCheck:
         """Whether a row of the report is this one; a row of one dtype comes before one of every dtype."""
         if name != self.name or row.count(",") != 2:
             return False
-        place, _, language = row.split(",")
         own = {kernel_row for opdef in chain(self.op.opdef) if opdef.name == name for kernel_row in _rows(opdef)}
         exact = row in own
-        return self.row == (row if exact else f"{place},*,{language}")
+        return self.row == (row if exact else str(KernelId.parse(row).at_any_dtype))
 
 
 def items_of(targets: Sequence[Op | str], *, seed: int = 0, allow_inconclusive: bool = False) -> list[ItemCheck]:
@@ -157,4 +157,4 @@ def _kernels(opdef: OpDef) -> Iterator[Kernel]:
 
 
 def _row(kernel: Kernel) -> str:
-    return f"{kernel.key.place},{kernel.key.dtype or '*'},{kernel.language}"
+    return str(KernelId.of(kernel, kernel.key.dtype))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from gradcheck.report import labelled
+from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.ship.check.result import Checked, Run, slowest
 from opsdk.ship.cli.terminal import painted, verdict_word
 from opsdk.ship.output.table import Column
@@ -163,8 +164,8 @@ def _sees_down_to(rows: Sequence[Row]) -> str:
 
 def languages_of(rows: Sequence[Row]) -> list[str]:
     """Returns what the rows of a report, gradient ops' included, are written in; the place where it is not `cpu`."""
-    parts = [row.row.split(",") for row in rows]
-    named = [part[0] if part[0] != "cpu" else part[-1] for part in parts]
+    kernels = [KernelId.parse(row.row) for row in rows]
+    named = [kernel.place if kernel.place != "cpu" else kernel.language for kernel in kernels]
     return [name for name in named if name != "composite" or len(set(named)) == 1]
 
 
