@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.c.signature import dlpack_type
+from opsdk.backends.memory.layout import C_ALIGNED
 from opsdk.core.errors import AttributeValueError
 from opsdk.define.schema.attribute import TYPE, AttrDecl
-
-C_ALIGNED = 0x101  # of `flags.num`: C-contiguous and aligned
 
 # Any, in this file: cffi's interfaces, types and values, which have no types in Python; attribute values.
 
@@ -72,29 +71,6 @@ class ListSlot:
         for slot, array in zip(self._slots, arrays, strict=True):
             differs = slot.fill(array) or differs
         return differs
-
-
-def is_plain(array: np.ndarray, *, contiguous: bool) -> bool:
-    """Whether a C function can read an array where it lies."""
-    flags = array.flags
-    if flags.num & C_ALIGNED == C_ALIGNED:
-        return array.dtype.isnative
-    if contiguous or not flags.aligned or not array.dtype.isnative:
-        return False
-    return not any(stride % array.itemsize for stride in array.strides)
-
-
-def is_truth(array: np.ndarray) -> bool:
-    """Whether the bytes of an array, where it is of bools, are those that C has for them: 0 and 1."""
-    return array.dtype.kind != "b" or bool(array.view(np.uint8).max(initial=0) <= 1)
-
-
-def plain(array: np.ndarray) -> np.ndarray:
-    """Returns a C-contiguous, aligned copy in the byte order of the machine; of bools 0 and 1, whatever is true."""
-    if array.dtype.kind == "b":
-        return np.array(array.view(np.uint8) != 0, order="C")
-    dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-    return np.array(array, dtype=dtype, order="C", copy=True)
 
 
 def attribute_converter(ffi: Any, decl: AttrDecl) -> Callable[[Any, list[Any]], tuple[Any, ...]] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.arguments import C_ALIGNED, ListSlot, TensorSlot, attribute_converter, is_plain, is_truth, plain
+from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
 from opsdk.backends.c.call import call_at
 from opsdk.backends.c.library import Library
 from opsdk.backends.c.options import COptions
@@ -17,6 +17,7 @@ from opsdk.backends.c.signature import Signature, suffix_of
 from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.memory.arena import SMALLEST, empty
+from opsdk.backends.memory.layout import C_ALIGNED, is_plain, is_truth, plain
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec

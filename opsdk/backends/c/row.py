@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.arguments import C_ALIGNED
 from opsdk.backends.c.frame import Frame, function_for
 from opsdk.backends.c.library import library_of
 from opsdk.backends.c.signature import SUFFIXES, Signature, suffix_of
 from opsdk.backends.call.checked import Sampling
 from opsdk.backends.call.language import Launch
+from opsdk.backends.memory.layout import C_ALIGNED
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel

@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from opsdk.backends.c.arguments import is_plain, plain
 from opsdk.backends.call.buffers import allocate
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
+from opsdk.backends.memory.layout import is_plain, plain
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError

@@ -21,7 +21,7 @@ from opsdk.backends.memory.device import memory_at
 from opsdk.backends.numba.failure import is_compile_failure
 from opsdk.core.errors import DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.place import Place
-from opsdk.define.kernel.kernel import REFERENCE, Kernel
+from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.ship.bench.inputs import placed
 from opsdk.ship.bench.result import Measured
@@ -31,7 +31,7 @@ from opsdk.verify.inputs.calls import Call, each, flat, outputs_of
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import cannot_run_here
 
-INTERPRETED = (REFERENCE, "composite")  # languages of which nothing is compiled
+INTERPRETED = (REFERENCE, COMPOSITE)  # languages of which nothing is compiled
 _DEVICE = Place("cuda", 0)
 
 

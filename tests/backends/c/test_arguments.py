@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter, is_plain, plain
+from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
 from opsdk.backends.c.signature import TYPES
 from opsdk.define.schema.attribute import AttrDecl
 
@@ -68,21 +68,3 @@ def test_texts_are_kept_for_as_long_as_the_call_takes(ffi):
     pointers, count = attribute_converter(ffi, AttrDecl("names", "str[]"))(("ab", "c"), keep)
     assert [ffi.string(pointers[i]) for i in range(count)] == [b"ab", b"c"]
     assert [ffi.string(text) for (text, *_) in zip(*keep, strict=True)] == [b"ab", b"c"]
-
-
-def test_what_c_can_read_where_it_lies():
-    whole = np.zeros((4, 6))
-    unaligned = np.zeros(17, "u1")[1:].view("f8")
-    swapped = whole.astype(whole.dtype.newbyteorder("S"))
-    record = np.zeros(3, [("a", "f8"), ("b", "i4")])["a"]  # 12 bytes apart, and so no multiple of 8
-    between = np.zeros(3, [("a", "c16"), ("b", "f8")])["a"]  # aligned, 24 bytes apart, and so no multiple of 16
-    cases = [whole, whole[1], whole.T, whole[:, ::2], unaligned, swapped, record, np.zeros((0, 3)).T, np.zeros(())]
-    assert between.flags.aligned
-    assert [is_plain(between, contiguous=kind) for kind in (True, False)] == [False, False]
-    assert [is_plain(array, contiguous=True) for array in cases] == [1, 1, 0, 0, 0, 0, 0, 1, 1]
-    assert [is_plain(array, contiguous=False) for array in cases] == [1, 1, 1, 1, 0, 0, 0, 1, 1]
-    for array in cases:
-        copy = plain(array)
-        assert is_plain(copy, contiguous=True)
-        assert copy.tolist() == array.tolist()
-        assert not np.shares_memory(copy, array) or not array.size
