@@ -12,7 +12,12 @@ PLOT = Plot(Axis("x", (0.0, 10.0)), Axis("y", (0.0, 1.0)), 20.0, 120.0, 10.0, 60
 
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
-    [(0.0, 1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]), (0.02, 2.0, [0, 0.5, 1, 1.5, 2]), (0.97, 0.97, [0.8, 1.0])],
+    [
+        (0.0, 1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (0.02, 2.0, [0, 0.5, 1, 1.5, 2]),
+        (0.97, 0.97, [0.8, 1.0]),
+        (1.0, 1.0, [1.0, 1.2]),
+    ],
 )
 def test_ticks_are_round_and_enclose_the_values(low, high, ticks):
     assert marks_between(low, high) == tuple(ticks)
