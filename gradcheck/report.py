@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -92,6 +93,17 @@ def annotate(error: BaseException, notes: Iterable[tuple[str, str]], others: Seq
     """Adds to an error about the gravest finding its labelled lines, and the sentences of the next four."""
     for note in labelled([*notes, *(("also", other) for other in others[:4])]):
         attach_note(error, note)
+
+
+def verdict_word(verdict: str) -> str:
+    """Gives how a verdict is printed."""
+    return "FAIL" if verdict == "fail" else verdict
+
+
+def tallied(verdicts: Iterable[str], words: Mapping[str, str]) -> str:
+    """Writes how many have each verdict that occurs, in the order of `words`, as in "2 failed, 1 passed"."""
+    counts = Counter(verdicts)
+    return ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
 
 
 def counted(count: int, noun: str) -> str:

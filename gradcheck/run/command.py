@@ -18,7 +18,7 @@ from gradcheck.errors import UsageError
 from gradcheck.run.options import read_budget, read_jobs, read_seconds, read_seed, write_budget
 from gradcheck.run.progress import Progress
 from gradcheck.run.summary import Judged, render, report_of_end
-from gradcheck.run.supervised import doing, must_work_apart
+from gradcheck.run.supervised import doing, must_work_apart, narrate
 from gradcheck.run.targets import find_cases
 from gradcheck.run.whole import write_whole
 from gradcheck.run.workers import Outcome, Piece, run
@@ -64,10 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(options)
     except UsageError as error:
-        _narrate(str(error))
+        narrate(str(error))
         return Exit.USAGE
     except KeyboardInterrupt:
-        _narrate("interrupted")
+        narrate("interrupted")
         return Exit.INTERRUPTED
 
 
@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace) -> Exit:
     found = {target: find_cases(target) for target in options.targets}
     work = [(target, name, case) for target in options.targets for name, case in found[target].items()]
     if not work:
-        _narrate(f"nothing to check: {', '.join(options.targets)} holds no gradcheck.Case")
+        narrate(f"nothing to check: {', '.join(options.targets)} holds no gradcheck.Case")
         return Exit.NOTHING
     started = time.perf_counter()
     judged: dict[int, Judged] = {}
@@ -114,13 +114,13 @@ def _run(options: argparse.Namespace) -> Exit:
     stream.write(f"{text}\n")
     _write(options, finished, text)
     if interrupted:
-        _narrate(f"interrupted after {len(finished)} of {len(work)} cases")
+        narrate(f"interrupted after {len(finished)} of {len(work)} cases")
         return Exit.INTERRUPTED
     words = {one.word for one in finished}
     status = next(status for word, status in _STATUS.items() if word in words)
     empty = [target for target, cases in found.items() if not cases]
     if empty:
-        _narrate(f"nothing to check in {', '.join(empty)}: no gradcheck.Case is there")
+        narrate(f"nothing to check in {', '.join(empty)}: no gradcheck.Case is there")
     return Exit.NOTHING if empty and status is Exit.PASS else status  # all that was named has to pass
 
 
@@ -211,7 +211,7 @@ def _put(path: str, text: str) -> None:
         return
     with _writable(path):
         write_whole(Path(path), text)
-    _narrate(f"wrote {path}")
+    narrate(f"wrote {path}")
 
 
 @contextmanager
@@ -220,7 +220,3 @@ def _writable(path: str) -> Generator[None, None, None]:
         yield
     except OSError as error:
         raise UsageError(f"{path}: expected a file that can be written, got: {error.strerror}; name another") from error
-
-
-def _narrate(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

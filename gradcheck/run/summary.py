@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gradcheck.coverage import Coverage
-from gradcheck.report import Finding, Report
+from gradcheck.report import Finding, Report, tallied
 from gradcheck.run.workers import Outcome
 from gradcheck.show.render import render_text
 
 Word = Literal["pass", "fail", "inconclusive", "broken", "error"]
-_COUNTED: Mapping[Word, str] = {
+_COUNTED: Mapping[str, str] = {
     "fail": "failed",
     "broken": "broken",
     "error": "ended by an error of gradcheck itself",
@@ -105,9 +105,7 @@ def _block(one: Judged, verbose: bool) -> str:
 
 
 def _summary(judged: Sequence[Judged], seconds: float) -> str:
-    counts = [(sum(one.word == word for one in judged), said) for word, said in _COUNTED.items()]
-    listed = ", ".join(f"{count} {said}" for count, said in counts if count) or "nothing checked"
-    return f"{listed} in {seconds:.1f} s"
+    return f"{tallied((one.word for one in judged), _COUNTED) or 'nothing checked'} in {seconds:.1f} s"
 
 
 def _next(judged: Sequence[Judged], targets: Sequence[str], verbose: bool) -> list[str]:

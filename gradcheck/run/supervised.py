@@ -77,10 +77,10 @@ def supervise(work: Callable[[], int], name: str, *, repeat: bool = False) -> in
             _end_likewise(-ended)
         if at.startswith(LOADING):
             target, reason = at.removeprefix(LOADING), reason_of(ended)
-            _narrate(f"{target}: expected a file or module that loads, {reason}; mend what ends the process there")
+            narrate(f"{target}: expected a file or module that loads, {reason}; mend what ends the process there")
             return BROKEN
         again = repeat and not apart
-        _narrate(
+        narrate(
             f"{name}: expected to come to its end, {reason_of(ended)}{f' at {at}' if at else ''}"
             + ("; all that was asked for runs once more, each piece in a process of its own" if again else "")
         )
@@ -121,7 +121,7 @@ def _be_child(work: Callable[[], int], parent: int) -> None:
     except OSError as error:  # what was found has not reached its reader
         status = INTERNAL
         with suppress(OSError):
-            _narrate(f"standard output: expected to take what is written, got: {error.strerror}")
+            narrate(f"standard output: expected to take what is written, got: {error.strerror}")
     except BaseException:
         status = 1  # as the interpreter has it
         sys.excepthook(*sys.exc_info())
@@ -140,7 +140,7 @@ def _status_of(work: Callable[[], int]) -> int:
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
-        _narrate(str(end.code))
+        narrate(str(end.code))
         return 1
 
 
@@ -169,6 +169,7 @@ def _flush() -> None:
             stream.flush()
 
 
-def _narrate(text: str) -> None:
+def narrate(text: str) -> None:
+    """Says something that is not the command's result: it goes to standard error."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcheck.coverage import Coverage
 from gradcheck.errors import UsageError
-from gradcheck.report import Report, counted, labelled, notes_of
+from gradcheck.report import Report, counted, labelled, notes_of, verdict_word
 
 SCHEMA = 1
 
@@ -29,7 +29,7 @@ def render_text(report: Report) -> str:
     """
     require_report(report)
     coverage = report.coverage
-    lines = [f"{_word(report.verdict)}  {_totals(report)}"]
+    lines = [f"{verdict_word(report.verdict)}  {_totals(report)}"]
     for finding in report.findings:
         lines.append(f"{finding.check}: {finding.headline}")
         lines += labelled(notes_of(finding, report))
@@ -79,10 +79,6 @@ def require_report(report: object) -> None:
             f"report: expected a gradcheck.Report, got {type(report).__name__}; pass what gradcheck.check returned, "
             "and write another package's report with that package"
         )
-
-
-def _word(verdict: str) -> str:
-    return "FAIL" if verdict == "fail" else verdict
 
 
 def _totals(report: Report) -> str:

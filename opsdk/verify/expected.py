@@ -19,7 +19,7 @@ def unexpected(opdef: OpDef, findings: Iterable[Finding]) -> tuple[tuple[Finding
     left: list[Finding] = []
     told: dict[str, None] = {}
     for finding in findings:
-        known = _known(opdef, finding)
+        known = next((each for each in opdef.expectations if _covers(each, finding)), None)
         if known is None:
             left.append(finding)
         else:
@@ -70,10 +70,6 @@ def with_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row
 
 def _passing(row: Row) -> Row:
     return replace(row, verdict="pass") if row.verdict == "fail" else row
-
-
-def _known(opdef: OpDef, finding: Finding) -> Expectation | None:
-    return next((each for each in opdef.expectations if _covers(each, finding)), None)
 
 
 def _covers(expectation: Expectation, finding: Finding) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gradcheck.report import labelled
+from gradcheck.report import counted, labelled, tallied, verdict_word
 from gradcheck.show.render import portable
 from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.verify.report import VerifyReport, notes_of
@@ -17,7 +17,8 @@ _FINDING = (
     *("id", "op", "row", "check", "message", "at", "sample", "input", "index", "analytic", "numeric", "error_bar"),
     *("cause", "repro", "code", "also", "picture", "help"),
 )
-_WORST = ("fail", "inconclusive", "pass", "skipped")  # the first that occurs is the verdict of several rows
+# The gravest first: the first that occurs is the verdict of several rows.
+VERDICTS = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed", "skipped": "skipped"}
 
 
 def render_text(report: VerifyReport) -> str:
@@ -55,11 +56,11 @@ def _table(report: VerifyReport) -> list[str]:
     lines = [f"{'op':<{width}}  {'rows':<20} {'verdict':<13} {'worst rel. error':>16} {'sees down to':>14} {'time':>9}"]
     for name in names:
         rows = [row for row in report.rows if row.op == name]
-        verdict = next(word for word in _WORST if any(row.verdict == word for row in rows))
+        verdict = next(word for word in VERDICTS if any(row.verdict == word for row in rows))
         languages = " ".join(dict.fromkeys(KernelId.parse(row.row).language for row in rows))
         seen = _number([row.sees_down_to for row in rows])
         lines.append(
-            f"{name:<{width}}  {languages:<20} {'FAIL' if verdict == 'fail' else verdict:<13} "
+            f"{name:<{width}}  {languages:<20} {verdict_word(verdict):<13} "
             f"{_number([row.worst_error for row in rows]):>16} {seen:>14} {sum(row.seconds for row in rows):>7.2f} s"
         )
     return lines
@@ -71,10 +72,7 @@ def _number(values: Sequence[float | None]) -> str:
 
 
 def _totals(report: VerifyReport) -> str:
-    counts = {word: sum(row.verdict == word for row in report.rows) for word in _WORST}
-    words = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed", "skipped": "skipped"}
-    listed = ", ".join(f"{counts[word]} {words[word]}" for word in _WORST if counts[word]) or "no rows"
-    rows = "row" if len(report.rows) == 1 else "rows"
+    listed = tallied((row.verdict for row in report.rows), VERDICTS) or "no rows"
+    rows = counted(len(report.rows), "row")
     missing = ", no backward" if report.lacks_backward else ""
-    verdict = ("FAIL" if report.verdict == "fail" else report.verdict) + missing
-    return f"{verdict}: {listed} of {len(report.rows)} {rows} in {report.seconds:.2f} s; seed {report.seed}"
+    return f"{verdict_word(report.verdict)}{missing}: {listed} of {rows} in {report.seconds:.2f} s; seed {report.seed}"

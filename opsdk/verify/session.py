@@ -17,7 +17,7 @@ from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Invented
 from opsdk.verify.kernels.launch import label
-from opsdk.verify.report import Coverage, Finding, Row
+from opsdk.verify.report import Coverage, Finding, Row, Verdict
 from opsdk.verify.rerun import command
 
 _ABSENT = ("OP402", "OP403")  # codes of compile errors where no compiler, or no room, is there
@@ -45,6 +45,12 @@ class _Line:
     skipped: str = ""
     checks: dict[str, None] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
+
+    def frozen(self, op: str, row: str) -> Row:
+        """Returns the line of a report."""
+        verdict: Verdict = "fail" if self.failed else "skipped" if self.skipped and not self.checks else "pass"
+        passed = tuple(check for check in self.checks if check not in self.wrong)
+        return Row(op, row, verdict, self.worst, self.sees, self.seconds, self.skipped, passed)
 
 
 @dataclass
@@ -186,16 +192,7 @@ class Session:
 
     def table(self) -> tuple[Row, ...]:
         """Returns the lines, frozen."""
-        return tuple(Row(self.opdef.name, row, self._verdict(row), *self._figures(row)) for row in self.lines)
-
-    def _figures(self, row: str) -> tuple[float | None, float | None, float, str, tuple[str, ...]]:
-        line = self.lines[row]
-        passed = tuple(check for check in line.checks if check not in line.wrong)
-        return line.worst, line.sees, line.seconds, line.skipped, passed
-
-    def _verdict(self, row: str) -> Any:
-        line = self.lines[row]
-        return "fail" if line.failed else "skipped" if line.skipped and not line.checks else "pass"
+        return tuple(line.frozen(self.opdef.name, row) for row, line in self.lines.items())
 
     def coverage(self) -> Coverage:
         """Returns what was looked at, frozen."""

@@ -21,6 +21,7 @@ from gradcheck import (
 )
 from gradcheck.coverage import Tally
 from gradcheck.errors import attach_note
+from gradcheck.report import annotate, labelled, tallied
 
 FINDING = Finding(
     "vjp value", "gradient of 'x': wrong in 1 of 2 elements", "x", (1,), math.nan, 1.0, 1e-9, "a sign", "rerun()"
@@ -38,6 +39,19 @@ def test_a_failure_raises_with_the_finding_first_and_the_rest_as_notes() -> None
         "  rerun    rerun()",
         "  also     output 0: differs",
     ]
+
+
+def test_labels_stand_in_a_column_and_an_error_names_four_others() -> None:
+    assert labelled([("at", "here"), ("rerun", "it()")], indent="") == ["at       here", "rerun    it()"]
+    error = GradcheckError("first")
+    annotate(error, [("at", "here")], ["b", "c", "d", "e", "f"])
+    assert error.__notes__ == ["  at       here", *(f"  also     {other}" for other in "bcde")]
+
+
+def test_verdicts_are_counted_in_the_order_of_their_words() -> None:
+    words = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed"}
+    assert tallied(["pass", "fail", "pass"], words) == "1 failed, 2 passed"
+    assert tallied([], words) == ""
 
 
 @pytest.mark.parametrize("verdict", ["pass", "inconclusive"])

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from shlex import quote
 
-from gradcheck.report import labelled
+from gradcheck.report import labelled, tallied, verdict_word
 from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.ship.check.result import Checked, Run, slowest
-from opsdk.ship.cli.terminal import painted, verdict_word
+from opsdk.ship.cli.terminal import painted
 from opsdk.ship.output.table import Column
 from opsdk.ship.output.table import render as render_table
+from opsdk.verify.render import VERDICTS
 from opsdk.verify.report import Row, notes_of
 
 _LONG = "float64"  # rows of fewer digits see less of a gradient; their values are compared with these as well
@@ -95,10 +96,7 @@ def details(one: Checked) -> list[str]:
 
 def summary(checked: Sequence[Checked], seconds: float) -> str:
     """Returns the line that answers the question."""
-    words = (("fail", "failed"), ("inconclusive", "inconclusive"), ("pass", "passed"))
-    counts = [(sum(one.verdict == verdict for one in checked), word) for verdict, word in words]
-    listed = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing checked"
-    return f"{listed} in {seconds:.1f} s"
+    return f"{tallied((one.verdict for one in checked), VERDICTS) or 'nothing checked'} in {seconds:.1f} s"
 
 
 def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:

@@ -65,11 +65,6 @@ def painted(text: str) -> str:
     return text
 
 
-def verdict_word(verdict: str) -> str:
-    """Returns how a verdict is printed."""
-    return "FAIL" if verdict == "fail" else verdict
-
-
 def narrate(text: str) -> None:
     """Says something that is not the command's result: it goes to standard error."""
     print(text, file=sys.stderr, flush=True)
