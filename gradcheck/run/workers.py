@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,78 +102,62 @@ def run(
     Yields:
         (position, outcome) of each piece as it ends. Closing the generator, or an interrupt, ends all children.
     """
-    waiting: SimpleQueue[tuple[int, Piece]] = SimpleQueue()
-    ended: SimpleQueue[tuple[int, Outcome | BaseException]] = SimpleQueue()
-    for position, piece in enumerate(pieces):
-        waiting.put((position, piece))
+    ended: SimpleQueue[Future[Outcome]] = SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="gradcheck-", ignore_cleanup_errors=True) as folder:
-        slots = [_Slot(Path(folder) / str(k), waiting, ended, timeout) for k in range(min(jobs, len(pieces)))]
+        crew = _Crew(Path(folder), timeout)
+        threads = ThreadPoolExecutor(jobs)
         try:
-            for slot in slots:
-                slot.start()
+            positions = {threads.submit(crew.perform, piece): position for position, piece in enumerate(pieces)}
+            for future in positions:
+                future.add_done_callback(ended.put)
             for _ in pieces:
-                position, outcome = ended.get()
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                yield position, outcome
+                future = ended.get()
+                yield positions[future], future.result()
         finally:
-            for slot in slots:
-                slot.stop()
-            for slot in slots:
-                slot.join()
+            threads.shutdown(wait=False, cancel_futures=True)
+            crew.stop()
+            threads.shutdown()
+            crew.leave()
 
 
-class _Slot(threading.Thread):
-    """One place at which a child works: a thread that hands out pieces and waits for each."""
+class _Crew:
+    """Children at work, one for each thread that performs pieces."""
 
-    def __init__(
-        self,
-        folder: Path,
-        waiting: SimpleQueue[tuple[int, Piece]],
-        ended: SimpleQueue[tuple[int, Outcome | BaseException]],
-        timeout: float | None,
-    ) -> None:
-        super().__init__(daemon=True)
-        folder.mkdir()
-        self._folder = folder
-        self._waiting, self._ended, self._timeout = waiting, ended, timeout
-        self._worker: _Worker | None = None
-        self._lock = threading.Lock()
+    def __init__(self, folder: Path, timeout: float | None) -> None:
+        self._folder, self._timeout = folder, timeout
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        self._all: list[_Worker] = []
         self._stopped = False
 
-    def run(self) -> None:
-        """Performs pieces until none is left."""
-        while not self._stopped:
-            try:
-                position, piece = self._waiting.get_nowait()
-            except Empty:
-                break
-            try:
-                outcome: Outcome | BaseException = self._perform(piece)
-            except BaseException as error:  # it belongs to who asked for the work; without it they would wait for ever
-                outcome = error
-            self._ended.put((position, outcome))
-        if self._worker is not None:
-            self._worker.leave()
+    def perform(self, piece: Piece) -> Outcome:
+        """Performs a piece in a child that is idle, or in a new one."""
+        try:
+            worker = self._idle.get_nowait()
+        except Empty:
+            worker = _Worker(Path(tempfile.mkdtemp(dir=self._folder)))
+            self._all.append(worker)
+        worker.busy = True
+        if self._stopped:  # asked after it counts as busy: either this thread sees the stop, or the stop sees the child
+            worker.end()
+        outcome = worker.perform(piece, self._timeout)
+        if not worker.busy:
+            self._idle.put(worker)
+        return outcome
 
     def stop(self) -> None:
-        """Ends the child if it is at work; one that is idle leaves by itself."""
-        with self._lock:
-            self._stopped = True
-            if self._worker is not None and self._worker.busy:
-                self._worker.end()
+        """Ends the children that are at work."""
+        self._stopped = True
+        for worker in self._all:
+            if worker.busy:
+                worker.end()
 
-    def _perform(self, piece: Piece) -> Outcome:
-        with self._lock:
-            if self._stopped:
-                return Outcome("crashed", message="ended before it began")
-            if self._worker is None:
-                self._worker = _Worker(self._folder)
-            worker = self._worker
-        outcome = worker.perform(piece, self._timeout)
-        if outcome.kind in ("crashed", "late"):
-            self._worker = None
-        return outcome
+    def leave(self) -> None:
+        """Lets idle children leave by themselves, all at once, so that they tidy up."""
+        idle = [worker for worker in self._all if not worker.busy]
+        for worker in idle:
+            worker.dismiss()
+        for worker in idle:
+            worker.leave()
 
 
 class _Worker:
@@ -181,7 +166,7 @@ class _Worker:
     def __init__(self, folder: Path) -> None:
         self._stack, self._printed = folder / "stack", folder / "printed"
         self._stack.write_bytes(b"")
-        self.busy = True  # until it has said that it is ready, nobody may wait for it to leave by itself
+        self.busy = True  # until it has done a piece; a child at work, or a dead one, does not leave by itself
         self._overdue = False
         self._printed.write_bytes(b"")
         with self._printed.open("ab") as printed:
@@ -196,8 +181,7 @@ class _Worker:
         self._is_up = self._gets_ready()
 
     def perform(self, piece: Piece, timeout: float | None) -> Outcome:
-        """Performs a piece, and waits for its end."""
-        self.busy = True
+        """Performs a piece, and waits for its end; the child is no longer busy if it can perform another."""
         reply = None
         if self._is_up:
             for file in (self._stack, self._printed):
@@ -208,13 +192,17 @@ class _Worker:
         self.busy = False
         return _outcome(reply, self._tail())
 
-    def leave(self) -> None:
-        """Lets an idle child leave by itself, so that it tidies up."""
+    def dismiss(self) -> None:
+        """Tells an idle child that there is no more work."""
         assert self._process.stdin is not None
-        try:
+        with suppress(OSError):
             self._process.stdin.close()
+
+    def leave(self) -> None:
+        """Waits for a child that was dismissed."""
+        try:
             self._process.wait(_FAREWELL)
-        except (OSError, subprocess.TimeoutExpired):
+        except subprocess.TimeoutExpired:
             self.end()
         self._close()
 
