@@ -23,13 +23,11 @@ from opsdk.autograd.creation import (
     zeros,
     zeros_like,
 )
-from opsdk.autograd.device_tape import DEVICE_TAPE as _DEVICE_TAPE  # noqa: F401 - registers the runtime of CUDA tensors
 from opsdk.autograd.functional import grad
-from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtime of tensors
+from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtimes of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk
 from opsdk.backends.call import arrays as _arrays  # noqa: F401 - registers itself
-from opsdk.backends.call import device_arrays as _device_arrays  # noqa: F401 - registers itself
 from opsdk.backends.memory import usage as memory
 from opsdk.core import errors
 from opsdk.core.dtype import (

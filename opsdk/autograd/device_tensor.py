@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
-from opsdk.autograd.in_place import check_unviewed, share
+from opsdk.autograd.in_place import check_unviewed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import CAST, Tensor
 from opsdk.backends.memory.device import is_device_array, memory_of, place_of
@@ -73,12 +73,6 @@ class DeviceTensor(Tensor):
         if not is_device_array(array):
             array = memory_of(self._array).from_host(array)
         self._overwrite(array)
-
-    def detach(self) -> Tensor:
-        """Returns a tensor of the same memory that the tape does not follow."""
-        view = DeviceTensor(self._array, True)
-        share(self, view, is_detached=True)
-        return view
 
     def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this tensor to `grad` of every leaf that it depends on, as `Tensor.backward` does."""

@@ -13,7 +13,6 @@ from opsdk.autograd.node import GradNode
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application, missing_gradient
 from opsdk.backends.call.conform import conform
-from opsdk.backends.call.device_plan import run_on_device
 from opsdk.backends.call.plan import CallPlan, keep
 from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import zeros_at
@@ -149,7 +148,7 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     inputs = application.op_inputs(unchanged(node, node.saved), lambda *output: zeros(*node.spec_of(*output)))
     attrs.update(node.specs)
     if place is not CPU:
-        return run_on_device(opdef, inputs, attrs, place)
+        return arrays.run_at(place, opdef, inputs, attrs)
     made = arrays.run(opdef, inputs, attrs)
     if FAST is not None and plan.bare and (plan.saves_output or plan.saves_input) and _are_tensors(opdef):
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]

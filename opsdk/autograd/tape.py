@@ -1,4 +1,7 @@
-"""The tape: the frontend of dynamic tensors. It runs a call's kernel and records what the backward will need."""
+"""The tape: the frontends of dynamic tensors, in host memory and at a device.
+
+It runs a call's kernel and records what the backward will need.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
 from opsdk.autograd.in_place import check_in_place, share
 from opsdk.autograd.node import GradNode
@@ -17,6 +21,7 @@ from opsdk.backends.call.buffers import asked_specs, infer
 from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.call.plan import attrs_key, keep, make_plan
 from opsdk.backends.call.settle import as_outputs, check_specs, shares
+from opsdk.backends.memory.device import HOST, Memory, check_places, is_device_array, memory_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, MutationError, ReturnError
 from opsdk.core.fast import FAST
@@ -24,7 +29,7 @@ from opsdk.core.flags import FLAGS
 from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
-from opsdk.core.place import CPU
+from opsdk.core.place import CPU, Place
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
@@ -79,13 +84,41 @@ class Tape:
         return out
 
 
-def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arrays: list[Any], attrs: Any) -> Any:
+class DeviceTape:
+    """The runtime of dynamic tensors in device memory."""
+
+    name = "CUDA tensors"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is a tensor in device memory."""
+        return isinstance(value, DeviceTensor)
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs a call and, where a gradient may be asked for, records it.
+
+        Raises:
+            PlaceError: the tensors of the call live at several places.
+        """
+        first = next(value for value in flat(inputs) if isinstance(value, DeviceTensor))
+        inputs = lift(opdef, inputs, memory_of(first._array))
+        arrays = [arrays_of(value) for value in inputs]
+        place = check_places(opdef, arrays)
+        kind = (place, is_grad_enabled(), *map(kind_of, inputs), *attrs_key(attrs))
+        plan: TapePlan | None = opdef.plans.get(kind)
+        if plan is None:
+            return _first_call(opdef, kind, inputs, arrays, attrs, place)
+        return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs, tensor_of)
+
+
+def _first_call(
+    opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arrays: list[Any], attrs: Any, place: Place = CPU
+) -> Any:
     """Runs a call of a new kind with every check, and keeps its plan when it succeeded."""
     check_inputs(opdef, inputs)
     record = is_grad_enabled() and is_wanted(opdef, inputs)
-    call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs)
+    call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs, place=place)
     plan = TapePlan(opdef, call, record, arrays)
-    result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
+    result = launch(plan, call and call.run_checked, inputs, arrays, attrs, Tensor if place is CPU else tensor_of)
     keep(opdef, kind, plan)
     if FAST is not None and call is not None and call.is_short and plan.plain and _is_unary(opdef):
         carries = call.dtype is not None and is_differentiable(call.dtype)
@@ -94,7 +127,7 @@ def _first_call(opdef: OpDef, kind: tuple[Any, ...], inputs: Sequence[Any], arra
             kinds = opdef.plans.recorded if record else opdef.plans.plain
             if record or inputs[0]._stop or not is_grad_enabled():
                 kinds[arrays[0].dtype] = FAST.Kind(call, plan)
-    if call is not None and plan.plain and not record and not FLAGS.debug:
+    if call is not None and place is CPU and plan.plain and not record and not FLAGS.debug:
         opdef.plans.again = call.again(Tensor)
     opdef.usage.in_graph = opdef.usage.in_graph or record
     return result
@@ -111,20 +144,25 @@ def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     return any(not t._stop and is_differentiable(t._array.dtype) for value in wanted for t in flat(value))
 
 
-def lift(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
-    """Returns the inputs with every constant as a tensor; arrays are copied, since their owner may change them."""
+def lift(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any]:
+    """Returns the inputs with every constant as a tensor in a memory, arrays as copies: their owner may change them."""
     check_inputs(opdef, inputs)
     beside = dtype_beside(t._array.dtype for t in flat(inputs) if isinstance(t, Tensor))
     compared = is_comparison(opdef)
+    runtime = Tape.name if memory is HOST else DeviceTape.name
 
     def one(value: Any, decl: InputDecl) -> Any:
         if value is None or isinstance(value, Tensor):
             return value
         subject = f"{opdef.subject}, input {decl.name!r}"
-        array = as_constant(value, dtype_for(decl, beside), subject, Tape.name, compared=compared)
+        is_there = memory is not HOST and is_device_array(value)
+        array = value if is_there else as_constant(value, dtype_for(decl, beside), subject, runtime, compared=compared)
         if decl.mutated:
-            raise changes_copy(subject, value, Tape.name)
-        return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)
+            raise changes_copy(subject, value, runtime)
+        if memory is not HOST and not is_there:
+            return DeviceTensor(memory.from_host(array))
+        array = array.copy() if (is_there or isinstance(value, np.ndarray)) and is_grad_enabled() else array
+        return DeviceTensor(array) if is_there else Tensor(array)
 
     return [
         [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
@@ -339,3 +377,5 @@ def _edge(tensor: Any) -> Any:
 TAPE = Tape()
 short = connected(TAPE.apply)
 register_frontend(TAPE, Tensor, short=short)
+DEVICE_TAPE = DeviceTape()
+register_frontend(DEVICE_TAPE, DeviceTensor)

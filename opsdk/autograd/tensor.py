@@ -261,7 +261,7 @@ class Tensor(TensorState, ValueMethods):
 
     def detach(self) -> Tensor:
         """Returns a tensor of the same memory that the tape does not follow."""
-        view = Tensor(self._array, True)
+        view = self._beside(self._array)
         share(self, view, is_detached=True)
         return view
 

@@ -281,6 +281,52 @@ def test_a_reference_that_needs_the_host_says_that_it_ran_on_a_device(on_device)
         )
 
 
+def test_a_reference_that_needs_the_host_in_a_later_call_says_so_too(on_device):
+    @opsdk.op(namespace="t")
+    def sometimes(x):
+        return x + (np.asarray(x) if x.sum() > 10 else 1)
+
+    sometimes(on_device(np.ones(3)))
+    with pytest.raises(TypeError) as caught:
+        sometimes(on_device(np.full(3, 9.0)))
+    assert "op 't::sometimes' has no row for cuda; its reference ran on arrays at Place(cuda:0)" in "".join(
+        caught.value.__notes__
+    )
+
+
+def test_what_a_reference_gives_is_held_to_the_infer_rule_in_every_call(on_device):
+    @opsdk.op(namespace="t", infer=lambda x: x)
+    def positive(x):
+        return x[x > 0]
+
+    assert positive(on_device(np.ones(3))).tolist() == [1, 1, 1]
+    with pytest.raises(ShapeError, match=r"op 't::positive', output 'y': expected shape \(3,\) by its infer rule"):
+        positive(on_device(np.array([1.0, -1.0, 1.0])))
+
+
+def test_results_that_are_one_buffer_become_two(on_device):
+    @opsdk.op("t::twice(Tensor x) -> (Tensor a, Tensor b)")
+    def twice(x):
+        made = x * 2
+        return made, made
+
+    for _ in range(2):
+        a, b = twice(on_device(np.ones(3)))
+        a.set_value(np.zeros(3))
+        assert (a.tolist(), b.tolist()) == ([0, 0, 0], [2, 2, 2])
+
+
+def test_a_number_for_an_input_that_is_changed_is_refused_beside_device_arrays():
+    @opsdk.op("t::onto(Tensor(a!) x, Tensor w) -> Tensor(a!) y")
+    def onto(x, w):
+        x += w
+
+    with pytest.raises(InPlaceError, match="input 'x': expected an array, since the op changes it in place, got float"):
+        onto(1.0, SimulatedArray(np.ones(())))
+    here = SimulatedArray(np.ones(2))
+    assert onto(here, 2.0) is here and here.tolist() == [3, 3]
+
+
 def test_what_a_reference_gives_is_held_to_dtype_and_alias(on_device):
     narrow = opsdk.op(lambda x: x.astype("float32"), name="narrow", namespace="t")
     same = opsdk.op(lambda x: x, name="same", namespace="t")

@@ -1,8 +1,9 @@
-"""The array frontend: an op called on bare NumPy arrays runs its kernel and gives arrays."""
+"""The frontends of bare arrays: an op called on those of NumPy, or of a device, runs its kernel and gives arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,44 @@ import numpy as np
 from opsdk.backends.call.constant import as_constant, dtype_beside, dtype_for, is_comparison
 from opsdk.backends.call.overlap import check_changeable
 from opsdk.backends.call.plan import CallPlan, attrs_key, keep, make_plan
+from opsdk.backends.memory.device import HOST, Memory, check_places, is_device_array, memory_of
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError, InPlaceError
 from opsdk.core.nested import each, flat
+from opsdk.core.place import CPU, Place
 from opsdk.define.call import check_inputs
-from opsdk.define.frontend import register_fallback
+from opsdk.define.frontend import register_fallback, register_frontend
 from opsdk.define.opdef import OpDef
 
+_HELD = (np.ndarray, np.generic)
 
-# Any, in this file: arrays, scalars, lists of them; attribute values.
-def as_arrays(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
-    """Returns the inputs with every constant as an array."""
+
+# Any, in this file: arrays of NumPy or of a device, scalars, lists of them; attribute values.
+def as_arrays(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any]:
+    """Returns the inputs with every constant as an array of a memory; beside a device's, NumPy arrays stay."""
     check_inputs(opdef, inputs)
     kinds = [decl.kind for decl in opdef.schema.inputs]
-    flat = (v for kind, value in zip(kinds, inputs, strict=True) for v in (value if kind == "list" else (value,)))
-    first = dtype_beside(value.dtype for value in flat if isinstance(value, (np.ndarray, np.generic)))
+    items = (v for kind, value in zip(kinds, inputs, strict=True) for v in (value if kind == "list" else (value,)))
+    first = dtype_beside(value.dtype for value in items if isinstance(value, _HELD) or is_device_array(value))
     compared = is_comparison(opdef)
+    constant = as_constant if memory is HOST else partial(_constant_at, memory)
     arrays: list[Any] = []
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
         subject, like = f"{opdef.subject}, input {decl.name!r}", dtype_for(decl, first)
         if decl.kind == "list":
-            arrays.append([as_constant(item, like, subject, compared=compared) for item in value])
+            arrays.append([constant(item, like, subject, compared=compared) for item in value])
         else:
-            arrays.append(None if value is None else as_constant(value, like, subject, compared=compared))
+            arrays.append(None if value is None else constant(value, like, subject, compared=compared))
     return arrays
+
+
+def _constant_at(
+    memory: Memory, value: Any, beside: np.dtype[np.generic] | None, subject: str, *, compared: bool
+) -> Any:
+    """Returns a value beside arrays of a device as an array; numbers go there, NumPy arrays stay where they are."""
+    if isinstance(value, np.ndarray) or is_device_array(value):
+        return value
+    return memory.from_host(as_constant(value, beside, subject, DeviceArrays.name, compared=compared))
 
 
 def array_key(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -51,13 +66,22 @@ def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     plan: CallPlan | None = opdef.plans.get(key)
     if plan is None:
         native = _native(opdef, arrays)
-        if native is not arrays:
-            return run(opdef, native, attrs)
-        plan = make_plan(opdef, arrays, attrs)
-        result = plan.run_checked(arrays, attrs)
-        keep(opdef, key, plan)  # only now: a call that failed is checked in full again
-        return result
+        return _first_run(opdef, key, arrays, attrs, CPU) if native is arrays else run(opdef, native, attrs)
     return plan.run(arrays, attrs)
+
+
+def run_at(place: Place, opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Runs an op on arrays of a device, as `run` does on those in host memory."""
+    key = (place, *array_key(arrays, attrs))
+    plan: CallPlan | None = opdef.plans.get(key)
+    return _first_run(opdef, key, arrays, attrs, place) if plan is None else plan.run(arrays, attrs)
+
+
+def _first_run(opdef: OpDef, key: Hashable, arrays: Sequence[Any], attrs: Mapping[str, Any], place: Place) -> Any:
+    plan = make_plan(opdef, arrays, attrs, place=place)
+    result = plan.run_checked(arrays, attrs)
+    keep(opdef, key, plan)  # only now: a call that failed is checked in full again
+    return result
 
 
 def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -84,7 +108,7 @@ def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
                     f"{subject}: expected an array, since the op changes it in place, got {type(value).__name__}, "
                     "which would stay as it is; give np.array(…) and keep it"
                 )
-            if not isinstance(value, np.ndarray):
+            if not isinstance(value, np.ndarray) and not is_device_array(value):
                 continue
             if not value.dtype.isnative:
                 raise DTypeError(
@@ -145,5 +169,30 @@ def short(opdef: OpDef, value: np.ndarray) -> Any:
     return plan.run((value,), {})
 
 
+class DeviceArrays:
+    """The runtime of bare arrays in device memory."""
+
+    name = "CUDA arrays"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is an array in device memory."""
+        return is_device_array(value)
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs the op's CUDA row, or its reference.
+
+        Raises:
+            PlaceError: the arrays live at several places; NumPy arrays are in host memory.
+            InPlaceError: elements of one that the op changes share memory, or it is a list or a number.
+        """
+        if opdef.schema.mutated_inputs:
+            _check_changed(opdef, inputs)
+        memory = memory_of(next(value for value in flat(inputs) if is_device_array(value)))
+        arrays = as_arrays(opdef, inputs, memory)
+        return with_mutated(opdef, run_at(check_places(opdef, arrays), opdef, arrays, attrs), arrays)
+
+
 ARRAYS = Arrays()
 register_fallback(ARRAYS, np.ndarray, short=short)
+DEVICE_ARRAYS = DeviceArrays()
+register_frontend(DEVICE_ARRAYS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.memory.device import check_places
 from opsdk.core.errors import OpsdkError, attach_note
+from opsdk.core.place import CPU
 
 if TYPE_CHECKING:
     from opsdk.backends.call.plan import CallPlan
@@ -33,6 +34,12 @@ def blame(
     opdef = plan.opdef
     role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
     attach_note(error, f"  raised in {opdef.subject}{role}, {plan.kernel.language} row at {plan.kernel.origin}")
+    if plan.place is not CPU and plan.kernel.key.place != plan.place.kind:  # it may read host memory, which this is not
+        attach_note(
+            error,
+            f"  {opdef.subject} has no row for {plan.place.kind}; its reference ran on arrays at {plan.place}"
+            f". Add a row: @{opdef.schema.name}.kernel({plan.place.kind!r}, language='numba', launch=...)",
+        )
     if inputs is not None:
         check_places(opdef, inputs)
     if inputs is not None and not plan.loose:

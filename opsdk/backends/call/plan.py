@@ -12,7 +12,6 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-from numpy import ndarray
 
 from opsdk.backends.call import settle
 from opsdk.backends.call.assumed import check_assumed
@@ -25,13 +24,12 @@ from opsdk.backends.call.language import Language, Launch, compiled, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.call.unwanted import without_unwanted
 from opsdk.backends.call.value_check import checked_first
-from opsdk.backends.memory.arena import is_leased
-from opsdk.backends.memory.device import check_places
+from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.nested import flat
-from opsdk.core.place import CPU
+from opsdk.core.place import CPU, Place
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
@@ -97,21 +95,25 @@ class CallPlan:
         "kernel_alone",
         "launch",
         "loose",
+        "memory",
         "opdef",
+        "place",
         "reads_python",
         "run",
         "single",
         "wants_views",
     )
-    place = CPU
 
-    def __init__(self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], memory: Memory = HOST
+    ) -> None:
         check_inputs(opdef, inputs)
         complete = complete_attrs(opdef, attrs)
         kernel = opdef.kernels.loaded(kernel)
         language = language_of(kernel)
         self.opdef = opdef
         self.kernel = kernel
+        self.memory, self.place = memory, memory.place
         launch = compiled(opdef, kernel)
         alone: Launch = checked_first(
             opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
@@ -192,7 +194,7 @@ class CallPlan:
     @property
     def is_short(self) -> bool:
         """Whether one new array of the right dtype is all that a call can give, so that it needs no settling."""
-        simple = self.single and not self.has_attrs and not FLAGS.debug
+        simple = self.place is CPU and self.single and not self.has_attrs and not FLAGS.debug
         return simple and (self.dtype is not None or self.loose)
 
     @property
@@ -214,7 +216,8 @@ class CallPlan:
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
         with Blame(self):
-            raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=self.reads_python)
+            guards = self.reads_python and self.memory.has_views
+            raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=guards)
         if self.loose:
             outputs = self.settled(raw, inputs)
         else:
@@ -261,8 +264,7 @@ class CallPlan:
     def _settled_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
         array = np.asarray(raw) if isinstance(raw, np.generic) else raw
         dtype = self._dtypes[0]
-        is_new = array.__class__ is ndarray and (array.base is None or is_leased(array, inputs))
-        if is_new and (array.dtype is dtype or dtype is None) and not _is_among(array, inputs):
+        if self.memory.is_new(array, inputs) and (array.dtype is dtype or dtype is None):
             return array
         return self.settled(raw, inputs)[0]
 
@@ -297,15 +299,14 @@ class CallPlan:
     def _one(
         self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
     ) -> Any:
-        is_new = value.__class__ is ndarray and (value.base is None or is_leased(value, inputs))
-        is_new = is_new and not _is_among(value, inputs)
-        if is_new and (value.dtype is dtype or dtype is None) and not _overlaps(value, before):
+        is_new = self.memory.is_new
+        if is_new(value, inputs) and (value.dtype is dtype or dtype is None) and not _overlaps(value, before):
             return value
         if value is None and self.loose:
             return None
         opdef = self.opdef
-        array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype)
-        if array.base is not None or any(array is source for source in flat(inputs)):
+        array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype, self.memory)
+        if not is_new(array, inputs):
             array = settle.separate(opdef, position, array, inputs)
         if any(settle.shares(array, other) for other in flat(before)):
             array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
@@ -330,14 +331,6 @@ def _filled(plan: CallPlan) -> Run:
     return run
 
 
-def _is_among(array: np.ndarray, values: Sequence[Any]) -> bool:
-    """Whether an array is one of the values, or may be in one of the lists among them."""
-    for value in values:  # noqa: SIM110 - a loop, since this is on the way of every call
-        if value is array or value.__class__ is list:
-            return True
-    return False
-
-
 def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
     """Whether an array may lie in the memory of one of the values."""
     return any(np.may_share_memory(array, value) for value in flat(values))
@@ -355,25 +348,36 @@ def _is_zero(value: Any) -> bool:
 
 
 def make_plan(
-    opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], *, place: str = "cpu", row: Kernel | None = None
+    opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], *, place: Place = CPU, row: Kernel | None = None
 ) -> CallPlan:
-    """Returns the plan of a kind of call, on the row that serves it or on a given row.
+    """Returns the plan of a kind of call on arrays of a place, on the row that serves it or on a given row.
+
+    Where an op has no row for a device, its reference runs on the device's arrays themselves: NumPy functions hand them
+    on to the module that they are of.
 
     Raises:
         KernelNotFoundError: no row serves the place and dtype.
+        PlaceError: there is no such device here.
     """
     named = zip(opdef.schema.input_names, inputs, strict=True)
     present = [(name, value) for name, entry in named for value in flat(entry)]
     deciding = opdef.schema.deciding(inputs)
     name = next((name for name, value in present if value is deciding), "")
     dtype = None if deciding is None else deciding.dtype
-    kernel = row or opdef.kernels.select(place, dtype, [value.dtype for _, value in present], is_usable)
+    kernel = row or opdef.kernels.select(place.kind, dtype, [value.dtype for _, value in present], is_usable)
+    if kernel is None and place is not CPU:
+        kernel = opdef.kernels.reference()
     if kernel is not None and row is None and lacks_specs(opdef, kernel, attrs):
         kernel = opdef.kernels.reference() or kernel
     if kernel is None:
         rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"
+        if place is not CPU:
+            raise KernelNotFoundError(
+                f"{opdef.subject}: no kernel for ({place.kind}, {dtype}), and no reference that could run there; "
+                f"registered: {rows}; add a row: @{opdef.schema.name}.kernel('cuda', language='numba')"
+            )
         raise KernelNotFoundError(
-            f"{opdef.subject}: no kernel for ({place}, {dtype}); registered: {rows}; cast the input or add a row",
+            f"{opdef.subject}: no kernel for ({place.kind}, {dtype}); registered: {rows}; cast the input or add a row",
             because=f"input {name!r} is {dtype}" if name else "",
         )
-    return CallPlan(opdef, kernel, inputs, attrs)
+    return CallPlan(opdef, kernel, inputs, attrs, memory_at(place, opdef.subject))

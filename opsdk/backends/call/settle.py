@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.memory.device import HOST, Memory, is_device_array
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 from opsdk.core.fit import check_unmasked
@@ -89,23 +90,29 @@ def as_items(opdef: OpDef, output: str, value: Any) -> list[Any]:
     )
 
 
-def as_array(opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] | None) -> np.ndarray:
-    """Returns a returned value as an array; NumPy scalars and plain numbers become 0-d arrays.
+def as_array(
+    opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] | None, memory: Memory = HOST
+) -> Any:
+    """Returns a returned value as an array of a memory; NumPy scalars and plain numbers become 0-d arrays.
 
     Raises:
-        ReturnError: the value is not an array.
+        ReturnError: the value is not an array of that memory.
         DTypeError: its dtype is not the declared one.
     """
-    if isinstance(value, np.ndarray):
+    array: Any
+    if memory is not HOST and is_device_array(value):
+        array = value
+    elif memory is HOST and isinstance(value, np.ndarray):
         check_unmasked(value, f"{_where(opdef)}, output {output!r}", ReturnError)
         array = value if type(value) is np.ndarray else np.asarray(value)
-    elif isinstance(value, np.generic):
-        array = np.asarray(value)
-    elif isinstance(value, (bool, int, float, complex)):
-        array = np.asarray(value, dtype if dtype is not None and _holds(dtype, value) else None)
+    elif isinstance(value, (np.generic, bool, int, float, complex)):
+        keeps = isinstance(value, np.generic) or dtype is None or not _holds(dtype, value)
+        array = np.asarray(value, None if keeps else dtype)
+        array = array if memory is HOST else memory.from_host(array)
     else:
+        wanted = "a NumPy array" if memory is HOST else f"an array at {memory.place} like its inputs"
         raise ReturnError(
-            f"{_where(opdef)}, output {output!r}: expected a NumPy array, got {_kind(value)}", at=str(opdef.origin)
+            f"{_where(opdef)}, output {output!r}: expected {wanted}, got {_kind(value)}", at=str(opdef.origin)
         )
     check_dtype(opdef, output, array, dtype)
     return array

@@ -252,6 +252,22 @@ def is_leased(array: ndarray, inputs: Sequence[Any]) -> bool:
     return True
 
 
+# Any: what a kernel returned can be anything; one entry per input.
+def is_new(value: Any, inputs: Sequence[Any]) -> bool:
+    """Whether a value is an array in memory that NumPy or the arena made for it, and none of the inputs."""
+    if value.__class__ is not ndarray:
+        return False
+    lease = value.base
+    if lease is not None and lease.__class__ is not Lease:
+        return False
+    for given in inputs:  # a loop, since this is on the way of every call
+        if given is value or (lease is not None and getattr(given, "base", None) is lease):
+            return False
+        if given.__class__ is list and not is_new(value, given):
+            return False
+    return True
+
+
 ARENA = Arena(FLAGS.arena_limit_bytes)
 empty = ARENA.empty
 

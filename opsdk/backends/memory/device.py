@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.backends.cuda.runtime import cupy, is_simulated
+from opsdk.backends.memory.arena import is_new
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import PlaceError
 from opsdk.core.nested import flat
@@ -27,6 +28,11 @@ class Memory(Protocol):
     """The memory of one place."""
 
     place: Place
+    has_views: bool  # whether a read-only view can stand in for an array
+
+    def is_new(self, value: Any, inputs: Sequence[Any]) -> bool:
+        """Whether a value that a kernel gave is surely an array here, in memory apart from all inputs."""
+        ...
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         """Returns an array that holds nothing yet."""
@@ -53,6 +59,8 @@ class HostMemory:
     """Host memory."""
 
     place = CPU
+    has_views = True
+    is_new = staticmethod(is_new)
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         """Returns an array that holds nothing yet."""
@@ -75,7 +83,17 @@ class HostMemory:
         return nullcontext()
 
 
-class SimulatedMemory:
+class DeviceMemory:
+    """What the memories of all devices share: each array that a kernel gives is looked at."""
+
+    has_views = False
+
+    def is_new(self, value: Any, inputs: Sequence[Any]) -> bool:
+        """Never says so: a view of an array and the array are not told apart by their class and their base."""
+        return False
+
+
+class SimulatedMemory(DeviceMemory):
     """The memory of the one device that the simulator has."""
 
     place = Place("cuda", 0)
@@ -101,7 +119,7 @@ class SimulatedMemory:
         return nullcontext()
 
 
-class CuPyMemory:
+class CuPyMemory(DeviceMemory):
     """The memory of one device, held by CuPy."""
 
     def __init__(self, place: Place, module: Any) -> None:

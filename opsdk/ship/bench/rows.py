@@ -14,7 +14,6 @@ from opsdk.backends.cache.places import cache_folder
 from opsdk.backends.cache.store import cache_info
 from opsdk.backends.call.arrays import with_mutated
 from opsdk.backends.call.available import missing_packages
-from opsdk.backends.call.device_plan import DevicePlan
 from opsdk.backends.call.plan import CallPlan, make_plan
 from opsdk.backends.cuda.runtime import is_simulated, missing_device
 from opsdk.backends.memory.device import memory_at
@@ -125,7 +124,7 @@ class RowBench:
             return _Launched(plan, inputs, outputs_of(opdef, made), np.copy, None)
         memory: Any = memory_at(_DEVICE, opdef.subject)
         inputs = each(self.call.inputs, memory.from_host)
-        plan = DevicePlan(opdef, row, inputs, attrs, _DEVICE)
+        plan = make_plan(opdef, inputs, attrs, place=_DEVICE, row=row)
         made = outputs_of(opdef, with_mutated(opdef, plan.run_checked(inputs, attrs), inputs))
         wait = memory.module.cuda.runtime.deviceSynchronize
         return _Launched(plan, inputs, each(made, memory.to_host), memory.from_host, wait)

@@ -52,7 +52,7 @@ def test_a_cuda_row_has_a_language_of_its_own_and_cpu_calls_do_not_see_it(op):
 
 def test_a_cuda_row_without_a_device_is_refused_when_it_is_launched(op, monkeypatch):
     monkeypatch.setattr(cuda_runtime, "missing_device", lambda: "found no driver")
-    plan = make_plan(op.opdef, [np.ones(2)], {}, place="cuda")
+    plan = make_plan(op.opdef, [np.ones(2)], {}, row=op.opdef.kernels.select("cuda", np.dtype("float64")))
     with pytest.raises(PlaceError) as caught:
         plan.run([np.ones(2)], {})
     assert str(caught.value) == (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.memory.arena import SMALLEST, empty, is_leased
+from opsdk.backends.memory.arena import SMALLEST, empty, is_leased, is_new
 from opsdk.core.errors import AliasError
 
 N = SMALLEST // 4 + 100
@@ -136,3 +136,13 @@ def test_a_fetched_array_owns_its_memory(x):
     for _ in range(2):
         (found,) = executor.run(main, feed={"x": x}, fetch_list=[made])
         assert found.flags.owndata and np.array_equal(found, 2 * x)
+
+
+def test_an_array_is_new_where_its_memory_is_its_own_and_no_inputs(x):
+    view, lent, small = x[:], np.ndarray((N,), np.dtype("float32"), x.base), np.ones(3)
+    made = empty((N,), np.dtype("float32"))
+    assert is_new(made, (x, None, [x, view])) and is_new(small, (x, [x])) and is_new(made, ())
+    assert not is_new(x, (x,)) and not is_new(x, (None, [view, x])) and not is_new(small, (x, [small]))
+    assert not is_new(lent, (x,)) and not is_new(lent, ([None, x],))  # memory of the arena, which an input has too
+    assert not is_new(view, ()) and not is_new(small[:], ()) and not is_new(1.0, ()) and not is_new(None, (None,))
+    assert not is_new(np.recarray((2,), [("a", "f4")]), ())  # a subclass, of which nothing is known

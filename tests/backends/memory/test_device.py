@@ -42,6 +42,12 @@ def test_a_memory_makes_and_copies_arrays(memory):
         pass
 
 
+def test_a_device_has_no_read_only_views_and_what_a_kernel_gives_there_is_always_looked_at():
+    assert (HOST.has_views, HOST.is_new(np.ones(2), (X,)), HOST.is_new(X, (X,))) == (True, True, False)
+    memory = memory_of(THERE)
+    assert (memory.has_views, memory.is_new(SimulatedArray(np.ones(2)), (THERE,))) == (False, False)
+
+
 def test_the_host_has_a_memory_too():
     assert memory_at(CPU, "t") is HOST
     assert zeros_at(CPU)((2,), np.dtype("int8")).tolist() == [0, 0]
