@@ -6,6 +6,7 @@ import functools
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dis import opname
 from typing import Any, TypeVar
 
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
@@ -176,13 +177,21 @@ def _check_lists(error: Exception, function: Callable[..., Any], subject: str) -
     """
     given = getattr(function, "keywords", {})  # what fixed attributes are bound as
     lists = ", ".join(f"{name}={list(value)!r}" for name, value in given.items() if isinstance(value, tuple))
-    if lists and (isinstance(error, IndexError) or "values to unpack" in str(error)):
+    if lists and (isinstance(error, IndexError) or _unpacks(error)):
         frame = traceback.extract_tb(error.__traceback__)[-1]
         raise AttributeValueError(
             f"{subject}: attributes expected lists as long as the function reads them, got {lists} ({error}); pass "
             "lists of that length, or say what is expected with @op.check",
             at=f"{shorten(frame.filename)}:{frame.lineno} | {frame.line}",
         ) from error
+
+
+def _unpacks(error: Exception) -> bool:
+    """Whether Python raised an exception where a line unpacks a value, as in `top, left = pads`."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]].startswith("UNPACK_")
 
 
 def _located(error: TraceError, function: Callable[..., Any], subject: str) -> TraceError:

@@ -92,7 +92,12 @@ def _of_two(x, *, c):
     return first + second * x
 
 
-@pytest.mark.parametrize("function", [lambda x, *, c: c[0] + c[1] * x, _of_two])
+def _of_two_or_more(x, *, c):
+    first, second, *_ = c
+    return first + second * x
+
+
+@pytest.mark.parametrize("function", [lambda x, *, c: c[0] + c[1] * x, _of_two, _of_two_or_more])
 @pytest.mark.parametrize("define", [opsdk.elementwise, opsdk.rowwise])
 def test_a_list_that_is_shorter_than_the_function_reads_is_named(define, function):
     line = define("test_ops::line(Tensor x, *, float[] c=[1.0, 2.0]) -> Tensor y")(function)
@@ -102,14 +107,15 @@ def test_a_list_that_is_shorter_than_the_function_reads_is_named(define, functio
     np.testing.assert_array_equal(line(np.ones((2, 3)), c=[3.0, 4.0]), np.full((2, 3), 7.0))
 
 
-def test_what_the_author_raises_reaches_the_user():
+@pytest.mark.parametrize("words", ["two numbers, please", "not enough values to unpack, two please"])
+def test_what_the_author_raises_reaches_the_user(words):
     def checked(x, *, c):
         if len(c) != 2:
-            raise ValueError("two numbers, please")
+            raise ValueError(words)
         return c[0] + c[1] * x
 
     line = opsdk.elementwise("test_ops::checked(Tensor x, *, float[] c=[1.0, 2.0]) -> Tensor y")(checked)
-    with pytest.raises(ValueError, match=r"^two numbers, please"):
+    with pytest.raises(ValueError, match=rf"^{words}"):
         line(np.ones(2), c=[3.0])
 
 

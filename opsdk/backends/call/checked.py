@@ -89,6 +89,7 @@ def run_on_copies(
 
 def is_refused_write(error: Exception) -> bool:
     """Whether an exception is NumPy's, of code that wanted to write to a read-only array."""
+    # NumPy raises a bare ValueError: its words are all that tells this one from those of the kernel's own.
     return isinstance(error, ValueError) and ("read-only" in str(error) or "WRITEABLE" in str(error))
 
 

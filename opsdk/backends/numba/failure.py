@@ -59,7 +59,7 @@ def unsupported(opdef: OpDef, origin: Origin, dtypes: Sequence[tuple[str, np.dty
 
 def typing_failure(opdef: OpDef, origin: Origin, error: BaseException, row: str = "numba row") -> CompileError:
     """Returns the error of a kernel that Numba cannot compile: what it could not do, the whole text as the cause."""
-    text = str(error)
+    text = str(error)  # one class for all that Numba refuses: what it was, and where, stands in the text alone
     file, line = _place(error, text) or (origin.file, None)
     reason = _reason(text)
     return CompileError(
