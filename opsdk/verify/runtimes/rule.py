@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.application import Application
 from opsdk.backends.call.buffers import asked_specs
-from opsdk.core.errors import ArityError, ShapeError
+from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.ops.sum_to import sum_to
@@ -35,6 +36,15 @@ def draw_cotangents(opdef: OpDef, outputs: Values, rng: np.random.Generator) -> 
     return each(outputs, draw)
 
 
+def applied(
+    opdef: OpDef, rule: GradRule, call: Call, cotangents: Values, mask: Sequence[bool] | None = None
+) -> Application:
+    """Returns the rule, applied to a call by hand: its targets are the inputs whose gradients are asked for."""
+    asked = mask or [True] * len(call.inputs)
+    targets = [value if flag else None for value, flag in zip(call.inputs, asked, strict=True)]
+    return Application(opdef, rule, call.attrs, cotangents, targets)
+
+
 def gradient_call(
     opdef: OpDef,
     rule: GradRule,
@@ -44,12 +54,13 @@ def gradient_call(
     mask: Sequence[bool] | None = None,
 ) -> Call:
     """Returns the call of the gradient op that belongs to a call of the op."""
-    pools: dict[str, Values] = {"input": call.inputs, "output": outputs, "cotangent": cotangents}
-    attrs: dict[str, Any] = {name: call.attrs[name] for name in rule.attrs if name in call.attrs}
-    if rule.mask is not None:
-        attrs[rule.mask] = tuple(mask or [value is not None for value in call.inputs])
+    pools = {"input": call.inputs, "output": outputs}
+    saved = [pools[source.kind][source.position] for source in rule.sources if source.kind != "cotangent"]
+    application = applied(opdef, rule, call, cotangents, mask)
+    attrs = application.op_attrs()
+    attrs.pop(rule.given or "", None)  # by hand every cotangent is there
     attrs.update(asked_specs(rule.op.opdef, call.inputs))
-    inputs = [pools[source.kind][source.position] for source in rule.sources]
+    inputs = application.op_inputs(saved, lambda position, number: None)
     return Call(inputs, attrs, call.reason, call.declared, call.extra, call.invented)
 
 
@@ -70,19 +81,10 @@ def gradients(
     """
     given = gradient_call(opdef, rule, call, outputs, cotangents, mask)
     made = launch(rule.op.opdef, row, given.inputs, given.attrs)
-    routed: list[Any] = [None] * len(opdef.schema.inputs)
-    for position, gradient in zip(rule.wrt, made, strict=True):
-        value = call.inputs[position]
-        if isinstance(value, list) and gradient is not None:
-            if len(gradient) != len(value):
-                name = opdef.schema.inputs[position].name
-                raise ArityError(
-                    f"{opdef.subject}, gradient of {name!r}: expected a list of {len(value)}, got {len(gradient)}"
-                )
-            routed[position] = [_summed(rule, g, v) for g, v in zip(gradient, value, strict=True)]
-        elif value is not None:
-            routed[position] = _summed(rule, gradient, value)
-    return routed
+    routed = applied(opdef, rule, call, cotangents, mask).route(
+        made, lambda position, like, gradient: _summed(rule, gradient, like)
+    )
+    return [None if isinstance(v, list) and all(item is None for item in v) else v for v in routed]
 
 
 def _summed(rule: GradRule, gradient: np.ndarray | None, like: np.ndarray) -> np.ndarray | None:
