@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 
@@ -54,8 +54,8 @@ def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, 
     findings += check_shapes(subject, inputs, gradients)
     findings += check_dtypes(subject, inputs, gradients)
     findings += check_discrete(subject, inputs, gradients)
-    for name, run in _CHECKS.items():
-        if _SPOILED_BY.get(name, frozenset()) & {finding.check for finding in findings}:
+    for name, (run, spoiled_by) in _CHECKS.items():
+        if spoiled_by & {finding.check for finding in findings}:
             continue
         tally.checks.append(name)
         try:
@@ -74,32 +74,20 @@ def _worn_out(check: str, error: Exception) -> Finding:
     return Finding(check, f"forward: expected to accept the same inputs again, got {reason}; remove state")
 
 
-_CHECKS: dict[str, Callable[[Session], list[Finding]]] = {
-    "mutation": check_mutation,
-    "read-only": check_read_only,
-    "sharing": check_sharing,
-    "repeats": check_repeats,
-    "interleaving": check_interleaving,
-    "buffers": check_buffers,
-    "other thread": check_thread,
-    "pickling": check_pickling,
-    "same array": check_same_array,
-    "tied inputs": check_together,
-    "linear in the cotangent": check_linearity,
-    "nonfinite cotangent": check_nonfinite,
-    "layouts": check_layouts,
-}
-
-# A check is left out when an earlier finding would make it fail for the same reason.
 _HIDDEN_STATE = frozenset({"mutation", "repeats", "interleaving"})
-_SPOILED_BY = {
-    "read-only": frozenset({"mutation"}),
-    "layouts": frozenset({"mutation", "repeats"}),
-    "interleaving": frozenset({"repeats"}),
-    "buffers": _HIDDEN_STATE,
-    "other thread": _HIDDEN_STATE,
-    "pickling": _HIDDEN_STATE,
-    "same array": _HIDDEN_STATE,
-    "tied inputs": _HIDDEN_STATE,
-    "linear in the cotangent": frozenset({"repeats"}),
+# By name, each check and the findings that would make it fail for the same reason: beside one of them it is left out.
+_CHECKS: dict[str, tuple[Callable[[Session], list[Finding]], Set[str]]] = {
+    "mutation": (check_mutation, set()),
+    "read-only": (check_read_only, {"mutation"}),
+    "sharing": (check_sharing, set()),
+    "repeats": (check_repeats, set()),
+    "interleaving": (check_interleaving, {"repeats"}),
+    "buffers": (check_buffers, _HIDDEN_STATE),
+    "other thread": (check_thread, _HIDDEN_STATE),
+    "pickling": (check_pickling, _HIDDEN_STATE),
+    "same array": (check_same_array, _HIDDEN_STATE),
+    "tied inputs": (check_together, _HIDDEN_STATE),
+    "linear in the cotangent": (check_linearity, {"repeats"}),
+    "nonfinite cotangent": (check_nonfinite, set()),
+    "layouts": (check_layouts, {"mutation", "repeats"}),
 }
