@@ -58,7 +58,7 @@ def diagnose(evidence: Evidence) -> str | None:
     """
     if not np.isfinite(evidence.comparison.analytic[:, evidence.comparison.wrong]).any():
         return "yours is not finite there"
-    patterns = _COMPLEX_PATTERNS if evidence.is_complex else _PATTERNS
+    patterns = (pattern for pattern, may_show in _PATTERNS if may_show[evidence.is_complex])
     found = [text for pattern in patterns if (text := pattern(evidence)) is not None]
     return found[0] if len(found) == 1 else None
 
@@ -183,23 +183,18 @@ def _far(comparison: Comparison) -> BoolArray:
     return np.asarray(np.abs(comparison.analytic - comparison.numeric) > comparison.allowance)
 
 
-_PATTERNS: tuple[Callable[[Evidence], str | None], ...] = (
-    _constant_factor,
-    _transposed,
-    _other_input,
-    _one_side,
-    _ignores_cotangent,
-    _absolute_cotangent,
-    _last_elements,
-    _rounded_short,
-)
-# A complex gradient has a side of zero, a last element and a sign of the cotangent for each part: they tell nothing.
-_COMPLEX_PATTERNS = (
-    _constant_factor,
-    _transposed,
-    _other_input,
-    _ignores_cotangent,
-    _rounded_short,
-    _conjugated,
-    _real_only,
+_BOTH, _REAL, _COMPLEX = (True, True), (True, False), (False, True)
+# Each pattern, and whether real and complex gradients may show it. A complex gradient has a side of zero, a last
+# element and a sign of the cotangent for each part: they tell nothing.
+_PATTERNS: tuple[tuple[Callable[[Evidence], str | None], tuple[bool, bool]], ...] = (
+    (_constant_factor, _BOTH),
+    (_transposed, _BOTH),
+    (_other_input, _BOTH),
+    (_one_side, _REAL),
+    (_ignores_cotangent, _BOTH),
+    (_absolute_cotangent, _REAL),
+    (_last_elements, _REAL),
+    (_rounded_short, _BOTH),
+    (_conjugated, _COMPLEX),
+    (_real_only, _COMPLEX),
 )
