@@ -23,7 +23,7 @@ def fitting(hypotheses: Iterable[Hypothesis], yours: FloatArray, right: FloatArr
 
 
 def same(first: FloatArray, second: FloatArray, size: float | None = None) -> bool:
-    """Says whether numbers agree beside the largest of `second`, or beside `size`; they are finite and not none."""
+    """Says whether finite numbers, one at least, agree beside the largest of `second`, or beside `size`."""
     if not first.size or not np.isfinite(second).all():
         return False
     return bool(np.all(np.abs(first - second) <= CLOSE * max(peak(second) if size is None else size, 1e-300)))

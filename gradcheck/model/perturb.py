@@ -17,7 +17,7 @@ Units: TypeAlias = Sequence[float] | Array
 
 
 def perturb(values: Array, units: Units, generator: np.random.Generator, *, turns: bool = False) -> Array:
-    """Gives numbers, each moved by a share of itself that is drawn from `units`; where it `turns`, across as well."""
+    """Gives numbers, each moved by a share of itself drawn from `units`; `turns` moves complex ones across as well."""
     shares: Array = 1.0 + generator.choice(units, values.shape)
     if turns and is_complex(values.dtype):
         shares = shares + 1j * generator.choice(units, values.shape)
