@@ -11,7 +11,7 @@ from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.numeric.columns import Columns, Entries
 from gradcheck.numeric.kinks import Kind
 from gradcheck.numeric.table import Table
-from gradcheck.numeric.tolerance import BARS, Tolerance
+from gradcheck.numeric.tolerance import BARS, CLEAR, SHARP, SHARP_PEAK, Tolerance
 
 # Leaps this small beside the largest change may be rounding hidden inside forward.
 _LEAST_STAIR = 2.0**-20
@@ -125,9 +125,9 @@ def _decide(
     distance = np.abs(analytic - numeric)
     size = np.maximum(np.abs(analytic), np.abs(numeric))
     far = ~(distance <= allowance)  # NaN counts as far
-    sharp = 4.0 * bar <= np.maximum(0.05 * np.abs(numeric), 1e-6 * peak)
-    clear = np.where(np.isfinite(analytic), bar < 0.3 * size, sharp | (4.0 * bar <= resolvable))
-    zero = (np.abs(analytic) <= bar) & (np.abs(numeric) <= bar) & (4.0 * bar <= resolvable)
+    sharp = BARS * bar <= np.maximum(SHARP * np.abs(numeric), SHARP_PEAK * peak)
+    clear = np.where(np.isfinite(analytic), bar < CLEAR * size, sharp | (BARS * bar <= resolvable))
+    zero = (np.abs(analytic) <= bar) & (np.abs(numeric) <= bar) & (BARS * bar <= resolvable)
     status = np.full(analytic.shape[1], int(Status.RIGHT), dtype=np.int64)
     status[(far | ~(sharp | zero)).any(axis=0)] = Status.UNSURE
     status[(far & clear).any(axis=0)] = Status.WRONG

@@ -14,16 +14,26 @@ from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray,
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.analytic import Analytic
-from gradcheck.numeric.tolerance import BARS
+from gradcheck.numeric.tolerance import APART, BARS, SHARP, SHARP_PEAK
 
+# Three lengths, far apart, so that a threshold inside forward shows; the error is their square, which is nothing.
 _LENGTHS = (1e-20, 1e-40, 1e-100)
+# Above the least normal float64 by more than a chain of small factors takes away.
 _LEAST_LENGTH = 1e-250
 # Finite differences that know an element so well may confirm or refute the complex step.
 _SHARP = 0.02
+# So many of them let it pass an element, more let it blame one: a right gradient called wrong costs a user more.
 _CONFIRMING = 3
 _CONVICTING = 8
+# What it has to agree with is compared twice as widely as a gradient, since both sides have bars.
+_AGREEING_BARS = 2.0 * BARS
+# Units in the last place that forward's real part, and the largest number met on the way, may have lost in some dozen
+# operations.
 _UNITS = 64.0
+# The runs beside the first change every input by up to so many units. Eight times what the runs then differ by is
+# conceded: two changes are few to see the worst of them.
 _JITTER = 4
+_SPREADS = 8.0
 # A backward may lose digits where the complex step does not, so only a coarse fault is held against it.
 _COARSE = 0.01
 
@@ -53,7 +63,7 @@ def sharpen(outcome: Outcome) -> Outcome:
     value, bar = measured
     outcome = outcome.saw("the complex step gives {:.9g} ± {:.0e}", asked, value[:, unsure], bar[:, unsure])
     outside = np.maximum(comparison.low - value, value - comparison.high)
-    reach = 2.0 * BARS * comparison.bar + comparison.floor + bar + 1e-9 * np.abs(value)
+    reach = _AGREEING_BARS * comparison.bar + comparison.floor + bar + APART * np.abs(value)
     agrees = np.asarray((outside <= reach).all(axis=0))
     if not agrees[sharp | comparison.kink].all():
         return outcome.saw("it contradicts elements known sharply", asked)
@@ -61,7 +71,7 @@ def sharpen(outcome: Outcome) -> Outcome:
     peak = np.max(np.abs(value), initial=0.0, keepdims=True)
     allowance = local.allowance(value, bar, peak) + comparison.floor
     distance = np.abs(comparison.analytic - value)
-    clear = (BARS * bar <= np.maximum(0.05 * np.abs(value), 1e-6 * peak)).all(axis=0)
+    clear = (BARS * bar <= np.maximum(SHARP * np.abs(value), SHARP_PEAK * peak)).all(axis=0)
     right = unsure & agrees & clear & (distance <= allowance).all(axis=0)
     coarse = distance > np.maximum(allowance, _COARSE * np.maximum(np.abs(value), np.abs(comparison.analytic)))
     wrong = unsure & agrees & clear & coarse.any(axis=0)
@@ -100,7 +110,7 @@ def _measure(
     table = np.array(found)
     spread = np.ptp(table, axis=0)
     value, peak = table[0], np.max(peaks, axis=0)
-    bar = 8.0 * spread + _UNITS * FLOAT64_EPS * np.abs(cotangents).max(axis=1)[:, None] * peak
+    bar = _SPREADS * spread + _UNITS * FLOAT64_EPS * np.abs(cotangents).max(axis=1)[:, None] * peak
     return (value, bar) if np.isfinite(value + bar).all() else None
 
 

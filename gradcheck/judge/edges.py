@@ -10,9 +10,10 @@ from gradcheck.judge.compare import Status
 from gradcheck.judge.outcome import Outcome
 from gradcheck.model.dtypes import BoolArray
 
-# In shares of the element's scale; the function may live on a finer one.
+# In shares of the element's scale; the function may live on a finer one, down to where steps drown in rounding.
 _DISTANCES = (2.0**-24, 2.0**-34, 2.0**-44)
-# The subject's gradient inside has to be so much nearer to the derivative than the one at the edge.
+# The subject's gradient inside has to be so much nearer to the derivative than the one at the edge: it bends by 2**-24
+# of itself on the way, so a thousandth leaves room for a second derivative ten thousand times as large.
 _NEARER = 1e-3
 
 

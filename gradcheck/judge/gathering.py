@@ -15,7 +15,8 @@ from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_outputs
 from gradcheck.numeric.groups import is_elementwise, owners
 
-# From so many outputs on their columns, one for each output and element, take longer than forward.
+# From so many outputs on their columns, one for each output and element, take longer than forward. In
+# so many groups eight outputs or more share one; signs and weights are drawn, so that faults seldom cancel.
 MANY = 2048
 GROUPS = 256
 

@@ -11,8 +11,17 @@ from gradcheck.judge.outcome import Outcome
 from gradcheck.model.domain import Reach, measure_room
 from gradcheck.model.dtypes import BoolArray
 from gradcheck.numeric.columns import Columns, measure_elementwise, measure_singly
+from gradcheck.numeric.ladder import RATIO
 from gradcheck.numeric.noise import measure_noise
 from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.tolerance import APART, BARS, FLOOR
+
+# Bars wider than the relative error that every gradient is conceded are worth another ladder.
+_WIDE = FLOOR
+# A wide reach is at least 1, so below this it is at least one step of the ladder wider.
+_SMALL = 1.0 / RATIO
+# A narrow one is an element's own magnitude: worth it where that is three steps of the ladder below its scale.
+_FAR_BELOW = RATIO**-3
 
 
 def measure(outcome: Outcome) -> Outcome:
@@ -58,16 +67,16 @@ def _compare(outcome: Outcome, columns: Columns) -> Comparison:
 def _other_reaches(outcome: Outcome) -> list[Reach]:
     """Gives the other reaches worth trying: where bars are wide, the function may live on another scale than x."""
     comparison, scale = outcome.comparison, outcome.probe.room.scale
-    wide = (comparison.bar > 1e-9 * np.abs(comparison.numeric)) & (comparison.bar > 0)
+    wide = (comparison.bar > _WIDE * np.abs(comparison.numeric)) & (comparison.bar > 0)
     wide |= np.isin(comparison.status, (Status.WRONG, Status.UNSURE))
     wide |= (comparison.floor > 0) & (np.abs(comparison.analytic) > comparison.bar)
     if not wide.any():
         return []
     reaches: list[Reach] = []
-    if (scale < 0.25).any():
+    if (scale < _SMALL).any():
         reaches.append("wide")
     magnitude = np.abs(outcome.probe.point.values(outcome.k))
-    if ((magnitude > 0) & (magnitude < 2.0**-6 * scale)).any():
+    if ((magnitude > 0) & (magnitude < _FAR_BELOW * scale)).any():
         reaches.append("narrow")
     return reaches
 
@@ -83,7 +92,7 @@ def _sharper(first: Comparison, second: Comparison) -> Comparison:
     better |= (second.status > Status.UNSURE) & (first.status == Status.UNSURE)
     gap = np.maximum(first.low - second.high, second.low - first.high)
     size = np.maximum(np.abs(first.numeric), np.abs(second.numeric))
-    torn = (gap > 4.0 * (first_bar + second_bar) + 1e-9 * size).any(axis=0)
+    torn = (gap > BARS * (first_bar + second_bar) + APART * size).any(axis=0)
     torn &= (first.status <= Status.UNSURE) & (second.status <= Status.UNSURE)
     chosen = second.where(better, first)
     unsure = torn | _flat_only(better, first, second)

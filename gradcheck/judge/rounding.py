@@ -13,17 +13,25 @@ from gradcheck.model.evaluation import Point
 from gradcheck.model.perturb import SIGNS, perturb_inputs
 from gradcheck.numeric.ladder import Ladder
 
+# As many elements as a message has use for: each costs a ladder of steps.
 _MOST = 64
+# Inputs are known to half a unit; two units, three times, show more of what a rounding does than one did by chance.
 _WOBBLES = 3
 _UNITS = 2
-# Rounding units that numbers on the way, of the size of the inputs, the outputs or one, may have lost together.
-_HIDDEN = 8.0
-_GRID_SHARE = 2e-3
-_RANDOM_SHARE = 1e-3
+# Four times what the draws showed is conceded: they are few, and each shows a random part of what a rounding can do.
+_SPREADS = 4.0
 # Outputs that a rounding of the inputs moves by less are computed soundly, as their gradients can be then.
 _MOVES_UNITS = 256.0
-_SPREADS = 4.0
-_PARTS = (1, 2, 3, 4, 5, 6, 7, 8)  # the least change seen may be several units
+# By a thousandth of their size: no digit but the first three means anything, and no gradient is judged by three.
+_RANDOM_SHARE = 1e-3
+# Rounding units that numbers on the way, of the size of the inputs, the outputs or one, may have lost together.
+_HIDDEN = 8.0
+# As `_BINARY_SHARE` of `numeric/quanta.py`: a larger power of two is a quantiser's step, and the function itself.
+_GRID_SHARE = 2e-3
+# The least change seen may be several units of a grid; more than eight of one are never the least of forty changes.
+_PARTS = (1, 2, 3, 4, 5, 6, 7, 8)
+# A step speaks for one of two values where it is nearer to it by this factor; else it speaks for none.
+_NEARER = 0.5
 
 
 def withdraw_rounding(outcome: Outcome) -> Outcome:
@@ -112,7 +120,7 @@ def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome,
         to_numeric, to_analytic = np.abs(slopes - numeric), np.abs(slopes - analytic)
         moves = (plus != ladder.center).any(axis=0) | (minus != ladder.center).any(axis=0)
         seen = np.abs(analytic - numeric) * width[:, None] > np.abs(cotangents[:, moves]) @ hidden[moves]
-        favours, supports = to_analytic < 0.5 * to_numeric, to_numeric < 0.5 * to_analytic
+        favours, supports = to_analytic < _NEARER * to_numeric, to_numeric < _NEARER * to_analytic
         against = (_first(favours) < _first(supports)) & ~(supports & seen).any(axis=0)
         found[place] = bool(against[far].all()) if far.any() else False
     text = "all that speaks against yours lies below what forward may round on the way"

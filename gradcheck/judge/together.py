@@ -14,6 +14,8 @@ from gradcheck.judge.ties import accept_ties
 from gradcheck.model.dtypes import IntArray
 from gradcheck.numeric.projection import Directional, Projector, locate
 
+# Two, since along one a fault of several elements may cancel by chance.
+_DIRECTIONS = 2
 # What is asked of an element that only a direction led to.
 _SINGLY = {"measure": measure, "edges": accept_edges, "ties": accept_ties}
 
@@ -46,7 +48,7 @@ def _project(outcome: Outcome) -> tuple[Outcome, IntArray]:
     none = np.zeros(0, dtype=np.int64)
     directions = [np.ones(outcome.size)]
     if outcome.elements.size < outcome.size:
-        directions += [outcome.generator.choice([-1.0, 1.0], outcome.size) for _ in range(2)]
+        directions += [outcome.generator.choice([-1.0, 1.0], outcome.size) for _ in range(_DIRECTIONS)]
     if outcome.comparison.wrong.any() or outcome.size == 1:
         return outcome, none
     projector = Projector(outcome.probe, outcome.analytic, outcome.tolerance)

@@ -17,9 +17,10 @@ from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.table import Table
 
 # A zero derivative is believed where bars are this small beside output / scale: the function may forbid large steps, as
-# a floor does, so bars of many rounding units are no fault of its own.
+# a floor does, so bars of many rounding units are no fault of its own. Units for float64, a share for short dtypes.
 _RESOLVABLE_UNITS = 2.0**24
 _RESOLVABLE_SHARE = 1e-3
+# Likewise beside the steepest mean slope of the ladder; ten times what any right gradient is conceded.
 _SWING_SHARE = 1e-8
 # Numbers held at once while many elements are measured; bounds memory to some tens of megabytes.
 _BATCH = 400_000

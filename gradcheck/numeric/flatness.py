@@ -7,7 +7,8 @@ import numpy as np
 from gradcheck.model.dtypes import BoolArray, FloatArray
 from gradcheck.numeric.ladder import Ladder
 
-# An output is at rest when it stays the same, to the bit, at this share of the steps, the smallest ones.
+# An output is at rest when it stays the same, to the bit, at this share of the steps, the smallest ones: one with
+# a slope of its own size moves at all of them.
 _RESTING = 0.5
 
 

@@ -8,16 +8,23 @@ from numpy.typing import DTypeLike
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray
 from gradcheck.model.evaluation import Point
 
-# A change of outputs too large for an equal result after rounding the input to be chance.
+# Values are drawn so near to the given ones that forward does the same there, and have all 53 digits.
+_DIGITS = 1e-3
+# A change of the input by some units of the short dtype; forward that moves with it is not constant.
+_SHIFT = 4.0
+# A change of outputs too large for an equal result after rounding the input to be chance: 128 units of float64.
 _CLEAR = 2.0**-45
 # Below this share of moving outputs the function is a staircase, whose steps look like rounding.
 _MOST_STILL = 0.2
 # Inputs are scaled by these to see outputs of several magnitudes; that many must be small to tell a grid.
 _SHARES = (1.0, 0.61, 0.37, 0.23, 0.13)
 _LEAST_SMALL = 12
+# A quantiser twice as coarse as the dtype passes one draw of a few numbers by chance, but not forty around them.
 _DRAWS = 40
+_AROUND = 1e-2
 # Of neighbours in the dtype that is rounded to, so many differ in their outputs; a coarser quantiser's seldom do.
 _MOST_ALIKE = 0.5
+# The dtypes that arithmetic is hidden in, by their resolution.
 _SHORT = ((2.0**-23, np.float32), (2.0**-10, np.float16))
 
 
@@ -43,7 +50,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
         return FLOAT64_EPS
     values = point.values(k)
     bounds = point.subject.domain[k]
-    full = bounds.clip(values * (1.0 + 1e-3 * generator.random(values.shape)))
+    full = bounds.clip(values * (1.0 + _DIGITS * generator.random(values.shape)))
     reference = point.forward_at(k, full)
     found = FLOAT64_EPS
     for eps, dtype in _SHORT:
@@ -51,7 +58,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
         lost = np.isfinite(full) & ~np.isfinite(rounded)
         if lost.any() or np.array_equal(rounded, full, equal_nan=True):
             continue
-        shifted = point.forward_at(k, bounds.clip(full * (1.0 - 4.0 * eps)))
+        shifted = point.forward_at(k, bounds.clip(full * (1.0 - _SHIFT * eps)))
         moved = np.isfinite(reference) & (np.abs(shifted - reference) > _CLEAR * np.abs(reference))
         moved &= ~_is_count(reference, eps)
         if moved.sum() <= _MOST_STILL * moved.size:
@@ -75,7 +82,7 @@ def _always_rounds(point: Point, k: int, dtype: DTypeLike, generator: np.random.
     bounds, values = point.subject.domain[k], point.values(k)
     moved = 0.0
     for _ in range(_DRAWS):
-        full = bounds.clip(values * (1.0 + 1e-2 * generator.random(values.shape)))
+        full = bounds.clip(values * (1.0 + _AROUND * generator.random(values.shape)))
         rounded = full.astype(dtype).astype(np.float64)
         outputs = point.forward_at(k, rounded)
         if not np.array_equal(outputs, point.forward_at(k, full), equal_nan=True):

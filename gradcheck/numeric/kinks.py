@@ -11,15 +11,30 @@ from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.numeric.ladder import Ladder
 from gradcheck.numeric.slopes import Slope, Slopes
 from gradcheck.numeric.table import Table
+from gradcheck.numeric.tolerance import APART, BARS
 
+# Outputs that change over the smallest steps by this share of what they change over the largest oscillate: steps shrink
+# by 2**40, and so do the changes of any function with a slope, but for rounding.
 _ROUGH = 2.0**-10
 _ROUGH_LEAST = 2.0**-32  # beside the output, or beside one: far above rounding
+_ROUGH_NOISE = 64.0
 _FINEST = 3
+# Quotients at the finest steps that agree to three digits are those of a slope, however much the function swings above.
 _AGREED = 1e-3
+# At a jump the output stays, over the four finest steps, where a slope would fall to a 64th.
+_STAYED = 0.9
+_STAYING = 4
+# Quotients of |x|**p grow by 4**(1 - p) from step to step: p from 0.2 to 0.8 is a vertical tangent, a square root gives
+# 2 and a cube root 2.5. Over five steps no smooth function does.
+_GROWTH = (1.3, 3.0)
+_GROWING = 5
 # Of a function with a derivative, quotients change by half as much or less at each finer step; log(h) by as much.
 _CREEPING = (0.8, 1.25)
-_LOUD = 16.0
 _WINDOW = 4
+# Changes so far above the least rounding, half a unit in the last place, are not rounding.
+_LOUD = 16.0
+# A slope whose bar is so small beside it is one, whatever its quotients do.
+_KNOWN = 1e-3
 
 
 class Kind(IntEnum):
@@ -54,14 +69,14 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
     right, left = slopes.right, slopes.left
     gap = np.abs(right.value - left.value)
     size = np.maximum(np.abs(right.value), np.abs(left.value))
-    kink = gap > 4.0 * (right.bar + left.bar) + 1e-9 * size  # False where a side is NaN
+    kink = gap > BARS * (right.bar + left.bar) + APART * size  # False where a side is NaN
     best = _best(slopes)
     low = np.where(kink, np.minimum(left.value, right.value), best.value)
     high = np.where(kink, np.maximum(left.value, right.value), best.value)
     bar = np.where(kink, np.maximum(left.bar, right.bar), best.bar)
     bar = np.where(_is_rough(ladder), np.inf, bar)
     kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
-    kind[_diverges(ladder, 1.3, 3.0) & ~np.isfinite(_settled(best))] = Kind.STEEP
+    kind[_diverges(ladder) & ~np.isfinite(_settled(best))] = Kind.STEEP
     kind[_creeps(ladder) & ~np.isfinite(_settled(best))] = Kind.STEEP
     kind[_jumps(ladder)] = Kind.JUMP
     kind[~np.isfinite(ladder.center) | _is_surrounded(ladder)] = Kind.UNDEFINED
@@ -87,7 +102,7 @@ def _is_rough(ladder: Ladder) -> BoolArray:
     changes = ladder.changes.reshape(2, *ladder.plus.shape)
     finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
     least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
-    least = np.maximum(least, 64.0 * ladder.least_noise)
+    least = np.maximum(least, _ROUGH_NOISE * ladder.least_noise)
     return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least) & ~_is_resolved(ladder))
 
 
@@ -101,30 +116,30 @@ def _is_resolved(ladder: Ladder) -> BoolArray:
 
 def _settled(slope: Slope) -> FloatArray:
     """Gives the bar where it is small beside the value, else inf."""
-    return np.where(slope.bar < 1e-3 * np.abs(slope.value), slope.bar, np.inf)
+    return np.where(slope.bar < _KNOWN * np.abs(slope.value), slope.bar, np.inf)
 
 
 def _jumps(ladder: Ladder) -> BoolArray:
     """Finds columns whose output stays away from its central value however small the step."""
     found = np.zeros(ladder.center.shape, dtype=np.bool_)
     for side in (ladder.plus, ladder.minus):
-        change = np.abs(side[-4:] - ladder.center)
+        change = np.abs(side[-_STAYING:] - ladder.center)
         least, most = change.min(axis=0), change.max(axis=0)
-        found |= np.isfinite(most) & (least > 0.9 * most) & (least > 16.0 * ladder.least_noise) & (least > 0)
+        found |= np.isfinite(most) & (least > _STAYED * most) & (least > _LOUD * ladder.least_noise) & (least > 0)
     return found
 
 
-def _diverges(ladder: Ladder, least_growth: float, most_growth: float) -> BoolArray:
+def _diverges(ladder: Ladder) -> BoolArray:
     """Finds columns whose one-sided quotients grow steadily, without bound, as the step shrinks."""
     found = np.zeros(ladder.center.shape, dtype=np.bool_)
-    steps = ladder.steps[-5:, None]
+    steps = ladder.steps[-_GROWING:, None]
     for side in (ladder.plus, ladder.minus):
-        change = np.abs(side[-5:] - ladder.center)
+        change = np.abs(side[-_GROWING:] - ladder.center)
         quotient = change / steps
         with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no growth
             growth = quotient[1:] / quotient[:-1]
-        steady = (growth > least_growth) & (growth < most_growth)
-        found |= steady.all(axis=0) & (change[-1] > 16.0 * ladder.least_noise)
+        steady = (growth > _GROWTH[0]) & (growth < _GROWTH[1])
+        found |= steady.all(axis=0) & (change[-1] > _LOUD * ladder.least_noise)
     return found
 
 

@@ -13,6 +13,10 @@ from gradcheck.model.evaluation import Point
 # Three spacings, because noise is invisible where the grid is finer than a hidden quantum, and curvature is mistaken
 # for noise where it is coarse.
 _SPACINGS = (2.0**-16, 2.0**-24, 2.0**-32)
+# Where forward is coarser than float64 by more than this factor, as in float32, the finer grids show quanta only.
+_FINE = 2.0**20
+_COARSE_SPACINGS = (2.0**-7, 2.0**-9, 2.0**-11)
+# The highest order annihilates polynomials of degree 7 and leaves three differences to take a mean of.
 _POINTS = 11
 _ORDERS = (4, 5, 6, 7, 8)
 # An oscillation sampled too coarsely looks like noise, but as large as the function's own changes.
@@ -21,9 +25,12 @@ _SHARE = 0.02
 _RESOLVED = 2.0**-4
 # Estimates from successive orders agree on noise; on a smooth function each is smaller than the one before.
 _AGREEMENT = 30.0
+# Estimates below this share of the least noise change nothing, whatever they are of.
+_LITTLE = 0.5
 # Noise is as large on a grid so much finer, or, where it comes in quanta, not much smaller; structure fades away.
 _FINER = 32.0
 _FADED = 16.0
+# A spacing beside the first, not a power of two, on which rounding that the first hides by chance shows.
 _SECOND = 0.75
 # A share of the changes on a grid above which an estimate may be structure even if the orders agree.
 _LOUD = 2.0**-13
@@ -33,6 +40,8 @@ _CONSPICUOUS = 2.0**-40
 # From this many outputs on, an estimate below this share of the usual one is raised to it.
 _POOL = 5
 _POOL_SHARE = 0.5
+# The least of estimates from three to seven differences each falls short of the deviation.
+_SAFETY = 2.0
 
 
 def measure_noise(
@@ -61,8 +70,7 @@ def measure_noise(
     # Away from one and a half, so that no grid goes along with quanta of a power of two.
     odd = 2 * generator.integers(75, 118, size=values.shape) + 1
     direction = signs * room.scale * odd / 256.0
-    coarse = max(1.0, point.forward_eps / FLOAT64_EPS * 2.0**-20)
-    spacings = _SPACINGS if coarse == 1.0 else (2.0**-7, 2.0**-9, 2.0**-11)
+    spacings = _SPACINGS if point.forward_eps <= _FINE * FLOAT64_EPS else _COARSE_SPACINGS
     found = least_noise(point)
 
     def sample(spacing: float) -> FloatArray:
@@ -78,11 +86,11 @@ def measure_noise(
         estimate, is_noise = grid_noise(grid)
         spread = np.ptp(grid, axis=0)
         believed = is_noise & (estimate <= _SHARE * spread) & (spread >= _RESOLVED * spacing * pace)
-        usual = estimate <= np.maximum(_AGREEMENT * noise, 0.5 * found[wanted])  # less than that counts for nothing
+        usual = estimate <= np.maximum(_AGREEMENT * noise, _LITTLE * found[wanted])  # less than that counts for nothing
         if (believed & ~usual).any():
             believed &= usual | (_FADED * grid_noise(sample(spacing / _FINER))[0] >= estimate)
         noise = np.where(believed | usual, np.maximum(noise, estimate), noise)
-    found[wanted] = np.maximum(2.0 * _pooled(noise, point.center[wanted]), found[wanted])
+    found[wanted] = np.maximum(_SAFETY * _pooled(noise, point.center[wanted]), found[wanted])
     return found
 
 

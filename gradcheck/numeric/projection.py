@@ -11,13 +11,18 @@ from gradcheck.numeric.columns import derive
 from gradcheck.numeric.kinks import Kind
 from gradcheck.numeric.ladder import displacements
 from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.tolerance import UNDERFLOW, Tolerance
+from gradcheck.numeric.tolerance import BARS, CLEAR, SHARP, UNDERFLOW, UNITS, WIGGLES, Tolerance
 
+# Units of what a step of one scale can move the outputs by, which terms of a backward may lose when they cancel.
 _CANCELLED = 256.0
+# Elements that a failing direction leads to: enough to name a place, as of those that are not finite.
+_SUSPECTS = 8
+# A fault of less than this share is none of a gradient of which rounding alone is left: that is off by its own size.
+_GROSS = 1e-2
+# Else it has to be the same, to a tenth, at four places so near that a smooth gradient is.
 _REPEATS = 4
 _REPEAT_DISTANCE = 2.0**-24
 _STEADY = 0.1
-_GROSS = 1e-2
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,8 @@ class Projector:
         numeric = np.clip(np.nan_to_num(analytic), low, high)
         spread = np.sqrt((terms**2).sum(axis=1))
         wiggle = float(np.abs(move) @ self.tolerance.wiggle)
-        relative = max(self.tolerance.floor, 16.0 * self.tolerance.eps)
-        allowance = 4.0 * bar + relative * np.maximum(spread, np.abs(numeric)) + 8.0 * wiggle + floor
+        relative = max(self.tolerance.floor, UNITS * self.tolerance.eps)
+        allowance = BARS * bar + relative * np.maximum(spread, np.abs(numeric)) + WIGGLES * wiggle + floor
         allowance = allowance + UNDERFLOW * np.count_nonzero(move)
         distance = np.abs(analytic - numeric)
         with np.errstate(all="ignore"):
@@ -123,8 +128,8 @@ class Projector:
             seen = allowance / np.abs(numeric)
         worst = int(np.argmax(np.nan_to_num(excess)))
         size = max(abs(analytic[worst]), abs(numeric[worst]), spread[worst])
-        sharp = bool(4.0 * bar[worst] <= 0.05 * size or size == 0.0)
-        wrong = bool(distance[worst] > allowance[worst]) and bool(bar[worst] < 0.3 * distance[worst])
+        sharp = bool(BARS * bar[worst] <= SHARP * size or size == 0.0)
+        wrong = bool(distance[worst] > allowance[worst]) and bool(bar[worst] < CLEAR * distance[worst])
         return Directional(
             wrong, sharp, float(np.min(seen)), float(analytic[worst]), float(numeric[worst]), float(bar[worst])
         )
@@ -134,7 +139,7 @@ def locate(projector: Projector, signs: FloatArray) -> IntArray:
     """Halves a direction that fails until single elements fail; gives up to 8 suspicious flat indices."""
     suspects: list[int] = []
     pending = [np.flatnonzero(signs)]
-    while pending and len(suspects) < 8:
+    while pending and len(suspects) < _SUSPECTS:
         part = pending.pop()
         if part.size == 1:
             suspects.append(int(part[0]))

@@ -14,9 +14,12 @@ _SHARE = 1e-4
 # A power of two may be the last digit of a large number that was added and taken away again; then a zero gradient and
 # the mean slope are both let be.
 _BINARY_SHARE = 2e-3
+# So many of the least changes are whole multiples of the quantum, to this accuracy; by chance one may be, not all.
 _ROWS = 4
+_WHOLE = 1e-6
 # Steps of a staircase are this many times what rounding of inputs, outputs and numbers near one could be.
 _STAIR = 64.0 * FLOAT64_EPS
+# An output at rest stays the same at so many of the finest steps, over a factor of sixteen.
 _RESTING = 3
 
 
@@ -79,6 +82,6 @@ def quantum(ladder: Ladder) -> FloatArray:
     onset = np.sort(np.where(moving, changes, np.inf), axis=0)[:_ROWS]
     with np.errstate(all="ignore"):
         multiples = onset / least
-        whole = (np.abs(multiples - np.round(multiples)) < 1e-6) | ~np.isfinite(onset)
+        whole = (np.abs(multiples - np.round(multiples)) < _WHOLE) | ~np.isfinite(onset)
     found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * changes.max(axis=0))
     return np.where(found, least, 0.0)

@@ -15,16 +15,18 @@ from gradcheck.model.fitting import fit_gradient
 from gradcheck.numeric.flatness import flat_floor, hidden_change
 from gradcheck.numeric.ladder import Ladder, ladder_steps
 from gradcheck.numeric.noise import least_noise, measure_noise
+from gradcheck.numeric.tolerance import BARS, FLOOR, UNITS, WIGGLES
 
-_NOISE_UNITS = 4.0
+# Deviations of the weighed outputs' noise that a remainder may show, as bars are counted elsewhere.
+_NOISE_UNITS = BARS
+# Roundings of a sum of changes, in units of their magnitudes.
 _ROUNDINGS = 8.0
+# An output at rest stays the same at so many of the finest steps, over a factor of sixteen.
 _RESTING = 3
+# Weighed outputs that change there by this share of what they ever do oscillate faster than the steps.
 _ROUGH = 1e-3
 # Leaps of so many times its rounding are no unit in an output's last place.
 _OWN = 16.0
-# As conceded by `gradcheck.numeric.tolerance`: digits that a right backward may lose.
-_RELATIVE = 1e-9
-_UNITS = 16.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def follow(point: Point, inputs: tuple[int, ...], pulled: Pulled, reach: Reach, 
         told_behind - change_behind if has_behind else None,
         noise + summing,
         least + summing,
-        max(_RELATIVE, _UNITS * eps) * size + 8.0 * wiggled,
+        max(FLOOR, UNITS * eps) * size + WIGGLES * wiggled,
         float(terms.sum()),
         size or float(swing[0] / steps[0]),
         not (_is_unresolved(ladder, change_ahead, change_behind) or (not terms.any() and _is_coarse(point, ladder))),

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.model.dtypes import FloatArray
+from gradcheck.numeric.tolerance import SHARP
 from gradcheck.report import Verdict
 
-# A remainder of another order changes by at least two from one step to the next when divided by the step.
+# A remainder of another order changes by at least two from one step to the next when divided by the step, so a tenth is
+# far from it.
 _SETTLED = 0.1
+# A rate is read over four steps, a factor of 64, and not over less than three, which two points on noise may pass for.
 _RUN = 4
 _LEAST_RUN = 3
 _LEAST_STEPS = 6
 # Remainders that fall slower than this do not fall: what is left is rounding, larger than was measured.
 _STANDING = 0.5
+# Rates are 1, 2 or 3; the next term of the series bends what is measured by less than this.
 _RATE_SLACK = 0.7
 # Above this share of the slope nothing was really judged.
-_BLUNT = 0.05
+_BLUNT = SHARP
 
 
 @dataclass(frozen=True)

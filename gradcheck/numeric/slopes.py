@@ -9,16 +9,21 @@ import numpy as np
 from gradcheck.model.dtypes import BoolArray, FloatArray
 from gradcheck.numeric.ladder import RATIO, Ladder
 from gradcheck.numeric.table import Table
+from gradcheck.numeric.tolerance import BARS
 
+# Errors of order 8 of the step, or 5 on one side; the next level gains nothing from an eighth of a scale downwards.
 _CENTRAL_LEVELS = 3
 _ONE_SIDED_LEVELS = 4
-# Rounding of both ends of a difference, and its growth by extrapolation, in units of noise / step.
+# Rounding of both ends of a difference, and its growth by extrapolation, in units of noise / step. The factors of all
+# levels multiply to 1.14 for central quotients and to 1.96, of twice the noise, for one-sided ones.
 _CENTRAL_NOISE = 2.0
 _ONE_SIDED_NOISE = 4.0
-# Right and left slopes that agree to this share of the slope have no kink between them; kinks begin at 1e-9.
+# Right and left slopes that agree to this share of the slope, a quarter of `APART`, have no kink between them.
 _STRAIGHT = 2.5e-10
 # Noise this far above its measure is not noise.
 _DOUBT = 8.0
+# Measured noise so far above the least there can be may be structure, so slopes are read with both.
+_NOISY = 4.0
 # So many columns at once keep the table within a core's cache.
 _COLUMNS = 1024
 
@@ -92,12 +97,12 @@ def _estimate(quotients: FloatArray, ladder: Ladder, order: int, levels: int, no
     Where these disagree, either structure was mistaken for noise or noise for structure, and the bar covers both.
     """
     slope = extrapolate(quotients, ladder.steps, ladder.noise * noise_factor, order, levels)
-    noisy = np.flatnonzero(ladder.noise > 4.0 * ladder.least_noise)
+    noisy = np.flatnonzero(ladder.noise > _NOISY * ladder.least_noise)
     if not noisy.size:
         return slope
     other = extrapolate(quotients[:, noisy], ladder.steps, ladder.least_noise[noisy] * noise_factor, order, levels)
     gap = np.abs(slope.value[noisy] - other.value)
-    torn = gap > 4.0 * (slope.bar[noisy] + other.bar)
+    torn = gap > BARS * (slope.bar[noisy] + other.bar)
     bar = slope.bar.copy()
     bar[noisy] = np.where(torn, np.maximum(gap, bar[noisy]), bar[noisy])
     return Slope(slope.value, bar)

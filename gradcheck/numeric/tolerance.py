@@ -11,9 +11,11 @@ from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray
 # A right derivative evaluated in float64 loses some digits to cancellation; seven are conceded, no more, so that a
 # uniform relative error of 1e-8 is caught.
 FLOOR = 1e-9
-# At values that the checker chose, forward may iterate to an absolute error that is large beside them.
+# At values that the checker chose, forward may iterate to an absolute error that is large beside them: with 1e-9 the
+# bank's Jacobi iteration is blamed at small magnitudes, with 1e-8 nothing is.
 VARIED_FLOOR = 1e-7
-_UNITS = 16.0
+# Units of the subject's arithmetic: what some dozen operations leave. It counts where the dtype is short.
+UNITS = 16.0
 # An element this small beside the largest one is what cancellation, in forward as in vjp, leaves of larger terms.
 _PEAK_SHARE = 1e-9
 _PEAK_UNITS = 256.0
@@ -21,7 +23,17 @@ _PEAK_UNITS = 256.0
 UNDERFLOW = 2.0**-1000
 # Error bars are near one standard deviation where noise dominates, and far above the error where it does not.
 BARS = 4.0
-# Rounding units conceded between two runs that sum in another order.
+# A derivative is seen sharply where its bars leave no room for an error of so large a share of it, or of the largest.
+SHARP = 0.05
+SHARP_PEAK = 1e-6
+# A gradient is called wrong only where one bar is so small a share of the larger value. Outside four bars it is at
+# most a half, and above a quarter only with the opposite sign.
+CLEAR = 0.3
+# Two derivatives are different where they are further apart than their bars and this share of them.
+APART = 1e-9
+# Changes of the gradient, beyond what three changed cotangents showed, that another may show.
+WIGGLES = 8.0
+# Rounding units conceded between two runs that sum in another order: a million terms at random differ by as much.
 ROUNDINGS = 1024.0
 
 
@@ -47,9 +59,9 @@ class Tolerance:
             bar: their uncertainty, shape (C, E).
             peak: the largest magnitude that enters any element before terms cancel; broadcasts to (C, E).
         """
-        relative = max(self.floor, _UNITS * self.eps)
+        relative = max(self.floor, UNITS * self.eps)
         cancelled = max(_PEAK_SHARE, self.floor, _PEAK_UNITS * self.eps) * peak
-        return BARS * bar + relative * np.abs(numeric) + cancelled + 8.0 * self.wiggle + UNDERFLOW
+        return BARS * bar + relative * np.abs(numeric) + cancelled + WIGGLES * self.wiggle + UNDERFLOW
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:
