@@ -136,24 +136,20 @@ class VerifyReport:
 def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     """Returns the labelled lines that follow a finding's first line."""
     passed = [c for row in report.rows if (row.op, row.row) == (finding.op, finding.row) for c in row.passed]
-    lines = [("row", f"{finding.op}[{finding.row}]")]
-    if finding.cause or finding.error_bar is not None:
-        lines.append(("pattern", finding.cause or "none recognised"))
-    if not _is_reference(finding.row) and _reference_passes(finding, report):
-        lines.append(("compare", "the reference row passes; only this row is wrong"))
-    if finding.sample:
-        lines.append(("sample", finding.sample))
-    if passed:
-        lines.append(("passed", f"{len(passed)} other checks: {', '.join(passed)}"))
-    if finding.also:
-        lines.append(("also", finding.also))
-    if finding.at:
-        lines.append(("at", finding.at))
-    if finding.help:
-        lines.append(("help", finding.help))
-    if finding.repro:
-        lines.append(("rerun", finding.repro))
-    return lines
+    is_about_numbers = finding.cause or finding.error_bar is not None
+    is_alone = not _is_reference(finding.row) and _reference_passes(finding, report)
+    lines = [
+        ("row", f"{finding.op}[{finding.row}]"),
+        ("pattern", (finding.cause or "none recognised") if is_about_numbers else ""),
+        ("compare", "the reference row passes; only this row is wrong" if is_alone else ""),
+        ("sample", finding.sample),
+        ("passed", f"{len(passed)} other checks: {', '.join(passed)}" if passed else ""),
+        ("also", finding.also),
+        ("at", finding.at),
+        ("help", finding.help),
+        ("rerun", finding.repro),
+    ]
+    return [(label, text) for label, text in lines if text]
 
 
 def _reference_passes(finding: Finding, report: VerifyReport) -> bool:
