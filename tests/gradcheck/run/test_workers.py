@@ -123,6 +123,19 @@ def test_closing_early_ends_what_is_at_work():
         os.kill(outcome.value, 0)
 
 
+def test_a_piece_that_begins_after_the_stop_is_ended(tmp_path):
+    crew = workers._Crew(tmp_path, None)
+    crew.stop()
+    (piece,) = pieces(("hang",))
+    assert crew.perform(piece).kind == "crashed"
+
+
+def test_idle_workers_tidy_up_before_they_leave(tmp_path):
+    marks = [tmp_path / name for name in "ab"]
+    outcomes(*[("touch_at_exit", str(mark)) for mark in marks], jobs=2)
+    assert [mark.exists() for mark in marks] == [True, True]
+
+
 def test_no_pieces_need_no_worker():
     assert list(run([])) == []
 
