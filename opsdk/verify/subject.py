@@ -17,7 +17,7 @@ from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import reorder
-from opsdk.verify.inputs.calls import Call, Values, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.runtimes.rule import carriers, gradients
 
@@ -61,7 +61,7 @@ def first_order(opdef: OpDef, call: Call, row: Kernel | None) -> Subject:
     def by_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         here = Call(refill(call.inputs, inputs), call.attrs)
         made = launch(opdef, reference, here.inputs, here.attrs)
-        known, entering = _placed(made, judged, outputs), _placed(_zeros(made), judged, cotangents)
+        known, entering = _placed(made, judged, outputs), _placed(each(made, np.zeros_like), judged, cotangents)
         assert opdef.grad is not None
         return _in_order(here.inputs, gradients(opdef, opdef.grad, row, here, known, entering))
 
@@ -243,10 +243,6 @@ def _placed(values: Values, positions: Sequence[int], arrays: Sequence[Any]) -> 
     for i in positions:
         placed[i] = [next(source) for _ in values[i]] if isinstance(values[i], list) else next(source)
     return placed
-
-
-def _zeros(values: Values) -> list[Any]:
-    return [[np.zeros_like(a) for a in v] if isinstance(v, list) else np.zeros_like(v) for v in values]
 
 
 def _in_order(inputs: Values, made: Values) -> tuple[Any, ...]:

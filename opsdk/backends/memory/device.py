@@ -64,23 +64,29 @@ class HostMemory:
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         """Returns an array that holds nothing yet."""
-        return np.empty(shape, dtype)
+        return self._here(np.empty(shape, dtype))
 
     def from_host(self, array: np.ndarray) -> Any:
         """Returns a copy."""
-        return np.array(array, order="C")
+        return self._here(np.array(array, order="C"))
 
     def to_host(self, array: Any) -> np.ndarray:
         """Returns a copy."""
-        return array.copy()
+        return self._host(array).copy()
 
     def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         """Returns a view with other sizes and steps."""
-        return np.lib.stride_tricks.as_strided(array, shape, strides)
+        return self._here(np.lib.stride_tricks.as_strided(self._host(array), shape, strides))
 
     def active(self) -> AbstractContextManager[Any]:
         """Returns a context that changes nothing."""
         return nullcontext()
+
+    def _here(self, array: np.ndarray) -> Any:
+        return array
+
+    def _host(self, array: Any) -> np.ndarray:
+        return array
 
 
 class DeviceMemory:
@@ -93,30 +99,16 @@ class DeviceMemory:
         return False
 
 
-class SimulatedMemory(DeviceMemory):
-    """The memory of the one device that the simulator has."""
+class SimulatedMemory(DeviceMemory, HostMemory):
+    """The memory of the one device that the simulator has: host memory in arrays of a class of their own."""
 
     place = Place("cuda", 0)
 
-    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
-        """Returns an array that holds nothing yet."""
-        return SimulatedArray(np.empty(shape, dtype))
+    def _here(self, array: np.ndarray) -> Any:
+        return SimulatedArray(array)
 
-    def from_host(self, array: np.ndarray) -> Any:
-        """Returns a copy in the device's place."""
-        return SimulatedArray(np.array(array, order="C"))
-
-    def to_host(self, array: Any) -> np.ndarray:
-        """Returns a copy of the values."""
-        return array.get()
-
-    def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
-        """Returns a view with other sizes and steps."""
-        return SimulatedArray(np.lib.stride_tricks.as_strided(array.host, shape, strides))
-
-    def active(self) -> AbstractContextManager[Any]:
-        """Returns a context that changes nothing."""
-        return nullcontext()
+    def _host(self, array: Any) -> np.ndarray:
+        return array.host
 
 
 class CuPyMemory(DeviceMemory):

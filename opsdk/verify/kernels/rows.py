@@ -30,6 +30,7 @@ from opsdk.verify.inputs.calls import (
     Call,
     called,
     copies,
+    each,
     flat,
     flat_names,
     is_float,
@@ -340,11 +341,8 @@ def _is_separate(session: Session, row: str, call: Call, fresh: list[Any], at: s
 def _check_open(session: Session, row: str, call: Call, attrs: Any, fresh: list[Any]) -> None:
     """Holds the infer rule to what it says when the sizes are not known yet, as in a Program with open batch size."""
     opdef = session.opdef
-    specs: list[Any] = [
-        None if v is None else [_open(a) for a in v] if isinstance(v, list) else _open(v) for v in call.inputs
-    ]
     try:
-        inferred = opdef.infer(opdef.schema, specs, attrs)
+        inferred = opdef.infer(opdef.schema, each(call.inputs, _open), attrs)
     except OpsdkError:
         return  # a rule may say that it needs a size
     except Exception as error:
