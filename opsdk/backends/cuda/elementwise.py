@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.language import Launch
 from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
 from opsdk.backends.cuda.math import compute_dtype, device_function, functions
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
@@ -16,6 +17,7 @@ from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.geometry import collapsed
 from opsdk.core.errors import ShapeError
 from opsdk.core.origin import Origin
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
@@ -138,3 +140,9 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*values)
 
     return quiet
+
+
+def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
+    """Returns the launch of an expression's row on CUDA."""
+    source: Any = kernel.source  # Any: of the form that the language says
+    return CudaElementwise(opdef, source, kernel.origin).launch

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.call.language import Language, Launch, register_language
-from opsdk.backends.native.language import Derived
+from opsdk.backends.native.language import Expressions
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.suggest import alternatives
@@ -65,30 +65,6 @@ class NumbaCUDA(Language):
         return made
 
 
-class CudaElements(Derived):
-    """A thread for each element."""
-
-    places = ("cuda",)
-    form = ScalarFunction.kernel_form
-
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that compiles for the dtypes that it meets."""
-        module = slow("opsdk.backends.cuda.elementwise")
-        launch: Launch = module.CudaElementwise(opdef, kernel.source, kernel.origin).launch
-        return launch
-
-
-class CudaRows(Derived):
-    """A block for each row."""
-
-    places = ("cuda",)
-    form = RowFunction.kernel_form
-
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that compiles for the dtypes that it meets."""
-        launch: Launch = slow("opsdk.backends.cuda.rowwise").CudaRowwise(opdef, kernel.source, kernel.origin).launch
-        return launch
-
-
-for _language in (NumbaCUDA(), CudaElements(), CudaRows()):
-    register_language(_language)
+register_language(NumbaCUDA())
+register_language(Expressions(ScalarFunction.kernel_form, "cuda", "opsdk.backends.cuda.elementwise"))
+register_language(Expressions(RowFunction.kernel_form, "cuda", "opsdk.backends.cuda.rowwise"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.language import Launch
 from opsdk.backends.cuda.elementwise import compiled_text
 from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
 from opsdk.backends.cuda.math import compute_dtype, functions
@@ -17,6 +18,7 @@ from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.origin import Origin
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_whole
@@ -186,3 +188,9 @@ def _finished(array: Any, role: str, code: CudaRowCode, shape: tuple[int, ...], 
     if role == COLUMN:
         return array.sum(axis=0, dtype=code.computed).astype(code.stored, copy=False)
     return turned_back(array, shape, axis, in_order)
+
+
+def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
+    """Returns the launch of an expression's row on CUDA."""
+    source: Any = kernel.source  # Any: of the form that the language says
+    return CudaRowwise(opdef, source, kernel.origin).launch

@@ -18,6 +18,7 @@ from opsdk.core.bounded import Bounded
 from opsdk.core.errors import OpsdkError, ShapeError
 from opsdk.core.fast import FAST
 from opsdk.core.once import once
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.exact import check_constants, check_inputs
@@ -184,8 +185,9 @@ def whole_attrs(opdef: OpDef) -> tuple[str, ...]:
     return tuple(decl.name for decl in opdef.schema.attrs if decl.type.rstrip("?") == "int")
 
 
-def launch_of(opdef: OpDef, scalar: ScalarFunction) -> Launch:
+def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     """Returns the launch of a compiled elementwise row."""
+    scalar: Any = kernel.source  # Any: a ScalarFunction, as the language says
     general = Elementwise(opdef, scalar)
     is_plain = not scalar.attrs and len(opdef.schema.outputs) == 1 and len(scalar.inputs) <= _MOST_INPUTS
     return general.launch if FAST is None or not is_plain else _entry(general)

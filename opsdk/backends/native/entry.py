@@ -13,45 +13,48 @@ from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
+from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import static_of
 
 
 # Any, in this file: attribute values.
-def elements_entry(
+def entry_of(
     opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]
 ) -> NativeEntry:
-    """Returns the function over the elements of inputs.
+    """Returns the function over the elements, or over the rows, of inputs.
 
     Raises:
-        ShapeError: they are of several shapes.
+        ShapeError: elements are of inputs of several shapes.
         AttributeValueError: no result is wanted.
     """
-    present = [spec for spec in specs if spec is not None]
-    shapes = {shape_text(spec.shape) for spec in present}
+    source: Any = kernel.source
+    present: Any = [spec for spec in specs if spec is not None]  # which have dtypes, as arrays do
+    code: ElementwiseCode | RowCode | None
+    if kernel.form == RowFunction.kernel_form:
+        static = static_of({name: value for name, value in attrs.items() if name != AXIS})
+        code = Rowwise(opdef, source).code(present, static)
+    else:
+        _check_shapes(opdef, present)
+        code = Elementwise(opdef, source).code(present, static_of(attrs))
+    if code is None:
+        raise AttributeValueError(
+            f"{opdef.subject}: native entry expected a result that is wanted, got none; let needs_input_grad hold True"
+        )
+    schema, text = opdef.schema, code.text
+    outputs = [name for name, is_wanted in zip(schema.output_names, code.outputs, strict=True) if is_wanted]
+    pointers = tuple(zip([*schema.input_names, *outputs], text.pointers, strict=True))
+    prototype = f"int32_t {text.name}{ARGUMENTS}"
+    return NativeEntry(code.address, prototype, kernel.form, str(kernel), pointers, text.attrs, code)
+
+
+def _check_shapes(opdef: OpDef, specs: Sequence[TensorSpec]) -> None:
+    shapes = {shape_text(spec.shape) for spec in specs}
     if len(shapes) > 1:
         raise ShapeError(
             f"{opdef.subject}: native entry expected inputs of one shape, which it walks side by side, got "
             f"{' and '.join(sorted(shapes))}"
         )
-    source: Any = kernel.source
-    code = Elementwise(opdef, source).code(present, static_of(attrs))  # type: ignore[arg-type]  # a spec has a dtype
-    return _entry(opdef, kernel, code)
-
-
-def rows_entry(
-    opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]
-) -> NativeEntry:
-    """Returns the function over the rows of inputs.
-
-    Raises:
-        AttributeValueError: no result is wanted.
-    """
-    present = [spec for spec in specs if spec is not None]
-    static = static_of({name: value for name, value in attrs.items() if name != AXIS})
-    source: Any = kernel.source
-    code = Rowwise(opdef, source).code(present, static)  # type: ignore[arg-type]  # a spec has a dtype
-    return _entry(opdef, kernel, code)
 
 
 def check_rows(opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
@@ -70,15 +73,3 @@ def check_rows(opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[
             f"{opdef.subject}: native entry expected axis -1 or {last}, the last, since it walks rows that lie one "
             f"behind the other in memory, got {axis}; move the axis there, and ask for the entry of that"
         )
-
-
-def _entry(opdef: OpDef, kernel: Kernel, code: ElementwiseCode | RowCode | None) -> NativeEntry:
-    if code is None:
-        raise AttributeValueError(
-            f"{opdef.subject}: native entry expected a result that is wanted, got none; let needs_input_grad hold True"
-        )
-    schema, text = opdef.schema, code.text
-    outputs = [name for name, is_wanted in zip(schema.output_names, code.outputs, strict=True) if is_wanted]
-    pointers = tuple(zip([*schema.input_names, *outputs], text.pointers, strict=True))
-    prototype = f"int32_t {text.name}{ARGUMENTS}"
-    return NativeEntry(code.address, prototype, kernel.form, str(kernel), pointers, text.attrs, code)

@@ -1,4 +1,4 @@
-"""Expressions on the CPU: loops that opsdk writes, compiled once for all runs. Whoever asks is told `numba`."""
+"""Expressions: loops that opsdk writes, in which no index is wrong. Whoever asks what they are in is told `numba`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
 
-class Derived(Language):
-    """What every language of expressions is: opsdk writes the code, in which no index is wrong."""
+class Expressions(Language):
+    """Loops over elements, or over rows with reductions, compiled for the dtypes that they meet.
+
+    Args:
+        form: of the sources.
+        place: the kind of place.
+        module: where `launch_of` is.
+    """
 
     name = "numba"
     is_derived = True
@@ -23,48 +29,29 @@ class Derived(Language):
     manner = "compiled from the expression"
     packages = ("numba", "llvmlite", "cffi")  # what compiles and calls the code
 
-
-# Any, in this file: attribute values.
-class Elements(Derived):
-    """Loops over the elements of tensors of one shape."""
-
-    form = ScalarFunction.kernel_form
-    has_entry = True
+    def __init__(self, form: str, place: str, module: str) -> None:
+        self.form, self.places, self._module = form, (place,), module
+        self.has_entry = place == "cpu"
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch that compiles for the dtypes that it meets."""
-        launch: Launch = slow("opsdk.backends.native.elementwise").launch_of(opdef, kernel.source)
+        launch: Launch = slow(self._module).launch_of(opdef, kernel)
         return launch
 
-    def entry(
-        self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
-    ) -> NativeEntry:
-        """Returns the function over the elements."""
-        made: NativeEntry = slow("opsdk.backends.native.entry").elements_entry(opdef, kernel, specs, attrs)
-        return made
-
-
-class Rows(Elements):
-    """Loops over the rows of tensors, with reductions."""
-
-    form = RowFunction.kernel_form
-
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that compiles for the dtypes that it meets."""
-        launch: Launch = slow("opsdk.backends.native.rowwise").launch_of(opdef, kernel.source)
-        return launch
-
+    # Any: attribute values.
     def check_entry(self, opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
-        """Checks that there are rows, along the last axis: one behind the other in memory."""
-        slow("opsdk.backends.native.entry").check_rows(opdef, specs, attrs)
+        """Checks that there are rows for a loop over rows, along the last axis: one behind the other in memory."""
+        if self.form == RowFunction.kernel_form:
+            slow("opsdk.backends.native.entry").check_rows(opdef, specs, attrs)
 
+    # Any: attribute values.
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
-        """Returns the function over the rows."""
-        made: NativeEntry = slow("opsdk.backends.native.entry").rows_entry(opdef, kernel, specs, attrs)
+        """Returns the function over the elements, or over the rows."""
+        made: NativeEntry = slow("opsdk.backends.native.entry").entry_of(opdef, kernel, specs, attrs)
         return made
 
 
-register_language(Elements())
-register_language(Rows())
+register_language(Expressions(ScalarFunction.kernel_form, "cpu", "opsdk.backends.native.elementwise"))
+register_language(Expressions(RowFunction.kernel_form, "cpu", "opsdk.backends.native.rowwise"))

@@ -20,6 +20,7 @@ from opsdk.backends.native.runtime import ffi, run_shared
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import AttributeValueError, OpsdkError
 from opsdk.core.sums import total
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.exact import may_round
@@ -156,6 +157,7 @@ def _finished(array: ndarray, role: str, code: RowCode, shape: tuple[int, ...], 
     return made
 
 
-def launch_of(opdef: OpDef, rows: RowFunction) -> Launch:
+def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     """Returns the launch of a compiled row op."""
+    rows: Any = kernel.source  # Any: a RowFunction, as the language says
     return Rowwise(opdef, rows).launch

@@ -31,7 +31,7 @@ def inputs(kinds, shape, dtype, rng):
 def launches(op):
     opdef = op.opdef
     row = next(row for row in opdef.kernels if row.language == "numba" and row.key.place == "cpu")
-    return native.launch_of(opdef, row.source), row.source
+    return native.launch_of(opdef, row), row.source
 
 
 def as_list(result):
