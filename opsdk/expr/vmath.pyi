@@ -38,7 +38,9 @@ def reciprocal(x: Any) -> Any:
     """Returns 1/x. All x; ±∞ at ±0. Derivative −1/x²."""
 
 def hypot(a: Any, b: Any) -> Any:
-    """Returns √(a² + b²) without overflow. All a, b. Derivatives a/y, b/y; NaN at the origin, where there is none."""
+    """Returns √(a² + b²) without overflow. All a, b. Derivatives a/y, b/y; NaN at the origin, where there
+    is none.
+    """
 
 def isnan(x: Any) -> Any:
     """Returns whether x is NaN. A condition, without a derivative."""

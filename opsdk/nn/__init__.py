@@ -1,21 +1,7 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
 from opsdk.nn import functional, init, initializer
-from opsdk.nn.layer.activation import (
-    ELU,
-    GELU,
-    Hardswish,
-    LeakyReLU,
-    LogSoftmax,
-    Mish,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    Silu,
-    Softmax,
-    Softplus,
-    Tanh,
-)
+from opsdk.nn.layer import activation as _activation
 from opsdk.nn.layer.dict import LayerDict, ModuleDict, ParameterDict
 from opsdk.nn.layer.flatten import Flatten
 from opsdk.nn.layer.layer import Layer, Module
@@ -26,20 +12,17 @@ from opsdk.nn.layer.sequential import Sequential
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 
+globals().update({name: getattr(_activation, name) for name in _activation.__all__})
+
 __all__ = [
+    *_activation.__all__,
     "CrossEntropyLoss",
-    "ELU",
     "Flatten",
-    "GELU",
-    "Hardswish",
     "Layer",
     "LayerDict",
     "LayerList",
-    "LeakyReLU",
     "Linear",
-    "LogSoftmax",
     "MSELoss",
-    "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
@@ -47,14 +30,7 @@ __all__ = [
     "Parameter",
     "ParameterDict",
     "ParameterList",
-    "ReLU",
-    "ReLU6",
     "Sequential",
-    "Sigmoid",
-    "Silu",
-    "Softmax",
-    "Softplus",
-    "Tanh",
     "functional",
     "init",
     "initializer",

@@ -1,173 +1,185 @@
-"""Unary functions: relu, sqrt, square, abs, sign, tanh, sigmoid, clip."""
+"""Activations, each in one entry: from it come the op, the function of `nn.functional`, and the layer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError, DTypeError
-from opsdk.core.spec import TensorSpec
-from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
+from opsdk.core.errors import AttributeValueError
+from opsdk.core.written import written
+from opsdk.define.op import Op
 from opsdk.define.sample import Sample
-from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.elementwise import elementwise
-from opsdk.ops.compare import equal
-from opsdk.ops.complex import real_dtype
-from opsdk.ops.elementwise import check_whole
-from opsdk.ops.joining import where
+from opsdk.ops.elementary import FLOATING, OfNumbers
 
-# Any, in the expressions of built-in ops: a symbol, while the expression is read; None for a bound that is not given.
-_FLOATING = broadcast.with_floating()  # integers give floats
+# Any, in the expressions of built-in ops: a symbol, while the expression is read.
+_ROOT_HALF = 0.7071067811865476
+_ROOT_TWO_OVER_PI = 0.7978845608028654
 
 
-class _OfNumbers(like):
-    """As the input, which holds numbers: bools have none of what these give."""
+@dataclass(frozen=True)
+class Activation:
+    """An op of one tensor that stands between layers, and that is a layer too.
 
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        (spec,) = specs
-        assert isinstance(spec, TensorSpec)
-        if spec.dtype.kind == "b":
-            raise DTypeError(f"op {schema.qualified_name!r}: x expected numbers, got bool; cast it")
-        return (spec,)
+    Args:
+        op: what it computes, with one attribute at most.
+        layer: what the layer is called.
+        about: what that attribute is.
+    """
+
+    op: Op
+    layer: str
+    about: str = ""
+
+    # Any, in both: attribute values, and functions of tensors, variables or arrays.
+    @property
+    def option(self) -> tuple[str, str, Any] | None:
+        """The name, the type and the default of the attribute; None without one."""
+        return next(((decl.name, decl.type, decl.default) for decl in self.op.opdef.schema.attrs), None)
+
+    def function(self, module: str) -> Callable[..., Any]:
+        """Returns the function that a module has of it, which takes the attribute by position as well."""
+        op = self.op
+        if self.option is None:
+            return op
+        name, kind, default = self.option
+        types = {"x": "Any", name: kind, "return": "Any"}
+        made: Callable[..., Any] = written(
+            lambda x, value: op(x, **{name: value}),
+            op.__name__,
+            types,
+            module=module,
+            doc=f"Returns {op.opdef.doc} Differentiable.",
+            defaults=(default,),
+            origin=op.opdef.origin,
+        )
+        return made
 
 
-@elementwise("opsdk::relu(Tensor x) -> Tensor out", infer=_OfNumbers(), lazy=True)
+ACTIVATIONS: dict[str, Activation] = {}
+
+
+# Any: an infer rule, and the function of scalars that an expression is read from.
+def _activation(layer: str, attr: str = "", about: str = "", infer: Any = FLOATING) -> Callable[..., Op]:
+    """Defines an activation.
+
+    Args:
+        layer: what its layer is called.
+        attr: its attribute, as schemas write it.
+        about: what the attribute is.
+        infer: rule for the dtype.
+    """
+
+    def define(function: Any) -> Op:
+        name = function.__name__
+        attrs = f", *, {attr}" if attr else ""
+        op = elementwise(f"opsdk::{name}(Tensor x{attrs}) -> Tensor out", infer=infer, lazy=True)(function)
+        ACTIVATIONS[name] = Activation(op, layer, about)
+        return op
+
+    return define
+
+
+@_activation("ReLU", infer=OfNumbers())
 def relu(x: Any) -> Any:
     """max(x, 0). Gradient 0 at the kink."""
     return vmath.maximum(x, 0)
 
 
-@elementwise("opsdk::sqrt(Tensor x) -> Tensor out", infer=_FLOATING, domain={"x": (0.0, None)}, lazy=True)
-def sqrt(x: Any) -> Any:
-    """Square root; nan below 0, without a warning."""
-    return vmath.sqrt(x)
-
-
-@elementwise("opsdk::square(Tensor x) -> Tensor out", infer=_OfNumbers(), lazy=True)
-def square(x: Any) -> Any:
-    """x²."""
-    return vmath.square(x)
-
-
-def _absolute(x: np.ndarray) -> np.ndarray:
-    return np.abs(x)
-
-
-def _magnitude(x: TensorSpec) -> TensorSpec:
-    return TensorSpec(x.shape, real_dtype(x.dtype))
-
-
-def _magnitude_grad(x: Any, out: Any, dout: Any) -> Any:
-    """dout · x / |x|, and 0 at 0."""
-    at_zero = equal(out, 0.0)
-    return x * (dout * where(at_zero, 0.0, 1.0 / where(at_zero, 1.0, out)))
-
-
-@elementwise(
-    "opsdk::abs(Tensor x) -> Tensor out",
-    infer=_magnitude,
-    reference=_absolute,
-    complex_backward=_magnitude_grad,
-    lazy=True,
-)
-def abs(x: Any) -> Any:
-    """|x|, real where x is complex. Gradient 0 at the kink."""
-    return vmath.abs(x)
-
-
-def _sign(x: np.ndarray) -> np.ndarray:
-    if x.dtype == np.bool_:
-        raise DTypeError("op 'opsdk::sign': x expected numbers, got bool; cast it first")
-    return np.sign(x)
-
-
-@elementwise(
-    "opsdk::sign(Tensor x) -> Tensor out", infer=like(), nondifferentiable=("x", "out"), reference=_sign, lazy=True
-)
-def sign(x: Any) -> Any:
-    """-1, 0 or 1; its derivative is zero wherever it exists, so none is given."""
-    return vmath.sign(x)
-
-
-@elementwise("opsdk::tanh(Tensor x) -> Tensor out", infer=_FLOATING, lazy=True)
+@_activation("Tanh")
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent."""
     return vmath.tanh(x)
 
 
-@elementwise("opsdk::sigmoid(Tensor x) -> Tensor out", infer=_FLOATING, lazy=True)
+@_activation("Sigmoid")
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), without overflow on either side."""
     return vmath.sigmoid(x)
 
 
-def _clipped(x: np.ndarray, min: float | None, max: float | None) -> np.ndarray:
-    low, high = _bounds(x.dtype, min, max)
-    held = x.copy() if low is None else np.maximum(x, low)  # np.clip makes float32 of bfloat16
-    return held if high is None else np.minimum(held, high)
+@_activation("Silu")
+def silu(x: Any) -> Any:
+    """x · σ(x), also called swish."""
+    return x * vmath.sigmoid(x)
 
 
-def _bounds(dtype: np.dtype[Any], min: float | None, max: float | None) -> tuple[Any, Any]:
-    """Returns the bounds as numbers of a dtype, None for one that none of its numbers passes.
-
-    Raises:
-        DTypeError: the dtype has no order.
-        AttributeValueError: whole numbers cannot be held by a bound, since it has a fraction or lies beyond them all.
-    """
-    if dtype.kind in "bc":
-        raise DTypeError(f"op 'opsdk::clip': x expected numbers with an order, got {dtype}; cast it")
-    if dtype.kind not in "iu":
-        with np.errstate(over="ignore"):  # beyond its range a bound is infinite, as results are
-            return (None if min is None else dtype.type(min)), (None if max is None else dtype.type(max))
-    info = np.iinfo(dtype)
-    low = None if min is None or min <= info.min else min
-    high = None if max is None or max >= info.max else max
-    for name, bound, is_beyond in (("min", low, low is not None and low > info.max),
-                                   ("max", high, high is not None and high < info.min)):
-        if is_beyond:
-            raise AttributeValueError(
-                f"op 'opsdk::clip': {name} expected a bound that {dtype} reaches, from {info.min} to {info.max}, "
-                f"got {bound!r}; cast x"
-            )
-        if bound is not None:
-            check_whole(bound, dtype, f"op 'opsdk::clip': {name}")
-    return (None if low is None else dtype.type(int(low))), (None if high is None else dtype.type(int(high)))
+@_activation("GELU", 'str approximate="none"', '"none", or "tanh" for the usual approximation.')
+def gelu(x: Any, *, approximate: str) -> Any:
+    """x · Φ(x), with the normal distribution Φ; `approximate="tanh"` has 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))."""
+    if approximate == "tanh":
+        # (1 + tanh u) / 2 = σ(2u), which keeps the tail on the left
+        return x * vmath.sigmoid(2.0 * _ROOT_TWO_OVER_PI * x * (1.0 + 0.044715 * vmath.square(x)))
+    if approximate != "none":
+        raise AttributeValueError(f"op 'opsdk::gelu': approximate expected 'none' or 'tanh', got {approximate!r}")
+    return 0.5 * x * vmath.erfc(-_ROOT_HALF * x)  # 1 + erf would lose the tail on the left
 
 
-class _ClipInfer(like):
-    """As the input, whose numbers have an order; bounds of whole numbers are whole."""
-
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        (spec,) = specs
-        assert isinstance(spec, TensorSpec)
-        _bounds(spec.dtype, attrs["min"], attrs["max"])
-        return (spec,)
+@_activation("Softplus", "float beta=1.0", "how sharp the bend is, > 0.")
+def softplus(x: Any, *, beta: Any) -> Any:
+    """log(1 + exp(beta x)) / beta, without overflow."""
+    return vmath.softplus(beta * x) / beta
 
 
-@elementwise(
-    "opsdk::clip(Tensor x, *, float? min=None, float? max=None) -> Tensor out",
-    infer=_ClipInfer(),
-    reference=_clipped,
-    lazy=True,
-)
-def clip(x: Any, *, min: Any, max: Any) -> Any:
-    """x held inside [min, max]; a bound of None is no bound. Gradient 1 on the bounds, which count as inside.
-
-    Whole numbers take bounds without a fraction; one that their dtype cannot pass holds nothing back.
-    """
-    held = x if min is None else vmath.maximum(x, min)
-    return held if max is None else vmath.minimum(held, max)
+@_activation("Mish")
+def mish(x: Any) -> Any:
+    """x · tanh(log(1 + eˣ))."""
+    return x * vmath.tanh(vmath.softplus(x))
 
 
-@clip.samples
-def _clip_samples(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.normal(size=(3, 5)), min=-0.5, max=0.5, reason="both bounds")
-    yield Sample(rng.normal(size=(7,)), min=0.1, reason="lower bound only")
-    yield Sample(rng.normal(size=(7,)), max=0.1, reason="upper bound only")
-    yield Sample(rng.normal(size=(4,)), reason="no bound")
-    yield Sample(np.array([-1.0, 0.0, 1.0]), min=-1.0, max=1.0, reason="kinks, values on the bounds")
-    yield Sample(np.array(2.0), min=-1.0, max=1.0, reason="0-d")
-    yield Sample(np.zeros((0, 4)), min=0.0, reason="empty")
+@_activation("LeakyReLU", "float negative_slope=0.01", "the slope below 0.")
+def leaky_relu(x: Any, *, negative_slope: Any) -> Any:
+    """x where x > 0, else negative_slope · x. Gradient negative_slope at the kink."""
+    return vmath.where(x > 0.0, x, negative_slope * x)
+
+
+@_activation("ELU", "float alpha=1.0", "how far below 0 it goes.")
+def elu(x: Any, *, alpha: Any) -> Any:
+    """x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink."""
+    below = vmath.where(x > 0.0, 0.0, x)  # else the branch that is not taken overflows, and its gradient with it
+    return vmath.where(x > 0.0, x, alpha * vmath.expm1(below))
+
+
+@_activation("ReLU6")
+def relu6(x: Any) -> Any:
+    """x held inside [0, 6]. Gradient 0 at both kinks."""
+    return vmath.minimum(vmath.maximum(x, 0.0), 6.0)
+
+
+@_activation("Hardswish")
+def hardswish(x: Any) -> Any:
+    """x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1."""
+    return x * vmath.minimum(vmath.maximum(x + 3.0, 0.0), 6.0) / 6.0
+
+
+@gelu.samples
+def _gelu_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    for approximate in ("none", "tanh"):
+        yield Sample(rng.normal(size=(3, 5)), approximate=approximate, reason="matrix")
+        yield Sample(np.array([-30.0, -4.0, 0.0, 4.0, 30.0]), approximate=approximate, reason="0, and the tails")
+        yield Sample(rng.normal(size=(7, 13)), approximate=approximate, reason="past one vector")
+    yield Sample(np.array(0.5), reason="0-d")
+    yield Sample(np.zeros((0, 4)), reason="empty")
+
+
+@leaky_relu.samples
+def _leaky_relu_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), reason="matrix")
+    yield Sample(np.array([-1.0, 0.0, 1.0]), negative_slope=0.5, reason="the kink")
+    yield Sample(rng.normal(size=(7, 13)), negative_slope=-0.3, reason="past one vector, a slope below 0")
+    yield Sample(np.array(-2.0), reason="0-d")
+    yield Sample(np.zeros((0, 4)), reason="empty")
+
+
+@elu.samples
+def _elu_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 5)), reason="matrix")
+    yield Sample(np.array([-1.0, 0.0, 1.0]), alpha=0.5, reason="the kink")
+    yield Sample(np.array([-800.0, -30.0, 800.0]), reason="eˣ overflows on the side that is not taken")
+    yield Sample(rng.normal(size=(7, 13)), alpha=1.7, reason="past one vector")
+    yield Sample(np.array(-2.0), reason="0-d")
+    yield Sample(np.zeros((0, 4)), reason="empty")

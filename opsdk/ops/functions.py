@@ -16,7 +16,6 @@ from opsdk.ops import (
     compare,
     elementary,
     elementwise,
-    exponential,
     joining,
     normalization,
     reduction,
@@ -35,20 +34,20 @@ pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
 equal = compare.equal
-exp = exponential.exp
-log = exponential.log
-expm1 = exponential.expm1
-log1p = exponential.log1p
+exp = elementary.exp
+log = elementary.log
+expm1 = elementary.expm1
+log1p = elementary.log1p
 sin = elementary.sin
 cos = elementary.cos
 tan = elementary.tan
 erf = elementary.erf
 rsqrt = elementary.rsqrt
 reciprocal = elementary.reciprocal
-sqrt = activation.sqrt
-square = activation.square
-abs = activation.abs
-sign = activation.sign
+sqrt = elementary.sqrt
+square = elementary.square
+abs = elementary.abs
+sign = elementary.sign
 tanh = activation.tanh
 sigmoid = activation.sigmoid
 relu = activation.relu
@@ -78,7 +77,7 @@ def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
     for name, bound in (("min", min), ("max", max)):
         if isinstance(bound, (int, np.integer)):
             _check_held(int(bound), getattr(x, "dtype", None), name)
-    return activation.clip(x, min=min, max=max)
+    return elementary.clip(x, min=min, max=max)
 
 
 def _check_held(bound: int, dtype: np.dtype[Any] | None, name: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError
-from opsdk.ops import activation, compare, elementwise, exponential, joining, matmul, reduction, shape
+from opsdk.core.written import written
+from opsdk.define.op import Op
+from opsdk.ops import activation, compare, elementary, elementwise, joining, matmul, reduction, shape
 from opsdk.ops import complex as complex_numbers
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
@@ -38,6 +40,21 @@ def as_parts(values: Any, subject: str) -> list[Any]:
     if not has_parts or getattr(values, "ndim", 1) == 0:
         raise AttributeValueError(f"{subject}: x expected a list of values to join, got {type(values).__name__}")
     return list(values)
+
+
+# Any: a tensor or Program variable, and the same back.
+def _method(op: Op) -> Callable[[Any], Any]:
+    """Returns an op of one tensor as a method."""
+    made: Callable[[Any], Any] = written(
+        lambda self: op(self),
+        f"ValueMethods.{op.__name__}",
+        {"return": "Any"},
+        module=__name__,
+        doc=f"{op.opdef.doc} Differentiable.",
+        self=True,
+        origin=op.opdef.origin,
+    )
+    return made
 
 
 # Any, in this file: `self` and the results are tensors or Program variables; operands may also be arrays or numbers.
@@ -92,7 +109,7 @@ class ValueMethods(NumpyProtocol):
         return matmul.matmul(other, self)
 
     def __abs__(self) -> Any:
-        return activation.abs(self)
+        return elementary.abs(self)
 
     # -- comparison ---------------------------------------------------------------------------------------------------
 
@@ -188,41 +205,15 @@ class ValueMethods(NumpyProtocol):
         """Returns the position of the greatest element along an axis, or in all of it, int64. Not differentiable."""
         return reduction.argmax(self, axis=axis, keepdim=keepdim)
 
-    def exp(self) -> Any:
-        """Returns e to this power. Differentiable."""
-        return exponential.exp(self)
-
-    def log(self) -> Any:
-        """Returns the natural logarithm. Differentiable."""
-        return exponential.log(self)
-
-    def sqrt(self) -> Any:
-        """Returns the square root. Differentiable."""
-        return activation.sqrt(self)
-
-    def square(self) -> Any:
-        """Returns the square. Differentiable."""
-        return activation.square(self)
-
-    def abs(self) -> Any:
-        """Returns the absolute value. Differentiable; 0 at the kink."""
-        return activation.abs(self)
-
-    def tanh(self) -> Any:
-        """Returns the hyperbolic tangent. Differentiable."""
-        return activation.tanh(self)
-
-    def conj(self) -> Any:
-        """Returns the complex conjugate. Differentiable."""
-        return complex_numbers.conj(self)
-
-    def real(self) -> Any:
-        """Returns the real part. Differentiable."""
-        return complex_numbers.real(self)
-
-    def imag(self) -> Any:
-        """Returns the imaginary part. Differentiable."""
-        return complex_numbers.imag(self)
+    exp = _method(elementary.exp)
+    log = _method(elementary.log)
+    sqrt = _method(elementary.sqrt)
+    square = _method(elementary.square)
+    abs = _method(elementary.abs)
+    tanh = _method(activation.tanh)
+    conj = _method(complex_numbers.conj)
+    real = _method(complex_numbers.real)
+    imag = _method(complex_numbers.imag)
 
 
 def _is_number(value: Any, other: Any) -> bool:

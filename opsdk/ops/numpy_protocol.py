@@ -17,7 +17,7 @@ from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
 from opsdk.core.spec import OpenSize
 from opsdk.core.traceback import trimmed
 from opsdk.define.infer import normalize_axes
-from opsdk.ops import activation, compare, elementary, elementwise, exponential, joining, matmul
+from opsdk.ops import activation, compare, elementary, elementwise, joining, matmul
 from opsdk.ops import complex as complex_numbers
 
 
@@ -233,20 +233,20 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.maximum: elementwise.elementwise_max,
     np.minimum: elementwise.elementwise_min,
     np.matmul: matmul.matmul,
-    np.exp: exponential.exp,
-    np.log: exponential.log,
-    np.expm1: exponential.expm1,
-    np.log1p: exponential.log1p,
+    np.exp: elementary.exp,
+    np.log: elementary.log,
+    np.expm1: elementary.expm1,
+    np.log1p: elementary.log1p,
     np.sin: elementary.sin,
     np.cos: elementary.cos,
     np.tan: elementary.tan,
     np.reciprocal: _reciprocal,
-    np.sqrt: activation.sqrt,
-    np.square: activation.square,
-    np.absolute: activation.abs,
+    np.sqrt: elementary.sqrt,
+    np.square: elementary.square,
+    np.absolute: elementary.abs,
     np.conjugate: complex_numbers.conj,
     np.tanh: activation.tanh,
-    np.sign: activation.sign,
+    np.sign: elementary.sign,
     np.negative: _negative,
     np.equal: compare.equal,
     np.not_equal: compare.not_equal,

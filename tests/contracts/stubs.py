@@ -10,40 +10,74 @@ from pathlib import Path
 
 from tests.contracts.tree import REPOSITORY
 
-MODULES = ("opsdk.expr.vmath",)
-_HEAD = '"""{0}\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n\nfrom typing import Any\n'
+MODULES = ("opsdk.expr.vmath", "opsdk.nn", "opsdk.nn.functional", "opsdk.nn.layer.activation")
+_HEAD = '"""{0}\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n'
 
 
 def path_of(name):
     """Gives where the stub of a module lies: beside it."""
-    return Path(REPOSITORY, *name.split(".")).with_suffix(".pyi")
+    path = Path(REPOSITORY, *name.split("."))
+    return path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")
 
 
 def stub(module):
     """Gives the text of a module's stub: what its `__all__` promises, with signatures and docstrings."""
-    imports, values, functions = [], [], []
+    imports, values, made = set(), [], []
     for name in module.__all__:
         value = getattr(module, name)
-        home = getattr(value, "__module__", module.__name__)
-        if inspect.isroutine(value) and home == module.__name__:
-            functions.append(_function(name, value))
-        elif inspect.isroutine(value):
-            imports.append(f"from {home} import {value.__name__} as {name}\n")
-        else:
+        is_made = inspect.isroutine(value) or inspect.isclass(value)
+        if inspect.ismodule(value):
+            imports.add(f"from {module.__name__} import {name} as {name}\n")
+        elif not is_made:
             values.append(f"{name}: {type(value).__name__}\n")
-    head = _HEAD.format(module.__doc__.partition("\n")[0])
-    return "\n".join(filter(None, [head, "".join(sorted(imports)), "".join(values), *functions]))
+            imports.add(_import(type(value), module))
+        elif name != value.__name__:
+            values.append(f"{name} = {value.__name__}\n")
+        elif value.__module__ != module.__name__:
+            imports.add(f"from {value.__module__} import {name} as {name}\n")
+        elif inspect.isclass(value):
+            made.append(_class(value))
+            imports.add(_import(_base(value), module))
+        else:
+            made.append(_function(value))
+    head = [_HEAD.format(module.__doc__.partition("\n")[0])]
+    head += ["from typing import Any\n"] if any("Any" in text for text in made) else []
+    return "\n".join(filter(None, [*head, "".join(sorted(imports)), "".join(values), *made]))
 
 
-def _function(name, value):
+def _import(kind, module):
+    is_here = kind.__module__ in ("builtins", module.__name__)
+    return "" if is_here else f"from {kind.__module__} import {kind.__name__}\n"
+
+
+def _base(value):
+    return next(base for base in value.__mro__[1:] if not base.__name__.startswith("_"))
+
+
+def _class(value):
+    base = _base(value)
+    own = {name for each in value.__mro__[: value.__mro__.index(base)] for name in vars(each)}
+    methods = [getattr(value, name) for name in ("__init__", "forward", "extra_repr") if name in own]
+    head = f"class {value.__name__}({base.__name__}):\n    {_docstring(value)}\n"
+    return "\n".join([head, *(textwrap.indent(_function(method), "    ") for method in methods)])
+
+
+def _function(value):
     signature = inspect.signature(value)
-    parameters = [
-        parameter.replace(annotation=_Written(parameter.annotation)) for parameter in signature.parameters.values()
-    ]
-    shown = signature.replace(parameters=parameters, return_annotation=_Written(signature.return_annotation))
-    doc = textwrap.indent(inspect.getdoc(value), "    ").lstrip()
-    doc += "\n    " if "\n" in doc else ""
-    return f'def {name}{shown}:\n    """{doc}"""\n'
+    parameters = [each.replace(annotation=_written(each.annotation)) for each in signature.parameters.values()]
+    shown = signature.replace(parameters=parameters, return_annotation=_written(signature.return_annotation))
+    return f"def {value.__name__}{shown}:\n    {_docstring(value) if value.__doc__ else '...'}\n"
+
+
+def _docstring(value):
+    lines = inspect.getdoc(value).splitlines()
+    text = textwrap.indent("\n".join(textwrap.fill(line, 100) if len(line) > 105 else line for line in lines), "    ")
+    text = text.lstrip()
+    return f'"""{text}\n    """' if "\n" in text else f'"""{text}"""'
+
+
+def _written(annotation):
+    return annotation if annotation is inspect.Signature.empty else _Written(annotation)
 
 
 class _Written(str):

@@ -1,13 +1,13 @@
+import mpmath
 import numpy as np
 import pytest
 
 import opsdk
-from opsdk import static
-from opsdk.core.dtype import as_dtype
-from opsdk.core.errors import AttributeValueError, DTypeError
-from opsdk.define.kernel.kernel import REFERENCE
+from opsdk import nn
+from opsdk.core.errors import AttributeValueError
 from opsdk.ops import activation
 
+F = nn.functional
 EDGE = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
 
 
@@ -24,21 +24,6 @@ def test_relu_keeps_what_is_above_zero_and_hands_on_nan():
 
 def test_relu_has_gradient_zero_at_the_kink():
     np.testing.assert_array_equal(gradient(activation.relu, np.array([-2.0, 0.0, 3.0])), [0, 0, 1])
-
-
-def test_sqrt_below_zero_is_nan_without_a_warning():
-    np.testing.assert_array_equal(activation.sqrt(np.array([4.0, 0.0, -1.0])), [2, 0, np.nan])
-
-
-def test_square_and_abs():
-    x = np.array([-3.0, 0.0, 2.0])
-    np.testing.assert_array_equal(activation.square(x), [9, 0, 4])
-    np.testing.assert_array_equal(activation.abs(x), [3, 0, 2])
-    np.testing.assert_array_equal(gradient(activation.abs, x), [-1, 0, 1])
-
-
-def test_sign_is_minus_one_zero_or_one():
-    np.testing.assert_array_equal(activation.sign(np.array([-5.0, 0.0, 0.1])), [-1, 0, 1])
 
 
 def test_tanh_saturates_and_its_gradient_vanishes():
@@ -58,133 +43,107 @@ def test_sigmoid_of_minus_x_is_the_rest():
     np.testing.assert_allclose(activation.sigmoid(x) + activation.sigmoid(-x), 1, rtol=1e-15)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("op", [activation.relu, activation.sqrt, activation.tanh, activation.sigmoid])
-def test_the_dtype_stays(op, dtype):
-    assert op(np.array([0.5], dtype)).dtype == dtype
-
-
-def test_clip_holds_values_inside_and_a_missing_bound_is_none():
-    x = np.array([-2.0, 0.5, 2.0, np.nan])
-    np.testing.assert_array_equal(activation.clip(x, min=-1.0, max=1.0), [-1, 0.5, 1, np.nan])
-    np.testing.assert_array_equal(activation.clip(x, min=0.0), [0, 0.5, 2, np.nan])
-    np.testing.assert_array_equal(activation.clip(x), x)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("low, high", [(None, None), (-1.0, None), (None, 1.0), (-1.0, 1.0), (1.0, -1.0)])
-def test_the_reference_of_clip_keeps_every_floating_dtype(dtype, low, high):
-    (row,) = [row for row in activation.clip.opdef.kernels if row.language == REFERENCE]
-    x = np.array([-2.0, 0.5, 2.0, np.nan]).astype(as_dtype(dtype))
-    made = row.source(x, min=low, max=high)
-    assert made.dtype == x.dtype
-    np.testing.assert_array_equal(made.astype("float64"), np.clip([-2.0, 0.5, 2.0, np.nan], low, high))
-
-
-@pytest.mark.parametrize("place", [np.asarray, opsdk.to_tensor])
-def test_a_bound_of_clip_beyond_the_dtype_is_infinite_without_a_warning(place):
-    x = place(np.array([-np.inf, 1.0, np.inf], "float16"))
-    assert np.asarray(activation.clip(x, min=-1e6, max=1e6)).tolist() == [-np.inf, 1.0, np.inf]
-
-
-def test_the_bounds_of_clip_count_as_inside():
-    x = np.array([-1.5, -1.0, 0.0, 1.0, 1.5])
-    np.testing.assert_array_equal(gradient(activation.clip, x, min=-1.0, max=1.0), [0, 1, 1, 1, 0])
-
-
-@pytest.mark.parametrize(
-    "bounds", [{}, {"min": -0.5}, {"max": 0.5}, {"min": -0.5, "max": 0.5}, {"min": 0.5, "max": -0.5}]
-)
-def test_clip_and_its_gradients_in_both_runtimes_for_every_pattern_of_bounds(bounds):
-    x = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-    inside = np.ones(5)
-    inside[x < bounds.get("min", -np.inf)] = 0
-    inside[x > bounds.get("max", np.inf)] = 0
-    tensor = opsdk.to_tensor(x, stop_gradient=False)
-    y = activation.clip(tensor, **bounds)
-    (dx,) = opsdk.grad((y * y).sum(), tensor, create_graph=True)
-    (ddx,) = opsdk.grad(dx.sum(), tensor)
-    with static.program_guard(static.Program(), static.Program()):
-        variable = static.data("x", [5], "float64")
-        variable.stop_gradient = False
-        out = activation.clip(variable, **bounds)
-        (first,) = static.gradients((out * out).sum(), variable)
-        (second,) = static.gradients(first.sum(), variable)
-        found = static.Executor().run(feed={"x": x}, fetch_list=[out, first, second])
-    expected = np.clip(x, bounds.get("min"), bounds.get("max"))
-    for got, want in zip(found, (expected, 2 * expected * inside, 2 * inside), strict=True):
-        np.testing.assert_array_equal(got, want)
-    for got, want in zip((y, dx, ddx), found, strict=True):
-        assert got.numpy().tobytes() == want.tobytes()
-
-
-def test_clip_gives_new_memory_where_there_is_no_bound():
-    x = np.zeros(4)
-    assert not np.shares_memory(activation.clip(x), x)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
-def test_clip_of_integers_takes_whole_bounds(dtype):
-    made = activation.clip(np.arange(5).astype(dtype), min=1.0, max=3)
-    np.testing.assert_array_equal(made, [1, 1, 2, 3, 3])
-    assert made.dtype == dtype
-
-
-@pytest.mark.parametrize("bounds", [{"min": 1.7}, {"max": 3.2}, {"min": np.nan}, {"max": 2.0**60}])
-def test_clip_of_integers_refuses_a_bound_that_is_not_exactly_one_of_them(bounds):
-    with pytest.raises(AttributeValueError, match=r"clip': m.. expected a whole number below 2\*\*53 beside"):
-        activation.clip(np.arange(5), **bounds)
-
-
-def test_clip_of_integers_looks_at_the_bounds_of_every_call():
-    activation.clip(np.arange(5), max=3.0)
-    with pytest.raises(AttributeValueError, match=r"max expected a whole number below 2\*\*53 beside int64, got 3.2"):
-        activation.clip(np.arange(5), max=3.2)
-
-
-def test_a_bound_that_integers_cannot_pass_holds_nothing_back():
-    x = np.array([-128, 0, 127], np.int8)
-    np.testing.assert_array_equal(activation.clip(x, min=-1000.0, max=np.inf), x)
-    with pytest.raises(AttributeValueError, match=r"min expected a bound that int8 reaches, from -128 to 127, got"):
-        activation.clip(x, min=300.0)
-
-
-@pytest.mark.parametrize("dtype", ["bool", "complex64"])
-def test_clip_needs_numbers_with_an_order(dtype):
-    with pytest.raises(DTypeError, match=r"op 'opsdk::clip': x expected numbers with an order, got"):
-        activation.clip(np.ones(3, dtype), min=0.0)
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_abs_of_complex_numbers_is_real(dtype):
-    x = np.array([3 + 4j, -5j, 0], dtype)
-    for made in (activation.abs(x), activation.abs(opsdk.to_tensor(x)).numpy()):
-        np.testing.assert_array_equal(made, np.array([5, 5, 0], np.abs(x).dtype), strict=True)
-    with static.program_guard(static.Program(), static.Program()):
-        assert activation.abs(static.data("x", [None, 3], dtype)).dtype == np.abs(x).dtype
-
-
-@pytest.mark.parametrize("name", ["sqrt", "exp", "log", "tanh", "sigmoid"])
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
-def test_a_function_of_whole_numbers_is_one_of_floats(name, dtype):
-    x = np.array([1, 0, 1]).astype(dtype)
-    made = getattr(opsdk, name)(x)
-    np.testing.assert_array_equal(made, getattr(opsdk, name)(x.astype(np.float64)), strict=True)
-
-
 def test_relu_saves_its_output_and_the_gradient_of_its_gradient_asks_nothing_of_it():
     rule = activation.relu.opdef.grad
     assert (rule.saves("input"), rule.saves("output")) == ((), (0,))
     assert rule.op.opdef.traits.nondifferentiable == ("out",)
 
 
-def test_the_sign_of_bools_is_refused():
-    with pytest.raises(DTypeError, match="op 'opsdk::sign': x expected numbers, got bool; cast it first"):
-        opsdk.sign(np.array([True]))
+def sigmoid(x):
+    return 1 / (1 + mpmath.exp(-x))
 
 
-@pytest.mark.parametrize("op", [opsdk.relu, opsdk.square])
-def test_relu_and_square_are_of_numbers(op):
-    assert op(np.array([-2, 3], np.int8)).dtype == np.int8
-    with pytest.raises(DTypeError, match="x expected numbers, got bool; cast it"):
-        op(np.array([True, False]))
+def tanh_gelu(x):
+    return x / 2 * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf("0.044715") * x**3)))
+
+
+# Ours, the book's, away from kinks.
+CASES = {
+    "silu": (F.silu, lambda x: x * sigmoid(x)),
+    "swish": (F.swish, lambda x: x * sigmoid(x)),
+    "gelu": (F.gelu, lambda x: x * mpmath.ncdf(x)),
+    "gelu_tanh": (lambda x: F.gelu(x, "tanh"), tanh_gelu),
+    "softplus": (F.softplus, lambda x: mpmath.log(1 + mpmath.exp(x))),
+    "softplus_3": (lambda x: F.softplus(x, 3.0), lambda x: mpmath.log(1 + mpmath.exp(3 * x)) / 3),
+    "mish": (F.mish, lambda x: x * mpmath.tanh(mpmath.log(1 + mpmath.exp(x)))),
+    "leaky_relu": (F.leaky_relu, lambda x: x if x > 0 else mpmath.mpf(0.01) * x),
+    "leaky_relu_2": (lambda x: F.leaky_relu(x, 0.2), lambda x: x if x > 0 else mpmath.mpf(0.2) * x),
+    "elu": (F.elu, lambda x: x if x > 0 else mpmath.expm1(x)),
+    "elu_2": (lambda x: F.elu(x, 2.0), lambda x: x if x > 0 else 2 * mpmath.expm1(x)),
+    "relu6": (F.relu6, lambda x: min(max(x, mpmath.mpf(0)), mpmath.mpf(6))),
+    "hardswish": (F.hardswish, lambda x: x * min(max(x + 3, mpmath.mpf(0)), mpmath.mpf(6)) / 6),
+}
+
+
+POINTS = (-4.2, -1.3, -0.2, 0.3, 1.7, 6.4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_two_derivatives_are_those_of_the_book(name):
+    function, book = CASES[name]
+    x = opsdk.to_tensor(np.array(POINTS), stop_gradient=False)
+    y = function(x)
+    (first,) = opsdk.grad(y.sum(), x, create_graph=True)
+    found = [y, first]
+    if not first.stop_gradient:
+        found += opsdk.grad(first.sum(), x, allow_unused=True)
+    for order, got in enumerate(found):
+        expected = [float(mpmath.diff(book, mpmath.mpf(point), order)) for point in POINTS]
+        got = np.zeros(len(POINTS)) if got is None else got.numpy()
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-14)
+
+
+def gradient_at(function, *values):
+    x = opsdk.to_tensor(np.array(values), stop_gradient=False)
+    return opsdk.grad(function(x).sum(), x)[0].tolist()
+
+
+def test_gradients_at_kinks_are_the_stated_ones():
+    assert gradient_at(F.leaky_relu, 0.0) == [0.01]
+    assert gradient_at(lambda x: F.elu(x, 0.5), 0.0) == [0.5]
+    assert gradient_at(F.relu6, 0.0, 6.0) == [0.0, 0.0]
+    assert gradient_at(F.hardswish, -3.0, 3.0) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("cotangent", [np.inf, np.nan])
+def test_an_infinite_cotangent_stays_out_of_what_is_0_by_choice(cotangent):
+    x = opsdk.to_tensor(np.array([-4.0, -3.0], np.float32), stop_gradient=False)
+    F.hardswish(x).backward(opsdk.to_tensor(np.full(2, cotangent, np.float32)))
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_nothing_overflows_far_out():
+    far = (-800.0, -100.0, 100.0, 800.0)
+    for function in (F.silu, F.gelu, lambda x: F.gelu(x, "tanh"), F.softplus, F.mish, F.elu, F.hardswish):
+        assert np.isfinite(function(np.array(far))).all()
+        np.testing.assert_allclose(gradient_at(function, *far), [0, 0, 1, 1], atol=1e-40)
+
+
+def test_gelu_keeps_its_left_tail():
+    expected = float(-10 * mpmath.ncdf(-10))
+    np.testing.assert_allclose(F.gelu(np.array([-10.0])), [expected], rtol=1e-14)
+
+
+def test_gelu_knows_two_formulas():
+    with pytest.raises(AttributeValueError, match="op 'opsdk::gelu': approximate expected 'none' or 'tanh', got 'sig'"):
+        activation.gelu(np.zeros(2), approximate="sig")
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "text"),
+    [
+        (nn.Silu(), "silu", "Silu()"),
+        (nn.Mish(), "mish", "Mish()"),
+        (nn.Hardswish(), "hardswish", "Hardswish()"),
+        (nn.ReLU6(), "relu6", "ReLU6()"),
+        (nn.GELU(), "gelu", "GELU(approximate=none)"),
+        (nn.GELU("tanh"), "gelu_tanh", "GELU(approximate=tanh)"),
+        (nn.Softplus(3.0), "softplus_3", "Softplus(beta=3.0)"),
+        (nn.LeakyReLU(0.2), "leaky_relu_2", "LeakyReLU(negative_slope=0.2)"),
+        (nn.ELU(2.0), "elu_2", "ELU(alpha=2.0)"),
+    ],
+)
+def test_layers_are_these_functions(layer, name, text):
+    x = np.array(POINTS)
+    np.testing.assert_array_equal(layer(x), CASES[name][0](x))
+    assert repr(layer) == text

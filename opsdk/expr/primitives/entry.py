@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opsdk.core.origin import Origin
+from opsdk.core.written import entry
 from opsdk.expr.node import BOOL, FLOAT
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Primitive:
             in the last place, of which the nearest float has 0.5; that of `logaddexp` in units of the larger of 1 and
             the result. Others, such as `floor` and `fmod`, are exact. What was measured stands in `docs/vmath.md`.
         complex: what complex numbers are to it.
+        origin: where its entry stands.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Primitive:
     cost: int = 1
     ulp: tuple[float, float] | None = None
     complex: str = VALUED
+    origin: Origin | None = None
 
     @property
     def arity(self) -> int:
@@ -118,6 +122,7 @@ def primitive(
         _KINDS[gives],
         (lambda xp, *values: given(xp, *[_floating(value, floats) for value in values])) if floats else given,
         doc=doc,
+        origin=entry(),
         **{"function": name, **fields},
     )
 

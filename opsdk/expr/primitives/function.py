@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.written import written
 from opsdk.expr.node import Node
 from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
@@ -20,16 +21,16 @@ from opsdk.expr.whole import is_number, of_numbers
 def function_of(primitive: Primitive, module: str) -> Callable[..., Any]:
     """Returns the function of a primitive, with its operands for parameters, as one that a module defines."""
     name = primitive.name
-    made: Any = {
+    made = {
         1: lambda x: apply(name, x),
         2: lambda a, b: apply(name, a, b),
         3: lambda c, a, b: apply(name, c, a, b),
     }[primitive.arity]
-    made.__code__ = made.__code__.replace(co_name=primitive.function, co_varnames=primitive.operands)
-    made.__name__ = made.__qualname__ = primitive.function
-    made.__module__, made.__doc__ = module, primitive.doc
-    made.__annotations__ = dict.fromkeys((*primitive.operands, "return"), "Any")
-    return made
+    types = dict.fromkeys((*primitive.operands, "return"), "Any")
+    function: Callable[..., Any] = written(
+        made, primitive.function, types, module=module, doc=primitive.doc, origin=primitive.origin
+    )
+    return function
 
 
 def apply(name: str, *operands: Any) -> Any:

@@ -19,7 +19,6 @@ import click
 
 import opsdk
 from opsdk.core.errors import OpsdkError
-from opsdk.ops import nonlinear as _nonlinear  # noqa: F401 - registers ops that `import opsdk` leaves for later
 from opsdk.ship.cli import exits
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.terminal import AUTO, COLOUR_CHOICES, choose_colour, narrate, narrate_error, write_plainly

@@ -1,0 +1,37 @@
+"""Floor 4: layers, their parameters and initializers, and the functions that they are made of.
+
+Written by `python -m tests.contracts.stubs`.
+"""
+
+from opsdk.nn import functional as functional
+from opsdk.nn import init as init
+from opsdk.nn import initializer as initializer
+from opsdk.nn.layer.activation import ELU as ELU
+from opsdk.nn.layer.activation import GELU as GELU
+from opsdk.nn.layer.activation import Hardswish as Hardswish
+from opsdk.nn.layer.activation import LeakyReLU as LeakyReLU
+from opsdk.nn.layer.activation import LogSoftmax as LogSoftmax
+from opsdk.nn.layer.activation import Mish as Mish
+from opsdk.nn.layer.activation import ReLU as ReLU
+from opsdk.nn.layer.activation import ReLU6 as ReLU6
+from opsdk.nn.layer.activation import Sigmoid as Sigmoid
+from opsdk.nn.layer.activation import Silu as Silu
+from opsdk.nn.layer.activation import Softmax as Softmax
+from opsdk.nn.layer.activation import Softplus as Softplus
+from opsdk.nn.layer.activation import Tanh as Tanh
+from opsdk.nn.layer.dict import LayerDict as LayerDict
+from opsdk.nn.layer.dict import ParameterDict as ParameterDict
+from opsdk.nn.layer.flatten import Flatten as Flatten
+from opsdk.nn.layer.layer import Layer as Layer
+from opsdk.nn.layer.linear import Linear as Linear
+from opsdk.nn.layer.list import LayerList as LayerList
+from opsdk.nn.layer.list import ParameterList as ParameterList
+from opsdk.nn.layer.loss import CrossEntropyLoss as CrossEntropyLoss
+from opsdk.nn.layer.loss import MSELoss as MSELoss
+from opsdk.nn.layer.sequential import Sequential as Sequential
+from opsdk.nn.parameter import Parameter as Parameter
+from opsdk.ops.initializer import ParamAttr as ParamAttr
+
+Module = Layer
+ModuleDict = LayerDict
+ModuleList = LayerList

@@ -1,0 +1,217 @@
+"""Losses, as functions of tensors, Program variables and arrays alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opsdk.backends.call.constant import as_constant
+from opsdk.core.dtype import computed_in, is_differentiable
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.ops import loss as _loss
+from opsdk.ops.compare import equal, not_equal
+from opsdk.ops.functions import (
+    add,
+    cast,
+    divide,
+    gather,
+    log,
+    log_softmax,
+    maximum,
+    mean,
+    multiply,
+    square,
+    squeeze,
+    subtract,
+    sum,
+    transpose,
+    unsqueeze,
+)
+
+
+# Any, in this file: tensors, variables or arrays, and the same out.
+def square_error_cost(input: Any, label: Any) -> Any:
+    """Returns (input - label)², element by element. Differentiable in both.
+
+    Raises:
+        ShapeError: input and label are of two shapes, and neither is one number; broadcast, they would be compared all
+            with all.
+    """
+    shapes = [getattr(value, "shape", None) for value in (input, label)]
+    shape, other = (np.shape(value) if it is None else it for value, it in zip((input, label), shapes, strict=True))
+    if len(shape) and len(other):
+        _check_shape("squared error: label", other, shape, "of the input")
+    return square(subtract(input, label))
+
+
+def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
+    """Returns the squared error: its mean, its sum, or with "none" each, of the common dtype. Differentiable in both.
+
+    Raises:
+        AttributeValueError: another reduction.
+        DTypeError: input and label are both integers, whose squares would wrap around.
+        ShapeError: as of `square_error_cost`.
+    """
+    _check_reduction(reduction, "mse_loss")
+    dtypes = [_dtype_of(value) or np.asarray(value).dtype for value in (input, label)]
+    if not any(map(is_differentiable, dtypes)):
+        got = " and ".join(dtype.name for dtype in dtypes)
+        raise DTypeError(f"mse_loss: expected floats, got {got}, whose squares wrap around; cast one to float32")
+    if reduction == "none":
+        return square_error_cost(input, label)
+    error = square_error_cost(_widened(input), _widened(label))
+    return _rounded(mean(error) if reduction == "mean" else sum(error), input, label)
+
+
+def cross_entropy(
+    input: Any,
+    label: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+) -> Any:
+    """Returns -log of the probability of the label.
+
+    Args:
+        input: float scores, of shape (..., classes, ...) with the classes at `axis`.
+        label: integer classes, of the input's shape without `axis` or with size 1 there; with `soft_label` a
+            probability for every class, of the input's shape.
+        weight: of shape (classes,), a factor for each class.
+        ignore_index: rows with this label count for nothing; where no other is left the mean is 0, as in Paddle.
+        reduction: mean over the rows that count (weighted, where `weight` is given), sum, or none.
+        soft_label: whether labels are probabilities.
+        axis: of the classes.
+        use_softmax: False: the input is probabilities already.
+
+    Returns:
+        A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
+        Differentiable in the input and in soft labels.
+
+    Raises:
+        ShapeError: the label's shape does not fit the input's, or the weight's is not (classes,).
+        AttributeValueError: another reduction.
+        DTypeError: input or label is no tensor or array.
+    """
+    _check_reduction(reduction, "cross_entropy")
+    for name, value in (("input", input), ("label", label)):
+        if not hasattr(value, "shape"):
+            raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
+    if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
+        weight = as_constant(weight, _dtype_of(input), "cross_entropy: weight")
+    given = _widened(input), _widened(label) if soft_label else label, _widened(weight)
+    loss = _cross_entropy(*given, ignore_index, reduction, soft_label, axis, use_softmax)
+    return _rounded(loss, input, weight, *([label] if soft_label else []))
+
+
+def _cross_entropy(
+    input: Any,
+    label: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    soft_label: bool,
+    axis: int,
+    use_softmax: bool,
+) -> Any:
+    ndim = len(input.shape)
+    last = axis in (-1, ndim - 1)
+    if not last:
+        input, label = _last(input, axis), _last(label, axis) if len(label.shape) == ndim else label
+    if weight is not None:
+        _check_shape("cross_entropy: weight", weight.shape, input.shape[-1:], "with a factor for each class")
+    if soft_label:
+        _check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
+        rows, share = _soft_rows(input, label, weight, use_softmax)
+    else:
+        if len(label.shape) not in (ndim, ndim - 1):
+            raise ShapeError(
+                f"cross_entropy: label expected {ndim - 1} dimensions, or {ndim} with size 1 for the classes, "
+                f"got {len(label.shape)}"
+            )
+        classes = label if len(label.shape) == ndim else unsqueeze(label, -1)
+        rows, share = _rows(input, classes, weight, ignore_index, use_softmax)
+    if reduction == "none":
+        dropped = not soft_label and len(label.shape) < ndim
+        return squeeze(rows, -1) if dropped else rows if last else _back(rows, axis)
+    if reduction == "sum":
+        return sum(rows)
+    if share is None:
+        return mean(rows)
+    total = sum(share)
+    if weight is None:
+        return divide(sum(rows), maximum(total, 1.0))  # no rows that count: 0, not nan
+    return divide(sum(rows), add(total, cast(equal(total, 0.0), rows.dtype)))
+
+
+def _rows(x: Any, label: Any, weight: Any, ignore_index: int, use_softmax: bool) -> tuple[Any, Any]:
+    """Returns the loss of each row, and how much each counts."""
+    if use_softmax:
+        rows = _loss.cross_entropy_with_logits(x, label, ignore_index=ignore_index)
+    else:
+        rows = _loss.cross_entropy(x, label, ignore_index=ignore_index)
+    used = not_equal(label, ignore_index)
+    share = cast(used, x.dtype)
+    if weight is None:
+        return rows, share
+    factor = multiply(gather(weight, multiply(label, cast(used, label.dtype))), share)
+    return multiply(rows, factor), factor
+
+
+def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any, Any]:
+    logarithm = log_softmax(x) if use_softmax else log(x)
+    rows = sum(multiply(label, logarithm) * -1.0, -1, keepdim=True)
+    if weight is None:
+        return rows, None
+    factor = sum(multiply(label, weight), -1, keepdim=True)
+    return multiply(rows, factor), factor
+
+
+def _dtype_of(value: Any) -> Any:
+    return getattr(value, "dtype", None)
+
+
+def _widened(value: Any) -> Any:
+    """Returns what a loss is computed with: float16 and bfloat16 as float32, since it is a long sum of small terms."""
+    dtype = _dtype_of(value)
+    return value if dtype is None or computed_in(dtype) == dtype else cast(value, computed_in(dtype))
+
+
+def _rounded(loss: Any, *given: Any) -> Any:
+    """Returns a loss that was computed with widened values, rounded to the common dtype of those that were given."""
+    dtypes = [dtype for value in given if (dtype := _dtype_of(value)) is not None]
+    try:
+        common = np.result_type(*dtypes)
+    except TypeError:  # float16 beside bfloat16: what both were widened to
+        return loss
+    return loss if computed_in(common) == common else cast(loss, common)
+
+
+def _last(x: Any, axis: int) -> Any:
+    order = list(range(len(x.shape)))
+    order.append(order.pop(axis))
+    return transpose(x, order)
+
+
+def _back(x: Any, axis: int) -> Any:
+    order = list(range(len(x.shape) - 1))
+    order.insert(axis % (len(order) + 1), len(order))
+    return transpose(x, order)
+
+
+_OPEN = (-1, None)
+
+
+def _check_shape(subject: str, got: Any, wanted: Any, whose: str) -> None:
+    """Checks a shape; sizes that only a run can tell are not looked at."""
+    pairs = zip(got, wanted) if len(got) == len(wanted) else [(0, 1)]  # noqa: B905 - lengths are compared
+    if any(size not in _OPEN and other not in _OPEN and size != other for size, other in pairs):
+        raise ShapeError(f"{subject} expected shape {tuple(wanted)}, {whose}, got {tuple(got)}; reshape it")
+
+
+def _check_reduction(reduction: str, subject: str) -> None:
+    if reduction not in ("mean", "sum", "none"):
+        raise AttributeValueError(f"{subject}: reduction expected mean, sum or none, got {reduction!r}")

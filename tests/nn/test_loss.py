@@ -1,0 +1,298 @@
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import static
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.nn import functional as F
+
+LOGITS = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0], [2.0, 2.0, 2.0]])
+LABEL = np.array([1, 2, 0])
+
+
+def log_softmax(x, axis=-1):
+    return x - np.log(np.exp(x).sum(axis=axis, keepdims=True))
+
+
+ROWS = -log_softmax(LOGITS)[np.arange(3), LABEL]
+
+
+def test_mse_loss():
+    a, b = opsdk.to_tensor(np.array([1.0, 2.0]), stop_gradient=False), opsdk.to_tensor(np.array([3.0, 5.0]))
+    loss = F.mse_loss(a, b)
+    assert loss.item() == 6.5
+    loss.backward()
+    assert a.grad.tolist() == [-2.0, -3.0]
+    assert F.mse_loss(a, b, "sum").item() == 13.0
+
+
+# -- cross entropy ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", [LABEL, LABEL[:, None], LABEL.astype("int32")])
+@pytest.mark.parametrize(("reduction", "expected"), [("mean", ROWS.mean()), ("sum", ROWS.sum())])
+def test_labels_come_flat_or_with_an_axis_of_one(label, reduction, expected):
+    loss = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(label), reduction=reduction)
+    assert loss.shape == []
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_without_reduction_there_is_one_loss_per_row_in_the_labels_shape():
+    flat = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL), reduction="none")
+    column = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL[:, None]), reduction="none")
+    assert flat.numpy() == pytest.approx(ROWS, rel=1e-12)
+    assert column.numpy() == pytest.approx(ROWS[:, None], rel=1e-12)
+
+
+def test_the_gradient_is_softmax_minus_one_hot_over_the_rows():
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    F.cross_entropy(x, opsdk.to_tensor(LABEL)).backward()
+    expected = (np.exp(log_softmax(LOGITS)) - np.eye(3)[LABEL]) / 3
+    assert x.grad.numpy() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("ignored", [-100, 2])
+def test_ignored_rows_count_for_nothing(ignored):
+    label = np.array([1, ignored, 0])
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    loss = F.cross_entropy(x, opsdk.to_tensor(label), ignore_index=ignored)
+    assert loss.item() == pytest.approx(ROWS[[0, 2]].mean(), rel=1e-12)
+    loss.backward()
+    assert not x.grad.numpy()[1].any()
+    assert x.grad.numpy()[0].any()
+
+
+def test_all_rows_ignored_give_zero():
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    loss = F.cross_entropy(x, opsdk.to_tensor([-100, -100, -100]))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert not x.grad.numpy().any()
+
+
+def test_weights_count_classes_and_the_mean_is_over_them():
+    weight = np.array([0.5, 2.0, 0.1])
+    loss = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL), opsdk.to_tensor(weight))
+    factor = weight[LABEL]
+    assert loss.item() == pytest.approx((ROWS * factor).sum() / factor.sum(), rel=1e-12)
+    ignored = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor([1, -100, 0]), weight)
+    expected = (ROWS * factor)[[0, 2]].sum() / factor[[0, 2]].sum()
+    assert ignored.item() == pytest.approx(expected, rel=1e-12)
+    assert F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor([-100] * 3), weight).item() == 0.0
+
+
+def test_soft_labels_are_probabilities():
+    target = np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3]])
+    rows = -(target * log_softmax(LOGITS)).sum(axis=-1)
+    x = opsdk.to_tensor(LOGITS, stop_gradient=False)
+    loss = F.cross_entropy(x, opsdk.to_tensor(target), soft_label=True)
+    assert loss.item() == pytest.approx(rows.mean(), rel=1e-12)
+    loss.backward()
+    assert x.grad.numpy() == pytest.approx((np.exp(log_softmax(LOGITS)) - target) / 3, abs=1e-12)
+    each = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(target), soft_label=True, reduction="none")
+    assert each.numpy() == pytest.approx(rows[:, None], rel=1e-12)
+
+
+def test_soft_labels_with_weights():
+    target = np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
+    weight = np.array([0.5, 2.0, 0.1])
+    rows = -(target * log_softmax(LOGITS)).sum(axis=-1)
+    factor = target @ weight
+    loss = F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(target), opsdk.to_tensor(weight), soft_label=True)
+    assert loss.item() == pytest.approx((rows * factor).sum() / factor.sum(), rel=1e-12)
+
+
+def test_probabilities_need_no_softmax():
+    probability = np.exp(log_softmax(LOGITS))
+    x = opsdk.to_tensor(probability)
+    assert F.cross_entropy(x, opsdk.to_tensor(LABEL), use_softmax=False).item() == pytest.approx(ROWS.mean(), rel=1e-12)
+    target = opsdk.to_tensor(np.eye(3)[LABEL])
+    loss = F.cross_entropy(x, target, soft_label=True, use_softmax=False)
+    assert loss.item() == pytest.approx(ROWS.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_classes_may_stand_on_another_axis(keep, rng):
+    logits = rng.normal(size=(2, 3, 4))
+    label = rng.integers(0, 3, size=(2, 4))
+    each = -np.take_along_axis(log_softmax(logits, axis=1), label[:, None, :], axis=1)
+    given = label[:, None, :] if keep else label
+    loss = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(given), axis=1, reduction="none")
+    assert loss.numpy() == pytest.approx(each if keep else each[:, 0], rel=1e-12)
+    mean = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(given), axis=1)
+    assert mean.item() == pytest.approx(each.mean(), rel=1e-12)
+
+
+def test_a_label_out_of_range_is_refused():
+    with pytest.raises(AttributeValueError, match=r"row_take: position expected in \[0, 3\), got 5"):
+        F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor([0, 5, 1]))
+
+
+def test_a_label_of_another_rank_is_refused():
+    with pytest.raises(
+        ShapeError, match="cross_entropy: label expected 1 dimensions, or 2 with size 1 for the classes, got 3"
+    ):
+        F.cross_entropy(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL.reshape(3, 1, 1)))
+
+
+@pytest.mark.parametrize("function", [F.cross_entropy, F.mse_loss])
+def test_another_reduction_is_refused(function):
+    with pytest.raises(
+        AttributeValueError, match=f"{function.__name__}: reduction expected mean, sum or none, got 'average'"
+    ):
+        function(opsdk.to_tensor(LOGITS), opsdk.to_tensor(LABEL), reduction="average")
+
+
+# -- in a Program -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"reduction": "none"}, {"ignore_index": 2}, {"use_softmax": False}])
+def test_a_program_computes_the_same(options):
+    logits = np.exp(log_softmax(LOGITS)) if "use_softmax" in options else LOGITS
+    main = static.Program()
+    with static.program_guard(main, static.Program()):
+        x, label = static.data("x", [None, 3], "float64"), static.data("label", [None, 1], "int64")
+        x.stop_gradient = False
+        loss = F.cross_entropy(x, label, **options)
+        (dx,) = static.gradients(loss, x)
+    feed = {"x": logits, "label": LABEL[:, None]}
+    value, gradient = static.Executor().run(main, feed=feed, fetch_list=[loss, dx])
+    t = opsdk.to_tensor(logits, stop_gradient=False)
+    expected = F.cross_entropy(t, opsdk.to_tensor(LABEL[:, None]), **options)
+    expected.backward()
+    assert value.tolist() == expected.tolist()
+    assert gradient.tolist() == t.grad.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "uint64"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_labels_of_every_integer_dtype_are_classes(dtype, keep, rng):
+    logits, label = rng.normal(size=(4, 30)), np.array([1, 29, 7, 7])
+    given = label.astype(dtype).reshape((4, 1) if keep else 4)
+    for weight in (None, rng.uniform(0.5, 1.0, 30)):
+        wanted = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(label), weight=weight)
+        made = F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(given), weight=weight)
+        np.testing.assert_array_equal(made.numpy(), wanted.numpy())
+    with pytest.raises(AttributeValueError, match=r"position expected in \[0, 30\), got 31"):
+        F.cross_entropy(opsdk.to_tensor(logits), opsdk.to_tensor(np.array([1, 31, 7, 7], dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("function", ["labels", "soft", "weighted"])
+def test_a_loss_over_more_rows_than_sixteen_bits_count_is_right(dtype, function):
+    rows = 70_000
+    x = opsdk.to_tensor(np.tile([1.0, 3.0, -2.0], (rows, 1)), dtype, stop_gradient=False)
+    label = np.tile([0, 1], rows // 2)
+    if function == "soft":
+        loss = F.cross_entropy(x, opsdk.to_tensor(np.eye(3)[label], dtype), soft_label=True)
+    else:
+        weight = [1.0, 3.0, 1.0] if function == "weighted" else None
+        loss = F.cross_entropy(x, label, weight=weight)
+    share = np.where(label == 1, 3.0, 1.0) / (2 * rows) if function == "weighted" else np.full(rows, 1 / rows)
+    softmax = np.exp([1.0, 3.0, -2.0]) / np.exp([1.0, 3.0, -2.0]).sum()
+    eps = 2**-10 if dtype == "float16" else 2**-7
+    np.testing.assert_allclose(float(loss.numpy()), (-np.log(softmax[label]) * share).sum(), rtol=eps)
+    assert loss.dtype == x.dtype
+    loss.backward()
+    wanted = (softmax - np.eye(3)[label]) * share[:, None]
+    np.testing.assert_allclose(x.grad.numpy().astype(np.float64), wanted, rtol=eps, atol=2**-25)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_squares_of_sixteen_bits_may_be_greater_than_their_mean(dtype):
+    x = opsdk.to_tensor(np.r_[300.0, np.zeros(999)], dtype, stop_gradient=False)
+    loss = F.mse_loss(x, opsdk.to_tensor(np.zeros(1000), dtype))
+    np.testing.assert_allclose(float(loss.numpy()), 90.0, rtol=2**-8)
+    loss.backward()
+    np.testing.assert_allclose(x.grad.numpy().astype(float), np.r_[0.6, np.zeros(999)], rtol=2**-8)
+
+
+def test_a_bfloat16_layer_trains(rng):
+    layer = opsdk.nn.Linear(3, 2)
+    layer.astype("bfloat16")
+    x = opsdk.to_tensor(rng.normal(size=(50, 3)), "bfloat16")
+    target = opsdk.to_tensor(x.numpy().astype(np.float32) @ rng.normal(size=(3, 2)), "bfloat16")
+    optimizer = opsdk.optimizer.Adam(learning_rate=0.05, parameters=layer.parameters())
+    losses = []
+    for _ in range(100):
+        loss = F.mse_loss(layer(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss.numpy()))
+    assert losses[-1] < 0.02 * losses[0]
+
+
+SCORES = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (4,), (3, 1), (1, 3)], ids=str)
+def test_cross_entropy_takes_one_weight_for_each_class(shape):
+    for label, soft in ((np.array([2, 1]), False), (SCORES / 6, True)):
+        with pytest.raises(ShapeError, match=r"cross_entropy: weight expected shape \(3,\), with a factor for each"):
+            F.cross_entropy(SCORES, label, weight=np.ones(shape), soft_label=soft)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 1), (1, 3)], ids=str)
+def test_soft_labels_are_one_for_each_class_of_each_row(shape):
+    with pytest.raises(ShapeError, match=r"cross_entropy: label expected shape \(2, 3\), of the input, a probability"):
+        F.cross_entropy(SCORES, np.ones(shape), soft_label=True)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 1), (1, 3), (2, 3, 1)], ids=str)
+def test_squared_errors_are_of_one_shape_or_against_one_number(shape):
+    for given in ((SCORES, np.ones(shape)), (opsdk.to_tensor(SCORES), opsdk.to_tensor(np.ones(shape)))):
+        with pytest.raises(ShapeError, match=r"squared error: label expected shape \(2, 3\), of the input, got"):
+            F.mse_loss(*given)
+    assert F.mse_loss(SCORES, 1.0).item() == ((SCORES - 1.0) ** 2).mean()
+    main = opsdk.static.Program()
+    with opsdk.static.program_guard(main):
+        x = opsdk.static.data("x", [None, 3], "float64")
+        loss = F.mse_loss(x, opsdk.static.data("y", [None, 3], "float64"))  # how many rows, a run tells
+    feed = {"x": SCORES, "y": SCORES + 1.0}
+    assert opsdk.static.Executor().run(main, feed=feed, fetch_list=[loss])[0] == 1.0
+
+
+@pytest.mark.parametrize("value", [None, 3, [[0.1, 0.2]], "a"])
+def test_cross_entropy_is_of_tensors_or_arrays(value):
+    x, label = np.ones((1, 2)), np.array([0])
+    with pytest.raises(DTypeError, match="cross_entropy: input expected a tensor or array, got"):
+        F.cross_entropy(value, label)
+    with pytest.raises(DTypeError, match="cross_entropy: label expected a tensor or array, got"):
+        F.cross_entropy(x, value)
+
+
+@pytest.mark.parametrize("weight", [[0.1, 0.3], (0.1, 0.3), np.array([0.1, 0.3])], ids=lambda w: type(w).__name__)
+def test_the_weights_of_classes_are_as_precise_as_the_scores(weight):
+    loss = F.cross_entropy(opsdk.to_tensor(np.zeros((2, 2))), opsdk.to_tensor([0, 1]), weight=weight, reduction="none")
+    assert loss.tolist() == pytest.approx([0.1 * np.log(2), 0.3 * np.log(2)], rel=1e-15)
+    listed = [float(factor) for factor in weight]
+    narrow = F.cross_entropy(np.zeros((2, 2), "float32"), np.array([0, 1]), weight=listed, reduction="none")
+    assert narrow.dtype == np.float32
+
+
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_loss_is_as_wide_as_the_wider_of_what_it_is_of(narrow, wide, swapped):
+    # 300² is beyond float16, 300² + 1 beyond bfloat16
+    x, y = opsdk.to_tensor([300.0, 1.0], narrow), opsdk.to_tensor([0.0, 0.0], wide)
+    for reduction, expected in (("sum", 90001.0), ("mean", 45000.5), ("none", [90000.0, 1.0])):
+        loss = F.mse_loss(*((y, x) if swapped else (x, y)), reduction)
+        assert (loss.dtype, loss.tolist()) == (np.dtype(wide), expected)
+
+
+@pytest.mark.parametrize("wide", ["float32", "float64"])
+def test_cross_entropy_is_as_wide_as_its_soft_labels_and_weights(wide):
+    scores = opsdk.to_tensor(np.array([[60000.0, -60000.0]]), "float16")
+    soft = F.cross_entropy(scores, opsdk.to_tensor(np.array([[0.0, 1.0]]), wide), soft_label=True)
+    assert (soft.dtype, soft.item()) == (np.dtype(wide), 120_000.0)
+    weight = opsdk.to_tensor(np.array([1.0, 2.0]), wide)
+    weighted = F.cross_entropy(scores, opsdk.to_tensor([1]), weight=weight, reduction="sum")
+    assert (weighted.dtype, weighted.item()) == (np.dtype(wide), 240_000.0)
+
+
+def test_a_squared_error_of_integers_is_refused_before_it_wraps_around():
+    with pytest.raises(DTypeError, match="mse_loss: expected floats, got uint8 and int64, whose squares wrap around"):
+        F.mse_loss(np.array([200], "uint8"), [1])
+    assert F.mse_loss(np.array([200], "uint8"), np.array([0.5], "float32")).item() == 199.5**2
