@@ -19,6 +19,7 @@ from opsdk.define.op import REGISTRY
 from tests.contracts.tree import REPOSITORY
 
 PAGES = sorted((REPOSITORY / "docs").glob("*.md"))
+SLOW = {"choosing.md"}  # proves an op in every language, 48 s; the pages of the languages prove theirs with every run
 BLOCK = re.compile(r"^```python(?: (?P<framework>\w+))?\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMISE = re.compile(r"^\s*print\(.*\)\s+# (.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -64,7 +65,11 @@ def frameworks_of(page):
     return list(dict.fromkeys(name for name in named if name is not None))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def marked(page):
+    return pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in SLOW else ())
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_the_code_of_a_page_runs_in_order_and_prints_what_it_says(page, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")

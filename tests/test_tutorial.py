@@ -72,6 +72,7 @@ def machine(reader):
     }
 
 
+@pytest.mark.slow  # 33 s: it proves, builds, installs and times; docs/*.md and the templates do so with every run
 def test_a_reader_who_follows_the_tutorial_sees_what_it_says(reader):
     steps = steps_of(PAGE.read_text(encoding="utf-8"))
     assert {kind for kind, _, _ in steps} == {"file", "command"}

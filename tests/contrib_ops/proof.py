@@ -8,8 +8,29 @@ import opsdk
 PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") and op.opdef.gradient_of is None]
 
 
-def named(ops):
-    return pytest.mark.parametrize("op", [pytest.param(op, id=op.__name__) for op in ops])
+# Their proofs take 8 to 36 seconds each and two and a half minutes together, most of it in derivatives at every sample
+# and in compilers; the rest of each family is proven with every run, and rms_norm is a family of its own.
+SLOW = {
+    "contrib::focal_terms",
+    "contrib::roi_align",
+    "contrib::rotary_embedding",
+    "contrib::segment_softmax",
+    "contrib::selective_scan",
+    "contrib::snake",
+    "contrib::soft_dtw",
+    "contrib::topk_straight_through",
+}
+
+
+def named(ops, slow=()):
+    """Gives a test each of the ops; those whose names are in `slow` are marked so."""
+    params = [pytest.param(op, id=op.__name__, marks=pytest.mark.slow if op.opdef.name in slow else ()) for op in ops]
+    return pytest.mark.parametrize("op", params)
+
+
+def proven(family):
+    """Gives a test to each op that is defined in a folder of contrib_ops."""
+    return named(ops_of(family), SLOW)
 
 
 def ops_of(family):

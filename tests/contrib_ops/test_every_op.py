@@ -8,7 +8,7 @@ import pytest
 
 import contrib_ops
 import opsdk
-from tests.contrib_ops.proof import PLAIN, named, ops_of
+from tests.contrib_ops.proof import PLAIN, SLOW, named, ops_of
 
 pytest.importorskip("numba")
 
@@ -52,6 +52,12 @@ def test_every_op_is_proven_in_the_tests_of_its_family():
     files = Path(__file__).parent.glob("*/test_proof.py")
     proven = {op.opdef.name for file in files for op in ops_of(file.parent.name)}
     assert {op.opdef.name for op in PLAIN} - proven == set()
+
+
+def test_every_family_has_an_op_that_is_proven_with_every_run():
+    families = {file.parent.name for file in Path(__file__).parent.glob("*/test_proof.py")}
+    assert {family for family in families if {op.opdef.name for op in ops_of(family)} <= SLOW} == set()
+    assert {op.opdef.name for op in PLAIN} >= SLOW
 
 
 @named([op for op in PLAIN if op.opdef.bench is not None])

@@ -86,7 +86,7 @@ def test_the_short_form_gives_what_a_plain_loop_gives(example, module, rng):
         np.testing.assert_allclose(tensor.grad.numpy(), wanted, rtol=0, atol=1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # every row at full budget; a plain loop holds each with every run
 def test_verify_finds_nothing_in_any_row_on_the_cpu(op):
     report = opsdk.verify(op)
     assert (report.verdict, report.findings) == ("pass", ())
@@ -95,7 +95,7 @@ def test_verify_finds_nothing_in_any_row_on_the_cpu(op):
     assert report.coverage.inconclusive == ()
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the same, of the expressions
 def test_verify_finds_nothing_in_the_short_form(example, module):
     if example.short:
         report = opsdk.verify(getattr(module, f"{example.name}_expression"))

@@ -88,7 +88,7 @@ def test_random_row_expressions_have_the_derivatives_of_mpmath(seed):
 
 
 # RANDOM_EXPRESSIONS=1000 python -m pytest tests/expr/test_random_expressions.py takes ten minutes
-@pytest.mark.slow
+@pytest.mark.slow  # the third order; two are held above, with every run
 @pytest.mark.parametrize("of_rows", [False, True])
 def test_random_expressions_have_the_derivatives_of_mpmath_to_the_third_order(of_rows):
     for seed in range(100, 100 + int(os.environ.get("RANDOM_EXPRESSIONS", "1"))):

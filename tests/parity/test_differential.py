@@ -34,14 +34,14 @@ def test_random_expressions_agree_with_torch(make, seed):
         assert told(cases.scoped(make, seed, d.check)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # compiles every expression; references agree with every run
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("make", [cases.elementwise, cases.rowwise])
 def test_compiled_random_expressions_agree_with_torch_in_both_runtimes(make, seed):
     assert told(cases.scoped(make, seed, lambda case: d.check(case, programs=True))) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # compiles every op; references agree with every run
 @pytest.mark.parametrize("name", table.BUILT_IN)
 def test_compiled_built_in_ops_agree_with_torch_in_both_runtimes(name):
     assert [t for case in table.built_in(0, name) for t in told(d.check(case, programs=True))] == []

@@ -99,7 +99,7 @@ def kernels(archive):
     return sorted(name for name in zipfile.ZipFile(archive).namelist() if "_kernels" in name)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # builds and installs a wheel, as tests/templates do with every run
 def test_a_wheel_holds_the_compiled_rows_and_needs_no_compiler_where_it_is_installed(project, tmp_path):
     done = wheel_of(project)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -130,7 +130,7 @@ def test_a_wheel_holds_the_compiled_rows_and_needs_no_compiler_where_it_is_insta
     assert "op 'tiny::relu', c row: OPSDK_CC expected a C compiler, got '/nonexistent'" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # builds a distribution, and a wheel of it
 def test_a_source_distribution_needs_no_compiler_and_builds_the_same_wheel(project):
     code = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
     assert python("-c", code, "made", cwd=project, CC="/nonexistent").returncode == 0
@@ -153,7 +153,7 @@ def test_the_page_about_packages_shows_these_files():
     assert '[project.entry-points."opsdk.ops"]\n    tiny = "tiny_ops"\n' in page
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # a build by pip
 def test_a_row_that_does_not_compile_ends_the_build_with_its_reason(project):
     (project / "src" / "tiny_ops" / "relu.c").write_text("int32_t relu_f32(const DLTensor *x, DLTensor *y) { oops }\n")
     done = wheel_of(project)
@@ -164,7 +164,7 @@ def test_a_row_that_does_not_compile_ends_the_build_with_its_reason(project):
     assert not list(project.rglob("*.whl"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # an installation by pip
 def test_an_editable_install_builds_nothing(project, tmp_path):
     given = ("--no-build-isolation", "--no-deps", "--no-index", "--target", tmp_path / "site", "-e", ".")
     done = python(*PIP, "install", *given, cwd=project, CC="/nonexistent")

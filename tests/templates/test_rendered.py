@@ -22,7 +22,7 @@ def rendered(tmp_path_factory):
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # a pytest in a pytest for each kind; opsdk check proves four with every run
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_package_passes_its_own_tests(rendered, kind):
     # The ops of a collection are those of other kinds, whose own tests prove them.

@@ -50,7 +50,7 @@ def test_a_command_is_quoted_for_the_shell(monkeypatch):
     assert shlex.split(said) == ["opsdk", "check", "it's a $HOME.py:relu[cpu,float64,numpy]::vjp.x", "--seed", "3"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # two processes that each prove an op
 def test_the_command_of_a_script_shows_the_finding_again(tmp_path):
     (tmp_path / "activations.py").write_text(WRONG)
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

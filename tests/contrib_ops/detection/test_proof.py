@@ -1,10 +1,10 @@
 import pytest
 
-from tests.contrib_ops.proof import assert_proven, named, ops_of
+from tests.contrib_ops.proof import assert_proven, proven
 
 pytest.importorskip("numba")
 
 
-@named(ops_of("detection"))
+@proven("detection")
 def test_verify_passes(op):
     assert_proven(op)

@@ -9,6 +9,10 @@ pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 pytest.importorskip("numba", reason="the expression is compiled with Numba")
 
 
+# Eight trainings of twelve epochs, 6 to 13 s: the first test has them with every run, these vary one step of it.
+variation = pytest.mark.slow
+
+
 @pytest.fixture
 def reference_only(monkeypatch):
     """Proves the NumPy rows only, and takes the CUDA rows for right: the other steps are what is looked at."""
@@ -61,6 +65,7 @@ def test_the_kernel_table_has_a_line_for_every_row_and_times_for_those_on_the_cp
     assert table[0][-1] == "1.0×"
 
 
+@variation
 def test_without_a_compiler_c_is_left_out_and_nothing_fails(run, here, monkeypatch, reference_only):
     monkeypatch.delenv("OPSDK_CC", raising=False)
     monkeypatch.delenv("CC", raising=False)
@@ -72,6 +77,7 @@ def test_without_a_compiler_c_is_left_out_and_nothing_fails(run, here, monkeypat
     assert "all 10 claims hold" in result.stdout
 
 
+@variation
 def test_without_numba_cuda_the_cuda_rows_are_left_out_and_nothing_fails(run, here, monkeypatch, reference_only):
     monkeypatch.setattr("opsdk.ship.demo.languages.find_spec", lambda name: None)
     result = run("demo", "--epochs", "12")
@@ -82,6 +88,7 @@ def test_without_numba_cuda_the_cuda_rows_are_left_out_and_nothing_fails(run, he
     assert "all 11 claims hold" in result.stdout
 
 
+@variation
 def test_a_cuda_row_that_is_wrong_fails_the_demonstration(run, here, monkeypatch, reference_only):
     wrong = device.OnDevice(True, 10, (("relu::relu", False), ("relu::relu_expression", True)))
     monkeypatch.setattr(device, "run", lambda path: wrong)
@@ -120,7 +127,7 @@ def test_a_static_runtime_that_differs_fails_the_demonstration(run, here, monkey
     assert "parameters differ by up to 1.0e+00" in result.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # every row of three languages
 def test_all_rows_of_the_written_file_pass(run, here):
     command.source.write(here, ["c", "cuda"])
     result = run("check", "relu.py")
