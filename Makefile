@@ -8,7 +8,8 @@ CANDIDATES = python3.14 python3.13 python3.12 python3.11 python3.10 python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile
+# A file stays in one process, which its fixtures and caches serve; files go in the order of tests/order.py.
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PACKAGES = $(wildcard opsdk gradcheck contrib_ops)
 
 .DEFAULT_GOAL := help

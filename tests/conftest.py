@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.order import longest_first
+
 # Numba reads its folder once, when it is first imported, so this stands at the top and not in a fixture. The workers of
 # pytest-xdist get the folder of the process that started them.
 _CACHE = None
@@ -21,6 +23,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 def pytest_unconfigure():
     if _CACHE is not None:
         shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items):
+    longest_first(items, Path(__file__).parent)
 
 
 def pytest_runtest_setup(item):

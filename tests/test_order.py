@@ -1,0 +1,18 @@
+from pathlib import Path
+from types import SimpleNamespace
+
+from tests.contracts.tree import REPOSITORY
+from tests.order import LONGEST, longest_first
+
+TESTS = REPOSITORY / "tests"
+
+
+def test_every_file_that_goes_first_exists():
+    assert [name for name in LONGEST if not (TESTS / name).is_file()] == []
+
+
+def test_long_files_go_first_and_the_others_keep_their_order():
+    names = ["autograd/test_tape.py", LONGEST[1], "a/test_docs.py", LONGEST[0], LONGEST[1], "autograd/test_engine.py"]
+    items = [SimpleNamespace(path=Path("/t") / name, number=n) for n, name in enumerate(names)]
+    longest_first(items, Path("/t"))
+    assert [item.number for item in items] == [3, 1, 4, 0, 2, 5]
