@@ -20,11 +20,11 @@ from tests.contracts.tree import REPOSITORY
 pytest.importorskip("numba")
 
 
-@pytest.mark.slow
-def test_everything_holds_in_the_simulator():
+def simulate(*files):
+    """Runs files of tests/cuda_sim in the simulator; gives how many tests passed."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=sim_*.py"]
     run = subprocess.run(
-        [*command, "tests/cuda_sim"],
+        [*command, *(f"tests/cuda_sim/{file}" for file in files)],
         cwd=REPOSITORY,
         env={**os.environ, SIMULATOR: "1", "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
@@ -33,7 +33,16 @@ def test_everything_holds_in_the_simulator():
     summary = (run.stdout.strip().splitlines() or [""])[-1]
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
     assert re.fullmatch(r"\d+ passed(, \d+ skipped)? in .*", summary), summary
-    assert int(summary.split()[0]) >= 250
+    return int(summary.split()[0])
+
+
+def test_tensors_and_overlapping_arrays_hold_in_the_simulator():
+    assert simulate("sim_tensors.py", "sim_overlap.py") >= 39
+
+
+@pytest.mark.slow  # 150 s: every built-in op and every kernel, which the simulator runs a thread at a time
+def test_everything_holds_in_the_simulator():
+    assert simulate("") >= 250
 
 
 @pytest.fixture
