@@ -19,7 +19,7 @@ from opsdk.define.op import REGISTRY
 from tests.contracts.tree import REPOSITORY
 
 PAGES = sorted((REPOSITORY / "docs").glob("*.md"))
-SLOW = {"choosing.md"}  # proves an op in every language, 48 s; the pages of the languages prove theirs with every run
+SLOW = {"choosing.md"}
 BLOCK = re.compile(r"^```python(?: (?P<framework>\w+))?\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMISE = re.compile(r"^\s*print\(.*\)\s+# (.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -65,6 +65,7 @@ def frameworks_of(page):
     return list(dict.fromkeys(name for name in named if name is not None))
 
 
+# choosing.md proves an op in every language, 48 s; the pages of the languages prove theirs with every run.
 def marked(page):
     return pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in SLOW else ())
 
