@@ -11,9 +11,9 @@ from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Outcome
 from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, is_floating
-from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.analytic import Analytic
+from gradcheck.numeric.probe import Probe
 from gradcheck.numeric.tolerance import APART, BARS, SHARP, SHARP_PEAK
 
 # Three lengths, far apart, so that a threshold inside forward shows; the error is their square, which is nothing.
@@ -46,9 +46,9 @@ def sharpen(outcome: Outcome) -> Outcome:
     lengths h and neighbouring inputs agree, and so do all elements that finite differences know sharply.
     Only real inputs are judged so, and only elements that are unsure.
     """
-    point, k, comparison = outcome.probe.point, outcome.k, outcome.comparison
+    point, comparison = outcome.probe.point, outcome.comparison
     unsure = comparison.status == Status.UNSURE
-    array = point.inputs[k]
+    array = point.inputs[outcome.k]
     if not unsure.any() or not isinstance(array, np.ndarray) or array.dtype != np.float64 or point.is_short:
         return outcome
     asked = comparison.elements[unsure]
@@ -57,7 +57,7 @@ def sharpen(outcome: Outcome) -> Outcome:
     others = comparison.elements.size - int(unsure.sum())
     if confirming < min(_CONFIRMING, max(others, 2)):
         return outcome.saw(f"too few elements known sharply to confirm it: {confirming}", asked)
-    measured = _measure(point, k, comparison.elements, outcome.probe.cotangents, outcome.owner)
+    measured = _measure(outcome)
     if measured is None:
         return outcome.saw("forward does not admit a complex step", asked)
     value, bar = measured
@@ -89,11 +89,9 @@ def _is_sharp(comparison: Comparison) -> BoolArray:
     return np.asarray(known & (np.maximum(comparison.bar, comparison.floor / BARS) <= _SHARP * size).all(axis=0))
 
 
-def _measure(
-    point: Point, k: int, elements: IntArray, cotangents: FloatArray, owner: IntArray | None
-) -> tuple[FloatArray, FloatArray] | None:
+def _measure(outcome: Outcome) -> tuple[FloatArray, FloatArray] | None:
     """Gives derivatives and their bars, both of shape (C, E), or None where the function does not admit the step."""
-    values = point.values(k)
+    point, values = outcome.probe.point, outcome.probe.point.values(outcome.k)
     # One length for all elements, so that the largest imaginary part met tells the largest derivative met.
     scale = float(np.min(np.abs(values), initial=1.0, where=values != 0))
     shares = np.random.default_rng(0).integers(-_JITTER, _JITTER + 1, (len(_LENGTHS), *values.shape))
@@ -101,8 +99,8 @@ def _measure(
     for place, length in enumerate(_LENGTHS):
         lengths = np.full(values.shape, max(length * scale, _LEAST_LENGTH))
         # What is ill-conditioned answers a change in the last places; the first run is at the point itself.
-        near = values if place == 0 else _beside(values, shares[place], point.subject.domain[k])
-        result = _run(point, k, near, lengths, elements, cotangents, owner, place == 0)
+        near = values if place == 0 else _beside(values, shares[place], point.subject.domain[outcome.k])
+        result = _run(outcome, near, lengths, place == 0)
         if result is None:
             return None
         found.append(result[0])
@@ -110,7 +108,8 @@ def _measure(
     table = np.array(found)
     spread = np.ptp(table, axis=0)
     value, peak = table[0], np.max(peaks, axis=0)
-    bar = _SPREADS * spread + _UNITS * FLOAT64_EPS * np.abs(cotangents).max(axis=1)[:, None] * peak
+    largest = np.abs(outcome.probe.cotangents).max(axis=1)[:, None]
+    bar = _SPREADS * spread + _UNITS * FLOAT64_EPS * largest * peak
     return (value, bar) if np.isfinite(value + bar).all() else None
 
 
@@ -119,19 +118,13 @@ def _beside(values: FloatArray, units: IntArray, bounds: Bounds) -> FloatArray:
 
 
 def _run(
-    point: Point,
-    k: int,
-    values: FloatArray,
-    lengths: FloatArray,
-    elements: IntArray,
-    cotangents: FloatArray,
-    owner: IntArray | None,
-    is_center: bool,
+    outcome: Outcome, values: FloatArray, lengths: FloatArray, is_center: bool
 ) -> tuple[FloatArray, FloatArray] | None:
     """Gives weighed derivatives, shape (C, E), and for each element the largest derivative met on the way."""
+    owner, elements, cotangents = outcome.owner, outcome.comparison.elements, outcome.probe.cotangents
     inverse = 1.0 / lengths.ravel()
     if owner is not None:
-        seen = _imaginary(point, k, values, lengths, is_center)
+        seen = _imaginary(outcome.probe, values, lengths, is_center)
         if seen is None:
             return None
         weighed = cotangents * (seen[0] * inverse[owner])
@@ -139,9 +132,7 @@ def _run(
         return np.array(rows), np.full(elements.size, seen[1] / lengths.min())
     columns, peaks = [], []
     for element in elements:
-        alone = np.zeros(values.shape)
-        alone.flat[element] = lengths.flat[element]
-        seen = _imaginary(point, k, values, alone, is_center)
+        seen = _imaginary(outcome.probe, values, lengths * outcome.probe.only(element), is_center)
         if seen is None:
             return None
         columns.append(cotangents @ (seen[0] * inverse[element]))
@@ -150,12 +141,12 @@ def _run(
 
 
 def _imaginary(
-    point: Point, k: int, values: FloatArray, lengths: FloatArray, is_center: bool
+    probe: Probe, values: FloatArray, lengths: FloatArray, is_center: bool
 ) -> tuple[FloatArray, float] | None:
     """Gives the imaginary parts of all floating outputs, flat, and the largest met; None where there are none."""
-    peak = [float(lengths.max())]
+    point, peak = probe.point, [float(lengths.max())]
     inputs = list(copy_inputs(point.inputs))
-    inputs[k] = Analytic(values + 1j * lengths, peak)
+    inputs[probe.k] = Analytic(values + 1j * lengths, peak)
     point.evaluations += 1
     try:
         with warnings.catch_warnings():
