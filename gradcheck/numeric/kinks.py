@@ -18,14 +18,16 @@ from gradcheck.numeric.tolerance import APART, BARS
 _ROUGH = 2.0**-10
 _ROUGH_LEAST = 2.0**-32  # beside the output, or beside one: far above rounding
 _ROUGH_NOISE = 64.0
+# Of so many finest steps; over six the sines of time stamps, and float32 inside, pass for oscillations.
 _FINEST = 3
 # Quotients at the finest steps that agree to three digits are those of a slope, however much the function swings above.
 _AGREED = 1e-3
-# At a jump the output stays, over the four finest steps, where a slope would fall to a 64th.
+# At a jump the output stays, over the four finest steps, where a slope would fall to a 64th. Over two, a
+# variance that cancels has twice as many jumps and is left undecided; over eight it has none.
 _STAYED = 0.9
 _STAYING = 4
 # Quotients of |x|**p grow by 4**(1 - p) from step to step: p from 0.2 to 0.8 is a vertical tangent, a square root gives
-# 2 and a cube root 2.5. Over five steps no smooth function does.
+# 2 and a cube root 2.5. Over five steps no smooth function does; over two, what rounding leaves of a polynomial may.
 _GROWTH = (1.3, 3.0)
 _GROWING = 5
 # Of a function with a derivative, quotients change by half as much or less at each finer step; log(h) by as much.
