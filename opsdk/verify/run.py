@@ -27,8 +27,8 @@ from opsdk.verify.kernels.layout import check_layouts
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.whole import check_whole_numbers
 from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
-from opsdk.verify.runtimes.program_parity import check_programs, check_second_order
-from opsdk.verify.runtimes.tape_parity import check_tape
+from opsdk.verify.runtimes.parity import check_runtimes
+from opsdk.verify.runtimes.second_order import check_second_order
 from opsdk.verify.session import Session
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
@@ -201,8 +201,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     if not is_last:
         check_gradient(session)
         check_complex(session)
-        check_tape(session)
-        check_programs(session)
+        check_runtimes(session)
         check_second_order(session)
 
 
