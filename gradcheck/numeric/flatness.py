@@ -8,7 +8,7 @@ from gradcheck.model.dtypes import BoolArray, FloatArray
 from gradcheck.numeric.ladder import Ladder
 
 # An output is at rest when it stays the same, to the bit, at this share of the steps, the smallest ones: one with
-# a slope of its own size moves at all of them.
+# a slope of its own size moves at all of them. With a quarter, numbers beside a large offset are left undecided.
 _RESTING = 0.5
 
 
