@@ -16,9 +16,13 @@ from tests.gradcheck.wrong_ops import WRONG_OPS
 
 
 def seeded(cases: Any) -> list[Any]:
-    """Gives each case at seed 0 and at one of the seeds 1 to 4, in turn."""
+    """Gives each case at seed 0 and at one of the seeds 1 to 4, in turn; the second is of the sweeps."""
+    second = pytest.mark.slow  # the same functions at other numbers
     pairs = [(case, seed) for place, case in enumerate(cases) for seed in (0, 1 + place % 4)]
-    return [pytest.param(*case[1:], seed, id=f"{case[0]}, seed {seed}") for case, seed in pairs]
+    return [
+        pytest.param(*case[1:], seed, id=f"{case[0]}, seed {seed}", marks=second if seed else ())
+        for case, seed in pairs
+    ]
 
 
 @pytest.mark.parametrize(
