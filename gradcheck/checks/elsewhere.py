@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextvars
 import pickle
+import threading
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -54,12 +55,18 @@ def check_thread(session: Session) -> list[Finding]:
 def _elsewhere(call: Callable[[], _Gradients]) -> _Gradients:
     """Calls in a new thread; an exception there is raised here."""
 
-    def quietly() -> _Gradients:
-        with np.errstate(all="ignore"):
-            return call()
+    made: Future[_Gradients] = Future()
 
-    with ThreadPoolExecutor(1, "gradcheck") as threads:
-        return threads.submit(quietly).result()
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                made.set_result(call())
+        except BaseException as error:
+            made.set_exception(error)
+
+    # Nobody waits for it once the call is interrupted.
+    threading.Thread(target=run, name="gradcheck", daemon=True).start()
+    return made.result()
 
 
 def check_pickling(session: Session) -> list[Finding]:
