@@ -54,7 +54,6 @@ def check_thread(session: Session) -> list[Finding]:
 
 def _elsewhere(call: Callable[[], _Gradients]) -> _Gradients:
     """Calls in a new thread; an exception there is raised here."""
-
     made: Future[_Gradients] = Future()
 
     def run() -> None:

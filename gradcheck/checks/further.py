@@ -10,7 +10,7 @@ import numpy as np
 from gradcheck.checks.batched import check_batched, check_batched_vjp
 from gradcheck.checks.second import check_jvp2, check_vjp2
 from gradcheck.checks.transpose import check_jvp
-from gradcheck.checks.unsent import check_declared_outputs, check_none_cotangents
+from gradcheck.checks.undefined import check_declared_outputs, check_none_cotangents
 from gradcheck.coverage import Tally
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import Subject

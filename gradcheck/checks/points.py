@@ -237,8 +237,8 @@ def _declared(outcome: Outcome, name: str, value: Array, repro: str) -> Finding:
 def _silenced(gradients: Gradients, k: int) -> Gradients:
     """Replaces the gradient of an input declared non-differentiable by zero, which is what the declaration claims."""
     raw = tuple(tuple(None if j == k else g for j, g in enumerate(row)) for row in gradients.raw)
-    wiggled = tuple(tuple(None if j == k else g for j, g in enumerate(row)) for row in gradients.wiggled)
-    return Gradients(gradients.cotangents, raw, wiggled)
+    perturbed = tuple(tuple(None if j == k else g for j, g in enumerate(row)) for row in gradients.perturbed)
+    return Gradients(gradients.cotangents, raw, perturbed)
 
 
 def _conventions(outcome: Outcome, name: str, point: Point) -> list[str]:

@@ -48,7 +48,7 @@ def map_jacobian(point: Point, outcome: Outcome, worst: int, most_outputs: int) 
     low, high, bar, unknown = settle(outcome.measured, outputs, elements)
     numeric = np.clip(np.nan_to_num(analytic), low, high)
     peak = np.max(np.abs(numeric), initial=0.0, keepdims=True)
-    local = replace(outcome.tolerance, wiggle=outcome.tolerance.wiggle[elements])
+    local = replace(outcome.tolerance, perturbed=outcome.tolerance.perturbed[elements])
     allowed = local.allowance(numeric, bar, peak)
     error = analytic - numeric
     judged = comparison.status[np.searchsorted(comparison.elements, elements)]

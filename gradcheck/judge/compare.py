@@ -98,7 +98,7 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
     allowance = tolerance.allowance(numeric, bar, peak) + floor
     status = _decide(analytic, numeric, bar, allowance, element.resolvable, peak)
     _mark_resting(status, entry, analytic)
-    _mark_fine_stairs(status, entry, numeric)
+    _mark_fine_quantisation(status, entry, numeric)
     _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))
     kink = np.zeros(count, dtype=np.bool_)
     kink[entry.owner[entry.kind == Kind.KINK]] = True
@@ -146,7 +146,7 @@ def _mark_resting(status: IntArray, entry: Entries, analytic: FloatArray) -> Non
     status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
 
 
-def _mark_fine_stairs(status: IntArray, entry: Entries, numeric: FloatArray) -> None:
+def _mark_fine_quantisation(status: IntArray, entry: Entries, numeric: FloatArray) -> None:
     """Withdraws, in place, the reproach that rests on a derivative of zero between two stairs as fine as rounding.
 
     An iteration that ends at a given error makes such stairs.

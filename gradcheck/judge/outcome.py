@@ -22,12 +22,12 @@ class Gradients:
     Args:
         cotangents: shape (C, outputs).
         raw: for each cotangent, what vjp returned.
-        wiggled: what vjp returned for the last cotangent changed by units in its last place.
+        perturbed: what vjp returned for the last cotangent changed by units in its last place.
     """
 
     cotangents: FloatArray
     raw: tuple[tuple[Array | None, ...], ...]
-    wiggled: tuple[tuple[Array | None, ...], ...]
+    perturbed: tuple[tuple[Array | None, ...], ...]
 
 
 @dataclass(frozen=True)

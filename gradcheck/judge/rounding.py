@@ -16,7 +16,7 @@ from gradcheck.numeric.ladder import Ladder
 # As many elements as a message has use for: each costs a ladder of steps.
 _MOST = 64
 # Inputs are known to half a unit; two units, three times, show more of what a rounding does than one did by chance.
-_WOBBLES = 3
+_PERTURBATIONS = 3
 _UNITS = 2
 # Four times what the draws showed is conceded: they are few, and each shows a random part of what a rounding can do.
 _SPREADS = 4.0
@@ -61,8 +61,8 @@ def _moves_with_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcom
     probe, analytic = outcome.probe, suspects.analytic
     spread = np.zeros_like(analytic)
     forward_moves = False
-    for _ in range(_WOBBLES):
-        near = probe.at(_wobbled(probe.point, outcome.generator))
+    for _ in range(_PERTURBATIONS):
+        near = probe.at(_perturbed(probe.point, outcome.generator))
         if near is None:  # so near to the edge of what the subject accepts
             continue
         forward_moves |= _is_far(near.center, probe.point.center, _MOVES_UNITS * FLOAT64_EPS)
@@ -80,9 +80,9 @@ def _moves_with_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcom
 
 def is_at_random(point: Point, generator: np.random.Generator) -> bool:
     """Says whether rounding of the inputs moves outputs by a share of their size, as next to a singular matrix."""
-    for _ in range(_WOBBLES):
+    for _ in range(_PERTURBATIONS):
         try:
-            near = Point(point.subject, _wobbled(point, generator), point.label)
+            near = Point(point.subject, _perturbed(point, generator), point.label)
         except Exception:  # forward itself is at the edge of what it accepts
             return True
         point.evaluations += 1
@@ -99,7 +99,7 @@ def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
     return not np.isfinite(moved).all() or bool((moved > share * np.max(np.abs(second), initial=0.0)).any())
 
 
-def _wobbled(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
+def _perturbed(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
     """Changes every element of every floating input by a few units in the last place, up or down, inside its domain."""
     return perturb_inputs(point.inputs, FLOAT64_EPS * _UNITS * SIGNS, generator, point.subject.domain)
 

@@ -15,7 +15,7 @@ from gradcheck.judge.outcome import Gradients, Outcome, Step
 from gradcheck.judge.rounding import withdraw_rounding
 from gradcheck.judge.ties import accept_ties
 from gradcheck.judge.together import judge_together
-from gradcheck.model.cotangents import draw_cotangents, wiggle
+from gradcheck.model.cotangents import draw_cotangents, perturb_cotangent
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, is_continuous, resolution
 from gradcheck.model.evaluation import GIVEN, Point
@@ -63,8 +63,8 @@ def take_gradients(point: Point, generator: np.random.Generator) -> Gradients:
     is_short = max(point.vjp_eps, point.forward_eps) > FLOAT64_EPS
     cotangents = draw_cotangents(point.center, generator, is_short=is_short)
     raw = tuple(point.gradients(row) for row in cotangents)
-    wiggled = [point.gradients(row) for row in wiggle(cotangents[-1], point.vjp_eps, generator)]
-    return Gradients(cotangents, raw, tuple(wiggled))
+    perturbed = [point.gradients(row) for row in perturb_cotangent(cotangents[-1], point.vjp_eps, generator)]
+    return Gradients(cotangents, raw, tuple(perturbed))
 
 
 def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, generator: np.random.Generator) -> Outcome:
@@ -99,14 +99,14 @@ def _stack(rows: Sequence[tuple[Array | None, ...]], k: int, values: FloatArray)
 
 def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray) -> Tolerance:
     """Allows the rounding that the given dtypes and the forward function's own precision bring with them."""
-    wiggled = _stack(gradients.wiggled, k, point.values(k))
-    wiggle = np.max(np.abs(wiggled - analytic[-1]), axis=0, initial=0.0)
+    perturbed = _stack(gradients.perturbed, k, point.values(k))
+    perturbed = np.max(np.abs(perturbed - analytic[-1]), axis=0, initial=0.0)
     eps = max(point.vjp_eps, point.forward_eps)
     gradient = gradients.raw[0][k]
     if point.is_short and gradient is not None and is_continuous(gradient.dtype):
         eps = max(eps, resolution(gradient.dtype))
     floor = FLOOR if point.label == GIVEN else VARIED_FLOOR
-    return Tolerance(eps, np.nan_to_num(wiggle, nan=0.0, posinf=0.0), floor)
+    return Tolerance(eps, np.nan_to_num(perturbed, nan=0.0, posinf=0.0), floor)
 
 
 def _with_broken(elements: IntArray, analytic: FloatArray, values: FloatArray) -> IntArray:

@@ -33,7 +33,7 @@ def draw_cotangents(
     return np.where(np.isfinite(center), drawn, 0.0)
 
 
-def wiggle(cotangent: FloatArray, eps: float, generator: np.random.Generator) -> list[FloatArray]:
+def perturb_cotangent(cotangent: FloatArray, eps: float, generator: np.random.Generator) -> list[FloatArray]:
     """Gives copies of a flat cotangent changed in the last few bits that resolution `eps` can hold.
 
     A gradient answers such a change with little more than its own rounding, even where large terms cancel in it; the

@@ -12,7 +12,7 @@ from gradcheck.numeric.flatness import flat_floor, hidden_change
 from gradcheck.numeric.kinks import Derivative, judge
 from gradcheck.numeric.ladder import Ladder
 from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.quanta import stairs, with_quanta
+from gradcheck.numeric.quanta import quantisation, with_quanta
 from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.table import Table
 
@@ -144,7 +144,7 @@ def _entries(
     size = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
     found = derive(ladder)
     low, high, bar = found.low / scale, found.high / scale, found.bar / scale
-    return Entries(low, high, bar, found.kind, owner, output, floor, stairs(ladder, size))
+    return Entries(low, high, bar, found.kind, owner, output, floor, quantisation(ladder, size))
 
 
 def derive(ladder: Ladder) -> Derivative:

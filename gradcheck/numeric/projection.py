@@ -11,7 +11,7 @@ from gradcheck.numeric.columns import derive
 from gradcheck.numeric.kinks import Kind
 from gradcheck.numeric.ladder import displacements
 from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.tolerance import BARS, CLEAR, SHARP, UNDERFLOW, UNITS, WIGGLES, Tolerance
+from gradcheck.numeric.tolerance import BARS, CLEAR, PERTURBED, SHARP, UNDERFLOW, UNITS, Tolerance
 
 # Units of what a step of one scale can move the outputs by, which terms of a backward may lose when they cancel.
 _CANCELLED = 256.0
@@ -53,7 +53,7 @@ class Projector:
     Args:
         probe: the input.
         gradients: the subject's gradients, shape (C, n).
-        tolerance: rounding allowed to the gradients; its wiggle has shape (n,).
+        tolerance: rounding allowed to the gradients; its `perturbed` has shape (n,).
     """
 
     probe: Probe
@@ -118,9 +118,9 @@ class Projector:
         analytic = terms.sum(axis=1)
         numeric = np.clip(np.nan_to_num(analytic), low, high)
         spread = np.sqrt((terms**2).sum(axis=1))
-        wiggle = float(np.abs(move) @ self.tolerance.wiggle)
+        perturbed = float(np.abs(move) @ self.tolerance.perturbed)
         relative = max(self.tolerance.floor, UNITS * self.tolerance.eps)
-        allowance = BARS * bar + relative * np.maximum(spread, np.abs(numeric)) + WIGGLES * wiggle + floor
+        allowance = BARS * bar + relative * np.maximum(spread, np.abs(numeric)) + PERTURBED * perturbed + floor
         allowance = allowance + UNDERFLOW * np.count_nonzero(move)
         distance = np.abs(analytic - numeric)
         with np.errstate(all="ignore"):

@@ -30,7 +30,7 @@ def with_quanta(ladder: Ladder) -> Ladder:
     between two steps counts.
     """
     found = quantum(ladder)
-    height = stairs(ladder)
+    height = quantisation(ladder)
     if not (found.any() or height.any()):
         return ladder
     least = _least_change(_changes(ladder))
@@ -38,7 +38,7 @@ def with_quanta(ladder: Ladder) -> Ladder:
     return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
 
 
-def stairs(ladder: Ladder, size: float = 0.0) -> FloatArray:
+def quantisation(ladder: Ladder, size: float = 0.0) -> FloatArray:
     """Gives the least change of a column beside its largest where it rests at the finest steps; shape (columns,).
 
     Zero where the column moves there, or where its least change may be rounding of numbers of magnitude `size`.

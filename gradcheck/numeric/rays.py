@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcheck.model.cotangents import wiggle
+from gradcheck.model.cotangents import perturb_cotangent
 from gradcheck.model.domain import Reach, Room, measure_room
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, as_float64, from_float64
 from gradcheck.model.evaluation import Point
@@ -15,7 +15,7 @@ from gradcheck.model.fitting import fit_gradient
 from gradcheck.numeric.flatness import flat_floor, hidden_change
 from gradcheck.numeric.ladder import Ladder, ladder_steps
 from gradcheck.numeric.noise import least_noise, measure_noise
-from gradcheck.numeric.tolerance import BARS, FLOOR, UNITS, WIGGLES
+from gradcheck.numeric.tolerance import BARS, FLOOR, PERTURBED, UNITS
 
 # Deviations of the weighed outputs' noise that a remainder may show, as bars are counted elsewhere.
 _NOISE_UNITS = BARS
@@ -45,7 +45,7 @@ def pull(point: Point, generator: np.random.Generator) -> Pulled | str:
     # The subject sees the cotangent in the dtype of its output, so that is the one to weigh outputs with.
     split = zip(point.split(drawn, point.outputs), point.floating, strict=True)
     cotangent = np.concatenate([np.zeros(0), *(as_float64(part).ravel() for part, carried in split if carried)])
-    rows = [point.gradients(row) for row in (cotangent, *wiggle(cotangent, point.vjp_eps, generator))]
+    rows = [point.gradients(row) for row in (cotangent, *perturb_cotangent(cotangent, point.vjp_eps, generator))]
     gradients, rounding = [], []
     for k, name in enumerate(point.subject.names):
         if k not in point.subject.differentiable:
@@ -108,7 +108,7 @@ def follow(point: Point, inputs: tuple[int, ...], pulled: Pulled, reach: Reach, 
     ladder = Ladder(steps, ahead, behind, center, noise, least_noise(point), *_everywhere(point))
     terms = np.concatenate([np.where(d == 0, 0.0, pulled.gradients[k] * d).ravel() for k, d in directions.items()])
     size = float(max(abs(terms.sum()), np.sqrt((terms**2).sum())))
-    wiggled = sum(float((np.abs(d) * pulled.rounding[k]).sum()) for k, d in directions.items())
+    perturbed = sum(float((np.abs(d) * pulled.rounding[k]).sum()) for k, d in directions.items())
     eps = max(point.vjp_eps, point.forward_eps)
     swing = np.abs(_finite(ahead - point.center)) @ np.abs(pulled.cotangent)
     summing = _ROUNDINGS * FLOAT64_EPS * (swing + steps * np.abs(terms).sum())
@@ -119,7 +119,7 @@ def follow(point: Point, inputs: tuple[int, ...], pulled: Pulled, reach: Reach, 
         told_behind - change_behind if has_behind else None,
         noise + summing,
         least + summing,
-        max(FLOOR, UNITS * eps) * size + WIGGLES * wiggled,
+        max(FLOOR, UNITS * eps) * size + PERTURBED * perturbed,
         float(terms.sum()),
         size or float(swing[0] / steps[0]),
         not (_is_unresolved(ladder, change_ahead, change_behind) or (not terms.any() and _is_coarse(point, ladder))),

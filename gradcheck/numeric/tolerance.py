@@ -32,7 +32,7 @@ CLEAR = 0.3
 # Two derivatives are different where they are further apart than their bars and this share of them.
 APART = 1e-9
 # Changes of the gradient, beyond what three changed cotangents showed, that another may show.
-WIGGLES = 8.0
+PERTURBED = 8.0
 # Rounding units conceded between two runs that sum in another order: a million terms at random differ by as much.
 ROUNDINGS = 1024.0
 
@@ -43,12 +43,13 @@ class Tolerance:
 
     Args:
         eps: resolution of the arithmetic in which the gradient was computed.
-        wiggle: change of the gradient's elements, shape (E,), when the cotangent changes by one unit in its last place.
+        perturbed: change of the gradient's elements, shape (E,), when the cotangent changes by one unit in its last
+            place.
         floor: relative error conceded in any case.
     """
 
     eps: float
-    wiggle: FloatArray
+    perturbed: FloatArray
     floor: float = FLOOR
 
     def allowance(self, numeric: FloatArray, bar: FloatArray, peak: FloatArray) -> FloatArray:
@@ -61,7 +62,7 @@ class Tolerance:
         """
         relative = max(self.floor, UNITS * self.eps)
         cancelled = max(_PEAK_SHARE, self.floor, _PEAK_UNITS * self.eps) * peak
-        return BARS * bar + relative * np.abs(numeric) + cancelled + WIGGLES * self.wiggle + UNDERFLOW
+        return BARS * bar + relative * np.abs(numeric) + cancelled + PERTURBED * self.perturbed + UNDERFLOW
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

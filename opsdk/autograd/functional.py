@@ -26,7 +26,7 @@ from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import opaque_gradient
-from opsdk.backends.call.settle import shares
+from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
 from opsdk.backends.memory.device import memory_of, zeros_at
 from opsdk.core.dtype import computed_in

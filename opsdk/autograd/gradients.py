@@ -12,8 +12,8 @@ from numpy import ndarray
 from opsdk.autograd.node import GradNode
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application, missing_gradient
-from opsdk.backends.call.conform import conform
 from opsdk.backends.call.plan import CallPlan, keep
+from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import zeros_at
 from opsdk.core.errors import OpsdkError, VersionError
@@ -113,7 +113,7 @@ def holding(application: Application, sum_to: Callable[..., Any]) -> Callable[[i
     def hold(position: int, edge: tuple[Any, int], value: Any) -> Any:
         target, index = edge
         shape, dtype = (target._array.shape, target._array.dtype) if index < 0 else target.spec(index)
-        return conform(forward, rule, position, value, shape, dtype, sum_to)
+        return unbroadcast(forward, rule, position, value, shape, dtype, sum_to)
 
     return hold
 

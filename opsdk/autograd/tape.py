@@ -19,8 +19,8 @@ from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.buffers import asked_specs, infer
 from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.normalise import as_outputs, check_specs, shares
 from opsdk.backends.call.plan import attrs_key, keep, make_plan
-from opsdk.backends.call.settle import as_outputs, check_specs, shares
 from opsdk.backends.memory.device import HOST, Memory, check_places, is_device_array, memory_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, MutationError, ReturnError

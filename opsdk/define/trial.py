@@ -44,15 +44,15 @@ class Attempt:
     Args:
         run: yields arrays as they come to be: `OUTPUTS`; a check's name with the gradients of the inputs that are
             asked for, None where there is none; and `BACKWARD` with nothing where the backward begins.
-        excused: what it may raise, since an op need not take this way; the next one is tried then.
-        told: of those what is noted.
+        permitted: what it may raise, since an op need not take this way; the next one is tried then.
+        noted: of those what is noted.
         need: what the op needs where it is, as `needs known sizes`.
         is_extra: whether the next one is tried where it succeeds, too.
     """
 
     run: Run
-    excused: tuple[type[Exception], ...] = ()
-    told: tuple[type[Exception], ...] = ()
+    permitted: tuple[type[Exception], ...] = ()
+    noted: tuple[type[Exception], ...] = ()
     need: str = ""
     is_extra: bool = False
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import gradcheck
 from gradcheck.model.dtypes import resolution
-from opsdk.backends.call.conform import none_given
+from opsdk.backends.call.unbroadcast import none_given
 from opsdk.core.errors import (
     ArityError,
     DerivativeOrderError,
@@ -156,7 +156,7 @@ def _is_well_formed(
         return False
     _check_mask(session, rule, kernel, row, call, (outputs, cotangents), given, at)
     if not rule.materialize:
-        _check_unsent(session, rule, kernel, row, call, (outputs, cotangents), at)
+        _check_undefined(session, rule, kernel, row, call, (outputs, cotangents), at)
     return True
 
 
@@ -218,7 +218,7 @@ def _rounds_alike(
     )
 
 
-def _check_unsent(session: Session, rule: GradRule, kernel: Kernel, row: str, call: Call, run: Any, at: str) -> None:
+def _check_undefined(session: Session, rule: GradRule, kernel: Kernel, row: str, call: Call, run: Any, at: str) -> None:
     """Sends None for one cotangent at a time: it must count as zeros."""
     opdef = session.opdef
     outputs, cotangents = run

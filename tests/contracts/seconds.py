@@ -21,7 +21,8 @@ COMPARES = {
     "opsdk.verify.declared": "terms that may cancel are as large as they are before",
     "opsdk.verify.derivative": "zeros for None are the same computation, to a few digits",
     "opsdk.verify.kernels.whole": "NumPy computes both sides, with other functions",
-    "opsdk.verify.runtimes.program_parity": "a second derivative is taken along two ways",
+    "opsdk.verify.runtimes.parity": "the gradient of a composite is added up in another order",
+    "opsdk.verify.runtimes.second_order": "a second derivative is taken along two ways",
 }
 
 SHARES = {"may_share_memory", "shares_memory", "getrefcount"}

@@ -10,7 +10,7 @@ from gradcheck.explain.wording import repro_call, tell_apart
 from gradcheck.judge.compare import Status
 from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.judge.variation import vary_inputs
-from gradcheck.model.cotangents import draw_cotangents, wiggle
+from gradcheck.model.cotangents import draw_cotangents, perturb_cotangent
 from gradcheck.model.domain import Bounds, measure_room
 from gradcheck.model.dtypes import is_discrete, is_floating, resolution, same_bits
 from gradcheck.model.evaluation import Point, VjpError
@@ -57,7 +57,7 @@ def test_the_last_cotangent_takes_all_bits_unless_an_output_is_short() -> None:
 
 
 def test_a_wiggle_changes_the_last_bits_only() -> None:
-    rows = wiggle(np.ones(50), 2.0**-52, np.random.default_rng(0))
+    rows = perturb_cotangent(np.ones(50), 2.0**-52, np.random.default_rng(0))
     assert all(0 < np.abs(row - 1).max() <= 2.0**-46 for row in rows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from opsdk.backends.call.conform import check_count
+from opsdk.backends.call.unbroadcast import check_count
 from opsdk.core.errors import DerivativeOrderError, GradientMissingError
 from opsdk.define.opdef import GradRule, OpDef
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call import settle
+from opsdk.backends.call import normalise
 from opsdk.backends.call.buffers import in_authors_words
 from opsdk.backends.call.language import compiled, language_of
 from opsdk.core.errors import DTypeError, OpsdkError
@@ -51,7 +51,7 @@ def check_assumed(
         outputs = _outputs(opdef, reference, inputs, attrs)
         for name, output, dtype in zip(names, outputs or names, dtypes, strict=True):
             if isinstance(output, (np.ndarray, np.generic)):
-                settle.check_dtype(opdef, name, output, dtype)
+                normalise.check_dtype(opdef, name, output, dtype)
     except DTypeError as error:
         raise in_authors_words(opdef, inputs, attrs) or error  # noqa: B904 - the same refusal, in better words
 
@@ -74,7 +74,7 @@ def _outputs(
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                return settle.as_outputs(opdef, launch(*trial, **attrs))
+                return normalise.as_outputs(opdef, launch(*trial, **attrs))
         except OpsdkError:
             continue
         except TypeError as error:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.backends.call.language import Launch
-from opsdk.backends.call.settle import shares
+from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import Lease
 from opsdk.core.errors import MutationError
 from opsdk.core.fast import FAST

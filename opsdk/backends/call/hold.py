@@ -8,7 +8,7 @@ from typing import Any
 
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import Launch
-from opsdk.backends.call.settle import check_specs
+from opsdk.backends.call.normalise import check_specs
 from opsdk.core.as_written import as_key
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdk.backends.call.settle import shares
+from opsdk.backends.call.normalise import shares
 from opsdk.core.errors import InPlaceError
 from opsdk.core.fast import FAST
 from opsdk.core.nested import named, refill

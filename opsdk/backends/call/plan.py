@@ -13,16 +13,16 @@ from weakref import WeakSet
 
 import numpy as np
 
-from opsdk.backends.call import settle
+from opsdk.backends.call import normalise
+from opsdk.backends.call.annotate import Annotating, annotate
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.available import is_usable
-from opsdk.backends.call.blame import Blame, blame
 from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
 from opsdk.backends.call.checked import Sampling, guarded, run_checked, sampled
 from opsdk.backends.call.hold import Hold
 from opsdk.backends.call.language import Language, Launch, compiled, language_of
 from opsdk.backends.call.overlap import apart
-from opsdk.backends.call.unwanted import without_unwanted
+from opsdk.backends.call.unneeded import without_unneeded
 from opsdk.backends.call.value_check import checked_first
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
@@ -116,7 +116,7 @@ class CallPlan:
         self.memory, self.place = memory, memory.place
         launch = compiled(opdef, kernel)
         alone: Launch = checked_first(
-            opdef, kernel, launch if language.reads_python else without_unwanted(opdef, launch, inputs)
+            opdef, kernel, launch if language.reads_python else without_unneeded(opdef, launch, inputs)
         )
         self._hold = Hold(opdef)
         if self._asks_first(language):
@@ -193,7 +193,7 @@ class CallPlan:
 
     @property
     def is_short(self) -> bool:
-        """Whether one new array of the right dtype is all that a call can give, so that it needs no settling."""
+        """Whether one new array of the right dtype is all that a call can give, so that it needs no normalising."""
         simple = self.place is CPU and self.single and not self.has_attrs and not FLAGS.debug
         return simple and (self.dtype is not None or self.loose)
 
@@ -215,15 +215,15 @@ class CallPlan:
         complete = complete_attrs(self.opdef, attrs)
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
-        with Blame(self):
+        with Annotating(self):
             guards = self.reads_python and self.memory.has_views
             raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=guards)
         if self.loose:
-            outputs = self.settled(raw, inputs)
+            outputs = self.normalised(raw, inputs)
         else:
             inferred = infer(self.opdef, inputs, complete)
-            outputs = self.settled(raw, inputs, self._dtypes_of(inferred))
-            settle.check_specs(self.opdef, outputs, inferred)
+            outputs = self.normalised(raw, inputs, self._dtypes_of(inferred))
+            normalise.check_specs(self.opdef, outputs, inferred)
             if self.holds:
                 self._hold.remember(inputs, complete, inferred)
         return outputs[0] if self.single else tuple(outputs)
@@ -237,64 +237,64 @@ class CallPlan:
         try:
             raw = self.launch(*inputs, **complete)
         except Exception as error:
-            blame(self, error, inputs, complete)
+            annotate(self, error, inputs, complete)
             raise
         if self.fills and self._dtypes:
             return raw
         try:
             if self.single:
                 return self.one(raw, inputs, complete)
-            outputs = self.settled(raw, inputs)
+            outputs = self.normalised(raw, inputs)
         except DTypeError:
             if self.loose or not self.has_attrs:
                 raise
             # The dtype may follow from the value of an attribute, of which the plan's key holds the type only.
-            outputs = self.settled(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
+            outputs = self.normalised(raw, inputs, self._dtypes_of(infer(self.opdef, inputs, complete)))
         if self.holds:
             self._hold(outputs, inputs, complete)
         return outputs[0] if self.single else tuple(outputs)
 
     def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
-        """Returns what a kernel of one output returned, settled; a new array of the right dtype, or a scalar, is."""
-        made = self._settled_one(raw, inputs)
+        """Returns what a kernel of one output returned, normalised; a new array of the right dtype, or a scalar, is."""
+        made = self._normalised_one(raw, inputs)
         if self.holds:
             self._hold([made], inputs, self._attrs if attrs is None else attrs)
         return made
 
-    def _settled_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
+    def _normalised_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
         array = np.asarray(raw) if isinstance(raw, np.generic) else raw
         dtype = self._dtypes[0]
         if self.memory.is_new(array, inputs) and (array.dtype is dtype or dtype is None):
             return array
-        return self.settled(raw, inputs)[0]
+        return self.normalised(raw, inputs)[0]
 
-    def settled(
+    def normalised(
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
     ) -> list[Any]:
         """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
         try:
-            return self._settled(raw, inputs, dtypes or self._dtypes)
+            return self._normalised(raw, inputs, dtypes or self._dtypes)
         except OpsdkError as error:
             if not self.reads_python:
                 attach_note(error, f"  returned by the {self.kernel.language} row at {self.kernel.origin}")
             raise
 
-    def _settled(self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None]) -> list[Any]:
+    def _normalised(self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None]) -> list[Any]:
         opdef = self.opdef
         schema = opdef.schema
-        settled: list[Any] = []
+        normalised: list[Any] = []
         for position, dtype, value in zip(
-            schema.fresh_outputs, dtypes, settle.as_outputs(opdef, raw), strict=True
+            schema.fresh_outputs, dtypes, normalise.as_outputs(opdef, raw), strict=True
         ):
             decl = schema.outputs[position]
             if value is None and self.loose:
-                settled.append(None)
+                normalised.append(None)
             elif decl.kind == "list":
-                items = settle.as_items(opdef, decl.name, value)
-                settled.append([self._one(position, None, item, inputs, settled) for item in items])
+                items = normalise.as_items(opdef, decl.name, value)
+                normalised.append([self._one(position, None, item, inputs, normalised) for item in items])
             else:
-                settled.append(self._one(position, dtype, value, inputs, settled))
-        return settled
+                normalised.append(self._one(position, dtype, value, inputs, normalised))
+        return normalised
 
     def _one(
         self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
@@ -305,10 +305,10 @@ class CallPlan:
         if value is None and self.loose:
             return None
         opdef = self.opdef
-        array = settle.as_array(opdef, opdef.schema.output_names[position], value, dtype, self.memory)
+        array = normalise.as_array(opdef, opdef.schema.output_names[position], value, dtype, self.memory)
         if not is_new(array, inputs):
-            array = settle.separate(opdef, position, array, inputs)
-        if any(settle.shares(array, other) for other in flat(before)):
+            array = normalise.separate(opdef, position, array, inputs)
+        if any(normalise.shares(array, other) for other in flat(before)):
             array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
         return array
 
@@ -325,7 +325,7 @@ def _filled(plan: CallPlan) -> Run:
         try:
             return launch(*inputs)
         except Exception as error:
-            blame(plan, error, inputs)
+            annotate(plan, error, inputs)
             raise
 
     return run

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from opsdk.backends.call.settle import as_outputs, check_specs
+from opsdk.backends.call.normalise import as_outputs, check_specs
 from opsdk.core.errors import MutationError, ProgramError, ReturnError
 from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec

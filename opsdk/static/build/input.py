@@ -47,7 +47,7 @@ class InputSpec:
         shape: sizes; None or -1 for any size.
         dtype: element type.
         name: the name in the Program.
-        stop_gradient: whether gradients of the input are unwanted.
+        stop_gradient: whether gradients of the input are unneeded.
     """
 
     def __init__(

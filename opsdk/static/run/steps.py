@@ -10,8 +10,8 @@ import numpy as np
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application
 from opsdk.backends.call.buffers import specs_of
-from opsdk.backends.call.conform import conform
 from opsdk.backends.call.plan import CallPlan, make_plan
+from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, attach_note
 from opsdk.core.flags import FLAGS
@@ -329,7 +329,7 @@ class Step:
         """Returns a gradient held to the shape of the forward's input, which is known now."""
         assert self.application is not None
         like = values[self.like[slot]]
-        return conform(
+        return unbroadcast(
             self.application.forward, self.application.rule, position, value, like.shape, like.dtype, sum_to
         )
 

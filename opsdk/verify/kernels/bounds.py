@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call.language import language_of
-from opsdk.backends.call.unwanted import unwanted
+from opsdk.backends.call.unneeded import unneeded
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -55,7 +55,7 @@ def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray
         if made is None:
             return None
         texts.append(made)
-    left = {schema.output_names[i] for i in unwanted(opdef, call.inputs, call.attrs)}
+    left = {schema.output_names[i] for i in unneeded(opdef, call.inputs, call.attrs)}
     names = flat_names([schema.output_names[i] for i in schema.fresh_outputs], texts[0])
     for name, low, high in zip(names, flat(texts[0]), flat(texts[1]), strict=True):
         differs = np.asarray((low != high) & ~((low != low) & (high != high)))

@@ -162,7 +162,7 @@ def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool
         return False
     check_mutation(session, row, variant, inputs, at)
     try:
-        plan.settled(raw, inputs)
+        plan.normalised(raw, inputs)
     except AliasError as error:
         session.find_raised(row, "alias", str(error), error, variant, at=at)
     except Exception:  # what is returned is judged at the other calls

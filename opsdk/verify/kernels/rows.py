@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call import settle
+from opsdk.backends.call import normalise
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import compiled, language_of
 from opsdk.backends.call.plan import CallPlan
@@ -260,7 +260,7 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
     session.did(row, "runs", "mutation")
     check_mutation(session, row, call, inputs, at)
     try:
-        fresh = plan.settled(raw, inputs)
+        fresh = plan.normalised(raw, inputs)
     except AliasError as error:
         session.find_raised(row, "alias", str(error), error, call, at=at)
         return None
@@ -269,11 +269,11 @@ def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] |
         session.find_raised(row, check, str(error), error, call, at=at)
         return None
     session.did(row, "alias")
-    if not _is_separate(session, row, call, settle.as_outputs(opdef, raw), at):  # a call copies what is not
+    if not _is_separate(session, row, call, normalise.as_outputs(opdef, raw), at):  # a call copies what is not
         return None
     if specs is not None:
         try:
-            settle.check_specs(opdef, fresh, specs)
+            normalise.check_specs(opdef, fresh, specs)
         except OpsdkError as error:
             session.find_raised(row, "infer", str(error), error, call)
             return None

@@ -18,7 +18,7 @@ from opsdk.static.run import trial as _static  # noqa: F401 - registers itself
 from opsdk.verify.inputs.calls import Call, Values, copies, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.kernels.agreement import same_bits
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.blame import Blame, forward_blame, gradient_blame
+from opsdk.verify.runtimes.attribution import Attribution, forward_attribution, gradient_attribution
 from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradients_by_leaf
 from opsdk.verify.session import Session
 from opsdk.verify.subject import through_tape
@@ -48,11 +48,11 @@ def check_runtime(session: Session, trial: Trial) -> None:
 def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> bool:
     """Compares one attempt; returns whether it was the one that counts, so that no other is needed."""
     opdef = session.opdef
-    blame = forward_blame(session, call)
+    attribution = forward_attribution(session, call)
     try:
-        _compare(session, trial, attempt, blame, call)
-    except attempt.excused as error:
-        if isinstance(error, attempt.told):
+        _compare(session, trial, attempt, attribution, call)
+    except attempt.permitted as error:
+        if isinstance(error, attempt.noted):
             session.notes[f"{opdef.name}: {trial.where} it {attempt.need}: {error}"] = None
         return False
     except KernelNotFoundError as error:
@@ -60,11 +60,11 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
     except Exception as error:
         message = f"{opdef.subject}, {trial.where}: sample {call} expected to run as on arrays, "
         message += f"raised {type(error).__name__}: {error}"
-        session.find_raised(blame.row, trial.check, message, error, call, at=blame.at)
+        session.find_raised(attribution.row, trial.check, message, error, call, at=attribution.at)
     else:
         if attempt.is_extra:
             return False
-        session.did(blame.row, trial.check)
+        session.did(attribution.row, trial.check)
     return True
 
 
@@ -81,8 +81,8 @@ def _in_float32(session: Session) -> list[Call]:
     return []
 
 
-def _compare(session: Session, trial: Trial, attempt: Attempt, blame: Blame, call: Call) -> None:
-    """Compares what an attempt gives; `blame` becomes that of the backward where that begins."""
+def _compare(session: Session, trial: Trial, attempt: Attempt, attribution: Attribution, call: Call) -> None:
+    """Compares what an attempt gives; `attribution` becomes that of the backward where that begins."""
     opdef = session.opdef
     wanted = launch(opdef, None, call.inputs, call.attrs)
     cotangents = draw_cotangents(opdef, wanted, np.random.default_rng([session.seed, 9]))
@@ -94,16 +94,16 @@ def _compare(session: Session, trial: Trial, attempt: Attempt, blame: Blame, cal
     def apply(values: Sequence[Any]) -> list[Any]:
         return _flat_values(outputs_of(opdef, Op(opdef)(*refill(call.inputs, values), **call.attrs)))
 
-    forward = replace(blame)
+    forward = replace(attribution)
     expected: list[Any] | None = None
     with closing(attempt.run(Tried(opdef, arrays, asked, flat(cotangents), is_partial, apply))) as stages:
         for stage, values in stages:
             if stage == BACKWARD:
-                behind = gradient_blame(session, call, wanted, cotangents)
-                blame.row, blame.at = behind.row, behind.at
+                behind = gradient_attribution(session, call, wanted, cotangents)
+                attribution.row, attribution.at = behind.row, behind.at
             elif stage != OUTPUTS:
                 expected = _expected(opdef, call, wanted, cotangents) if expected is None else expected
-                _compare_gradients(session, trial, stage, blame, call, expected, values)
+                _compare_gradients(session, trial, stage, attribution, call, expected, values)
             elif not opdef.traits.deterministic:
                 return
             else:
@@ -126,7 +126,13 @@ def _expected(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> 
 
 
 def _compare_gradients(
-    session: Session, trial: Trial, stage: str, blame: Blame, call: Call, expected: list[Any], found: Sequence[Any]
+    session: Session,
+    trial: Trial,
+    stage: str,
+    attribution: Attribution,
+    call: Call,
+    expected: list[Any],
+    found: Sequence[Any],
 ) -> None:
     opdef = session.opdef
     every = zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
@@ -136,17 +142,24 @@ def _compare_gradients(
         if want is None and got is None:
             continue
         if opdef.grad is not None and want is not None and got is not None:
-            _same(session, trial, f"{stage}.d{name}", blame, call, what, want, got)
+            _same(session, trial, f"{stage}.d{name}", attribution, call, what, want, got)
         elif opdef.grad is not None:
             message = f"{opdef.subject}, {what} {trial.where}: expected {want} as on arrays, got {got}"
-            session.find(blame.row, f"{stage}.d{name}", message, call, input=name, at=blame.at)
+            session.find(attribution.row, f"{stage}.d{name}", message, call, input=name, at=attribution.at)
         elif want is None or got is None or not np.allclose(got, want, rtol=CLOSE, atol=CLOSE, equal_nan=True):
             message = f"{opdef.subject}, {what} {trial.where}: expected what the tape gives, got another"
-            session.find(blame.row, f"{stage}.d{name}", message, call, input=name, at=blame.at)
+            session.find(attribution.row, f"{stage}.d{name}", message, call, input=name, at=attribution.at)
 
 
 def _same(
-    session: Session, trial: Trial, check: str, blame: Blame, call: Call, what: str, want: np.ndarray, got: np.ndarray
+    session: Session,
+    trial: Trial,
+    check: str,
+    attribution: Attribution,
+    call: Call,
+    what: str,
+    want: np.ndarray,
+    got: np.ndarray,
 ) -> None:
     if same_bits(want, got):
         return
@@ -156,4 +169,4 @@ def _same(
         else f"{session.opdef.subject}, {what} {trial.where}: expected {want.dtype}{want.shape} as on arrays, "
         f"got {got.dtype}{got.shape}"
     )
-    session.find(blame.row, check, message, call, at=blame.at)
+    session.find(attribution.row, check, message, call, at=attribution.at)

@@ -10,7 +10,7 @@ from opsdk.static import Executor, Program, Scope, gradients, program_guard
 from opsdk.static.run.trial import data_like
 from opsdk.verify.inputs.calls import Call, flat, is_float, outputs_of, refill
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.blame import forward_blame
+from opsdk.verify.runtimes.attribution import forward_attribution
 from opsdk.verify.runtimes.parity import CLOSE
 from opsdk.verify.runtimes.rule import carriers, draw_cotangents
 from opsdk.verify.session import Session
@@ -26,7 +26,7 @@ def check_second_order(session: Session) -> None:
     if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
         return
     for call in session.calls:
-        row = forward_blame(session, call).row
+        row = forward_attribution(session, call).row
         try:
             _compare_second(session, row, call)
             session.did(row, "static2")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.judge.rounding import _wobbled
+from gradcheck.judge.rounding import _perturbed
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
 
@@ -108,7 +108,7 @@ def test_a_derivative_that_underflows_on_the_way_may_be_zero() -> None:
 def test_a_look_around_moves_every_element(seed: int) -> None:
     x = 1.0 + np.arange(200.0)
     point = Point(build_subject(np.sin, lambda i, o, c: c, None, (x,), None, None, (), ()), (x,), GIVEN)
-    (near,) = _wobbled(point, np.random.default_rng(seed))
+    (near,) = _perturbed(point, np.random.default_rng(seed))
     assert isinstance(near, np.ndarray)
     assert (near != x).all()
     assert (np.abs(near - x) <= 4 * np.spacing(x)).all()

@@ -23,8 +23,8 @@ def of_rows(define, body):
 
 def test_a_composite_that_computes_with_a_size_is_noted_to_need_known_ones(define):
     report = verify(of_rows(define, lambda x: x.sum(axis=-1) / x.shape[-1]))
-    told = "planted::f: in a Program it needs known sizes: size 1 of 'in0': expected a number"
-    assert any(note.startswith(told) for note in report.coverage.notes)
+    noted = "planted::f: in a Program it needs known sizes: size 1 of 'in0': expected a number"
+    assert any(note.startswith(noted) for note in report.coverage.notes)
 
 
 def test_a_composite_that_makes_a_number_of_an_inner_open_size_is_found(define):

@@ -5,7 +5,7 @@ import pytest
 import opsdk
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application
-from opsdk.backends.call.conform import conform
+from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.define import frontend, trial
 from opsdk.define.frontend import register_frontend
 from opsdk.define.trial import BACKWARD, OUTPUTS, Attempt, register_trial
@@ -93,9 +93,9 @@ def gradients(opdef, made, cotangents, asked):
     given = application.op_inputs(saved, None)  # every cotangent is there
 
     def hold(position, kept, value):
-        found[id(kept)] = conform(opdef, rule, position, value, kept.array.shape, kept.array.dtype, sum_to)
+        found[id(kept)] = unbroadcast(opdef, rule, position, value, kept.array.shape, kept.array.dtype, sum_to)
 
-    application.route(application.gradients(lambda told: arrays.run(rule.op.opdef, given, told)), hold)
+    application.route(application.gradients(lambda noted: arrays.run(rule.op.opdef, given, noted)), hold)
     return found
 
 
@@ -185,8 +185,8 @@ def test_what_an_attempt_is_excused_for_leads_to_the_next(register, blend):
         raise KeyError("a size")
 
     made = LedgerTrial()
-    excused = Attempt(refuse, (KeyError, ValueError), (KeyError,), "needs more")
-    made.attempts = lambda arrays: (excused, Attempt(made.run))
+    permitted = Attempt(refuse, (KeyError, ValueError), (KeyError,), "needs more")
+    made.attempts = lambda arrays: (permitted, Attempt(made.run))
     register(made)
     report = verify(blend)
     assert report.verdict == "pass"

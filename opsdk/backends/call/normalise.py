@@ -1,4 +1,4 @@
-"""Settling: what a kernel returned, made into arrays and held to what was declared."""
+"""Normalising: what a kernel returned, made into arrays and held to what was declared."""
 
 from __future__ import annotations
 

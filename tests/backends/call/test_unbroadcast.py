@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.call.conform import check_count, conform
+from opsdk.backends.call.unbroadcast import check_count, unbroadcast
 from opsdk.core.errors import ArityError, DTypeError, ShapeError
 
 F64 = np.dtype("float64")
@@ -11,7 +11,7 @@ F64 = np.dtype("float64")
 def conformed(value, shape=(2,), dtype=F64, position=0, **options):
     op = opsdk.op("t::f(Tensor x, Tensor w) -> Tensor y", replace=True, **options)(lambda x, w: x * w)
     op.backward(disconnected=("w",))(lambda dy: (dy, None))
-    return conform(op.opdef, op.opdef.grad, position, value, shape, dtype, opsdk.sum_to)
+    return unbroadcast(op.opdef, op.opdef.grad, position, value, shape, dtype, opsdk.sum_to)
 
 
 def test_a_gradient_like_its_input_is_passed_on_as_it_is():

@@ -1,4 +1,4 @@
-"""Gradients that nobody wants: those of inputs that are absent or whole numbers, or that a call's mask leaves out.
+"""Unneeded gradients: those of inputs that are absent or whole numbers, or that a call's mask leaves out.
 
 A compiled row is given buffers for them like for others, and may leave them as the memory was; they are handed on as
 None.
@@ -16,7 +16,7 @@ from opsdk.define.opdef import MASK, OpDef
 
 
 # Any: one entry per input, an array, a list of arrays or None; attribute values.
-def unwanted(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> frozenset[int]:
+def unneeded(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> frozenset[int]:
     """Returns the positions of the outputs of a gradient op that nobody wants; of no other op there are any."""
     rule = opdef.infer
     if not isinstance(rule, GradientInfer):
@@ -36,8 +36,8 @@ def _carries_none(value: Any) -> bool:
     return value is None or (not isinstance(value, list) and not is_differentiable(value.dtype))
 
 
-# Any: as for `unwanted`.
-def without_unwanted(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Launch:
+# Any: as for `unneeded`.
+def without_unneeded(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Launch:
     """Returns the launch of a compiled row with None for the gradients that nobody wants; itself where all are.
 
     Args:
@@ -56,7 +56,7 @@ def without_unwanted(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Lau
 
     def launch_wanted(*values: Any, **attrs: Any) -> Any:
         made = launch(*values, **attrs)
-        left = unwanted(opdef, values, attrs)
+        left = unneeded(opdef, values, attrs)
         if not left:
             return made
         if len(rule.names) == 1:

@@ -1,4 +1,4 @@
-"""Conforming: a gradient, held to the shape and dtype of the input that it is the gradient of.
+"""Unbroadcasting: a gradient, held to the shape and dtype of the input that it is the gradient of.
 
 Both runtimes use this one function, so that they accept and refuse the same backwards.
 """
@@ -16,7 +16,7 @@ from opsdk.define.opdef import GradRule, OpDef
 
 
 # Any: the gradient is an array, or a tensor where the backward is itself recorded.
-def conform(
+def unbroadcast(
     forward: OpDef,
     rule: GradRule,
     position: int,

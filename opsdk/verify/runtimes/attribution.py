@@ -1,4 +1,4 @@
-"""Blame: the row that a runtime takes for a call, so that a fault is put down to the code that ran."""
+"""Attribution: the row that a runtime takes for a call, so that a fault is put down to the code that ran."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from opsdk.verify.session import Session
 
 
 @dataclass
-class Blame:
+class Attribution:
     """The row that is running, and where its code is."""
 
     row: str
     at: str
 
 
-def forward_blame(session: Session, call: Call) -> Blame:
+def forward_attribution(session: Session, call: Call) -> Attribution:
     """Returns the row of the op that serves a call."""
     opdef = session.opdef
     try:
@@ -28,15 +28,15 @@ def forward_blame(session: Session, call: Call) -> Blame:
     except Exception:  # nothing serves it, or the row does not even compile: the first that would be asked
         kernel = _first(opdef.kernels.select("cpu", call.float_dtype), opdef.kernels.reference())
     if kernel is None:
-        return Blame(session.reference_row(call.float_dtype), str(opdef.origin))
-    return Blame(label(kernel, call.float_dtype), str(kernel.origin))
+        return Attribution(session.reference_row(call.float_dtype), str(opdef.origin))
+    return Attribution(label(kernel, call.float_dtype), str(kernel.origin))
 
 
-def gradient_blame(session: Session, call: Call, outputs: Any, cotangents: Any) -> Blame:
+def gradient_attribution(session: Session, call: Call, outputs: Any, cotangents: Any) -> Attribution:
     """Returns the row of the gradient op that serves a call; its reference goes by the name of the op's own."""
     opdef = session.opdef
     if opdef.grad is None:
-        return forward_blame(session, call)
+        return forward_attribution(session, call)
     gradient = opdef.grad.op.opdef
     reference = gradient.kernels.reference()
     try:
@@ -45,8 +45,8 @@ def gradient_blame(session: Session, call: Call, outputs: Any, cotangents: Any) 
     except Exception:
         kernel = _first(gradient.kernels.select("cpu", call.float_dtype), reference)
     if kernel is None or kernel is reference:
-        return Blame(session.reference_row(call.float_dtype), f"{gradient.origin}, {gradient.schema.name}")
-    return Blame(label(kernel, call.float_dtype), f"{kernel.origin}, {gradient.schema.name}")
+        return Attribution(session.reference_row(call.float_dtype), f"{gradient.origin}, {gradient.schema.name}")
+    return Attribution(label(kernel, call.float_dtype), f"{kernel.origin}, {gradient.schema.name}")
 
 
 def _first(*kernels: Kernel | None) -> Kernel | None:

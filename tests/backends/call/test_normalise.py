@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.call import settle
+from opsdk.backends.call import normalise
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 
 PAIR = "t::pair(Tensor x) -> (Tensor y, Tensor z)"
@@ -190,9 +190,9 @@ def test_a_view_that_shares_nothing_with_an_input_is_accepted():
 
 def test_two_interleaved_views_of_one_buffer_share_nothing():
     base = np.zeros(8)
-    assert not settle.shares(base[::2], base[1::2])
-    assert settle.shares(base[::2], base[::4])
-    assert settle.shares(base, base)
+    assert not normalise.shares(base[::2], base[1::2])
+    assert normalise.shares(base[::2], base[::4])
+    assert normalise.shares(base, base)
 
 
 def test_what_cannot_be_decided_cheaply_counts_as_shared(monkeypatch):
@@ -201,7 +201,7 @@ def test_what_cannot_be_decided_cheaply_counts_as_shared(monkeypatch):
 
     base = np.zeros(8)
     monkeypatch.setattr(np, "shares_memory", too_hard)
-    assert settle.shares(base[::2], base[1::2])
+    assert normalise.shares(base[::2], base[1::2])
 
 
 def gradient_of(function, **options):

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import static, vmath
 from opsdk.backends.call.language import language_of
-from opsdk.backends.call.unwanted import unwanted, without_unwanted
+from opsdk.backends.call.unneeded import unneeded, without_unneeded
 from opsdk.core.errors import AttributeValueError
 
 pytest.importorskip("numba")
@@ -119,8 +119,8 @@ def test_a_row_that_leaves_a_wanted_gradient_out_is_still_found(weighted):
 
 
 def test_ops_that_are_no_gradients_are_left_alone(weighted):
-    assert unwanted(weighted.opdef, [X, None], {}) == frozenset()
-    assert without_unwanted(weighted.opdef, fill, [X, None]) is fill
+    assert unneeded(weighted.opdef, [X, None], {}) == frozenset()
+    assert without_unneeded(weighted.opdef, fill, [X, None]) is fill
 
 
 def test_gradients_that_are_always_wanted_cost_nothing(scope):
@@ -129,7 +129,7 @@ def test_gradients_that_are_always_wanted_cost_nothing(scope):
         return 2 * x
 
     twice_grad = twice.backward(lambda dy: 2 * dy)
-    assert without_unwanted(twice_grad.opdef, fill, [DY]) is fill
+    assert without_unneeded(twice_grad.opdef, fill, [DY]) is fill
 
 
 def test_the_only_gradient_is_none_where_the_mask_leaves_it_out(scope):
@@ -138,7 +138,7 @@ def test_the_only_gradient_is_none_where_the_mask_leaves_it_out(scope):
         return 2 * x
 
     twice_grad = twice.backward(lambda dy, needs_input_grad: 2 * dy)
-    launch = without_unwanted(twice_grad.opdef, lambda dy, needs_input_grad: 2 * dy, [DY])
+    launch = without_unneeded(twice_grad.opdef, lambda dy, needs_input_grad: 2 * dy, [DY])
     assert launch(DY, needs_input_grad=(False,)) is None
     assert launch(DY, needs_input_grad=(True,)).tolist() == [2, 2, -2]
 
@@ -154,7 +154,7 @@ def test_whole_numbers_carry_no_gradient(gradient):
 
 
 def test_several_results_in_a_list_are_told_apart_too(weighted):
-    launch = without_unwanted(weighted.grad.opdef, lambda x, w, dy, needs_input_grad: [2 * dy, dy], [X, None, DY])
+    launch = without_unneeded(weighted.grad.opdef, lambda x, w, dy, needs_input_grad: [2 * dy, dy], [X, None, DY])
     dx, dw = launch(X, None, DY, needs_input_grad=(True, False))
     assert dx.tolist() == [2, 2, -2]
     assert dw is None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opsdk.backends.call.plan import CallPlan
 
 
-def blame(
+def annotate(
     plan: CallPlan, error: BaseException, inputs: Sequence[Any] | None = None, attrs: Mapping[str, Any] | None = None
 ) -> None:
     """Notes on a user's exception which op raised it and where that is defined; type and traceback stay.
@@ -49,7 +49,7 @@ def blame(
             raise refusal from error
 
 
-class Blame:
+class Annotating:
     """A block in which what a kernel raises is noted upon."""
 
     def __init__(self, plan: CallPlan) -> None:
@@ -60,4 +60,4 @@ class Blame:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception):
-            blame(self.plan, error)
+            annotate(self.plan, error)
