@@ -152,7 +152,7 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     made = arrays.run(opdef, inputs, attrs)
     if FAST is not None and plan.bare and (plan.saves_output or plan.saves_input) and _are_tensors(opdef):
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
-        if call.is_short:
+        if call.is_fast:
             keep(opdef, plan, FAST.Kind(call, plan))
     return made
 

@@ -49,9 +49,9 @@ class Tape:
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs a call and, where a gradient may be asked for, records it."""
-        again = opdef.plans.again
-        if again is not None:
-            made = again(inputs, attrs)
+        repeat = opdef.plans.repeat
+        if repeat is not None:
+            made = repeat(inputs, attrs)
             if made is not None:
                 return made
         arrays: list[Any] = []
@@ -120,7 +120,7 @@ def _first_call(
     plan = TapePlan(opdef, call, record, arrays)
     result = launch(plan, call and call.run_checked, inputs, arrays, attrs, Tensor if place is CPU else tensor_of)
     keep(opdef, kind, plan)
-    if FAST is not None and call is not None and call.is_short and plan.plain and _is_unary(opdef):
+    if FAST is not None and call is not None and call.is_fast and plan.plain and _is_unary(opdef):
         carries = call.dtype is not None and is_differentiable(call.dtype)
         saves_one = plan.saves_output or plan.saves_input
         if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
@@ -128,7 +128,7 @@ def _first_call(
             if record or inputs[0]._stop or not is_grad_enabled():
                 kinds[arrays[0].dtype] = FAST.Kind(call, plan)
     if call is not None and place is CPU and plan.plain and not record and not FLAGS.debug:
-        opdef.plans.again = call.again(Tensor)
+        opdef.plans.repeat = call.repeat(Tensor)
     opdef.usage.in_graph = opdef.usage.in_graph or record
     return result
 
@@ -375,7 +375,7 @@ def _edge(tensor: Any) -> Any:
 
 
 TAPE = Tape()
-short = connected(TAPE.apply)
-register_frontend(TAPE, Tensor, short=short)
+fast = connected(TAPE.apply)
+register_frontend(TAPE, Tensor, fast=fast)
 DEVICE_TAPE = DeviceTape()
 register_frontend(DEVICE_TAPE, DeviceTensor)

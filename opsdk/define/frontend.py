@@ -29,45 +29,45 @@ class Frontend(Protocol):
 Apply = Callable[[OpDef, Sequence[Any], Mapping[str, Any]], Any]
 
 APPLY: dict[type, Apply] = {}  # exact type of a value → the apply of its runtime, so that a call finds it in one step
-SHORT: dict[type, Callable[[OpDef, Any], Any]] = {}  # the same for calls of one value and no attributes
+FAST_PATHS: dict[type, Callable[[OpDef, Any], Any]] = {}  # the same for calls of one value and no attributes
 _FRONTENDS: list[Frontend] = []
 _fallback: list[Frontend] = []
 _PLAIN: set[type] = set()  # exact types of values that belong to the fallback, whatever else is registered
 
 
 def register_frontend(
-    frontend: Frontend, *types: type, short: Callable[[OpDef, Any], Any] | None = None
+    frontend: Frontend, *types: type, fast: Callable[[OpDef, Any], Any] | None = None
 ) -> None:
     """Makes a runtime known, with the exact types of its values.
 
     Args:
         frontend: the runtime.
         types: the types of its values.
-        short: does what `apply` does for calls of one value without attributes, where that can be had faster.
+        fast: does what `apply` does for calls of one value without attributes, where that can be had faster.
     """
     if frontend not in _FRONTENDS:
         _FRONTENDS.append(frontend)
     for kind in types:
         APPLY[kind] = frontend.apply
-        if short is not None:
-            SHORT[kind] = short
+        if fast is not None:
+            FAST_PATHS[kind] = fast
 
 
 def register_fallback(
-    frontend: Frontend, *types: type, short: Callable[[OpDef, Any], Any] | None = None
+    frontend: Frontend, *types: type, fast: Callable[[OpDef, Any], Any] | None = None
 ) -> None:
     """Makes the runtime known that takes calls without any other runtime's value: bare arrays.
 
     Args:
         frontend: the runtime.
         types: exact types of values that no other runtime owns.
-        short: as for `register_frontend`.
+        fast: as for `register_frontend`.
     """
     _fallback[:] = [frontend]
     _PLAIN.update(types)
     for kind in types:
-        if short is not None:
-            SHORT[kind] = short
+        if fast is not None:
+            FAST_PATHS[kind] = fast
 
 
 Over = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -15,7 +15,7 @@ from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import absences, bind
 from opsdk.define.expectation import as_expectation
-from opsdk.define.frontend import APPLY, SHORT, apply_slowly
+from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.kernel.deferred_row import add_deferred_row, checked_parameters
@@ -65,9 +65,9 @@ class Op(Handle):
         """Applies the op; see the op's own schema for what it takes."""
         try:
             if self._is_unary and not values and not attrs:
-                short = SHORT.get(value.__class__)
-                if short is not None:
-                    return short(self._opdef, value)
+                fast = FAST_PATHS.get(value.__class__)
+                if fast is not None:
+                    return fast(self._opdef, value)
             args = () if value is _ABSENT else (value, *values)
             absent = self._left_out.get(len(args))
             if absent is None or (attrs and not self._attrs.issuperset(attrs)):
@@ -336,7 +336,7 @@ class Op(Handle):
 
 
 if FAST is not None:
-    FAST.connect_ops(Op, SHORT, OpsdkError, trimmed)
+    FAST.connect_ops(Op, FAST_PATHS, OpsdkError, trimmed)
 PROVIDERS = Providers()
 REGISTRY: OpRegistry[Op] = OpRegistry(PROVIDERS)
 

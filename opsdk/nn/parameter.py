@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.autograd.creation import to_tensor
-from opsdk.autograd.tape import TAPE, short
+from opsdk.autograd.tape import TAPE, fast
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.names import unique_name
@@ -100,4 +100,4 @@ def make_parameter(
     )
 
 
-register_frontend(TAPE, Parameter, short=short)
+register_frontend(TAPE, Parameter, fast=fast)

@@ -302,7 +302,7 @@ def tensor(values, dtype="float64"):
 def test_other_arrays_of_the_same_kind_give_their_own_values(moved):
     for k in range(4):
         assert moved(tensor([k, 1]), tensor([10, k]), how="-").tolist() == [k - 10, 1 - k]
-    assert moved.opdef.plans.again is not None
+    assert moved.opdef.plans.repeat is not None
 
 
 def test_whatever_differs_from_the_call_before_is_seen(moved):
@@ -364,7 +364,7 @@ def test_in_debug_mode_every_call_is_checked(moved):
     opsdk.set_flags(debug=True)
     try:
         assert moved(one, two).tolist() == [3]
-        assert moved.opdef.plans.again is None
+        assert moved.opdef.plans.repeat is None
     finally:
         opsdk.set_flags(debug=False)
 

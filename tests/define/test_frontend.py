@@ -33,12 +33,12 @@ class OpDef:
 
 @pytest.fixture(autouse=True)
 def runtimes(monkeypatch):
-    for table in ("APPLY", "SHORT"):
+    for table in ("APPLY", "FAST_PATHS"):
         monkeypatch.setattr(frontend, table, {})
     for table in ("_FRONTENDS", "_fallback"):
         monkeypatch.setattr(frontend, table, [])
     monkeypatch.setattr(frontend, "_PLAIN", set())
-    register_frontend(Runtime("values", Value), Value, short=lambda opdef, value: "short")
+    register_frontend(Runtime("values", Value), Value, fast=lambda opdef, value: "short")
     register_frontend(Runtime("symbols", Symbol), Symbol)
     register_fallback(Runtime("arrays", object))
 
@@ -71,7 +71,7 @@ def test_values_of_two_runtimes_in_one_call_are_refused():
 
 def test_exact_types_are_found_in_one_step():
     assert frontend.APPLY[Symbol](OpDef, (), {}) == "symbols"
-    assert list(frontend.SHORT) == [Value]
+    assert list(frontend.FAST_PATHS) == [Value]
 
 
 def test_a_runtime_that_is_registered_twice_is_there_once():
@@ -110,9 +110,9 @@ def test_a_plain_value_beside_one_of_a_runtime_leaves_the_call_to_the_runtime():
     assert applied(Plain(), Value()) == "values"
 
 
-def test_a_fallback_has_its_short_way_too():
+def test_a_fallback_has_its_fast_path_too():
     class Plain:
         pass
 
-    register_fallback(Runtime("arrays", object), Plain, short=lambda opdef, value: "short")
-    assert frontend.SHORT[Plain](OpDef, Plain()) == "short"
+    register_fallback(Runtime("arrays", object), Plain, fast=lambda opdef, value: "short")
+    assert frontend.FAST_PATHS[Plain](OpDef, Plain()) == "short"

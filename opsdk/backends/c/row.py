@@ -96,7 +96,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         return made
 
     shortened: Any = launch  # Any: a function with an attribute
-    shortened.again = partial(_like_before, free, point)
+    shortened.repeat = partial(_like_before, free, point)
     return launch
 
 
@@ -109,7 +109,7 @@ def _like_before(
     kind: Any = None,
     sampling: Sampling | None = None,
 ) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
-    """Returns the short way of a call that differs from the one before in nothing but its arrays.
+    """Returns the fast path of a call that differs from the one before in nothing but its arrays.
 
     Args:
         free: the frames of the row, one of which may know that call.

@@ -161,7 +161,7 @@ def _are_arrays(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     return True
 
 
-def short(opdef: OpDef, value: np.ndarray) -> Any:
+def fast(opdef: OpDef, value: np.ndarray) -> Any:
     """Applies an op to one array."""
     plan: CallPlan | None = opdef.plans.get((value.dtype,))
     if plan is None or opdef.schema.mutated_inputs:
@@ -193,6 +193,6 @@ class DeviceArrays:
 
 
 ARRAYS = Arrays()
-register_fallback(ARRAYS, np.ndarray, short=short)
+register_fallback(ARRAYS, np.ndarray, fast=fast)
 DEVICE_ARRAYS = DeviceArrays()
 register_frontend(DEVICE_ARRAYS)

@@ -1,7 +1,7 @@
 """CallPlan: everything about a kind of call that need not be decided again.
 
 The first call of a kind (dtypes, attribute types) is checked in full; when it succeeds the plan is kept and later calls
-take the short path. In debug mode every call is checked in full.
+take the fast path. In debug mode every call is checked in full.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class CallPlan:
     """
 
     __slots__ = (
-        "_again",
         "_attrs",
         "_dtypes",
         "_given",
         "_hold",
+        "_repeat",
         "_sampling",
         "_zeros",
         "fills",
@@ -121,7 +121,7 @@ class CallPlan:
         self._hold = Hold(opdef)
         if self._asks_first(language):
             alone = self._hold.first(alone)
-        self._again = getattr(alone, "again", None)
+        self._repeat = getattr(alone, "repeat", None)
         watched, self.wants_views = alone, False
         self._sampling: Sampling | None = None
         if self.place is CPU and opdef.schema.namespace != "opsdk" and not language.is_derived:
@@ -172,7 +172,7 @@ class CallPlan:
             return self.run_checked
         if self.fills and self._dtypes and not self.has_attrs:
             return _filled(self)
-        return FAST.Kind(self) if FAST is not None and self.is_short else self.run_any
+        return FAST.Kind(self) if FAST is not None and self.is_fast else self.run_any
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
@@ -180,19 +180,19 @@ class CallPlan:
         self.run = self._way()
         return self
 
-    def again(self, kind: type) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
-        """Returns the short way of a call like the one before, on values of a class that hold arrays, if there is one.
+    def repeat(self, kind: type) -> Callable[[Sequence[Any], Mapping[str, Any]], Any] | None:
+        """Returns the fast path of a call like the one before, on values of a class that hold arrays, if there is one.
 
         Attributes have to be texts: of others, equal ones may differ.
         """
-        if self._again is None or self._given is None or not all(isinstance(v, str) for v in self._given.values()):
+        if self._repeat is None or self._given is None or not all(isinstance(v, str) for v in self._given.values()):
             return None
-        made = self._again(self._given, self._attrs, kind, self._sampling)
+        made = self._repeat(self._given, self._attrs, kind, self._sampling)
         way: Callable[[Sequence[Any], Mapping[str, Any]], Any] = made
         return way
 
     @property
-    def is_short(self) -> bool:
+    def is_fast(self) -> bool:
         """Whether one new array of the right dtype is all that a call can give, so that it needs no normalising."""
         simple = self.place is CPU and self.single and not self.has_attrs and not FLAGS.debug
         return simple and (self.dtype is not None or self.loose)

@@ -120,24 +120,24 @@ class PlanCache(Bounded[Any, Any]):
 
     The oldest gives way where there are too many: what comes again is checked and planned again.
     Calls of one value find theirs by dtype alone, in `recorded` where a gradient may be asked for, else in `plain`.
-    `again` serves a call of several that is like the one before; None where nothing does.
+    `repeat` serves a call of several that is like the one before; None where nothing does.
     """
 
-    __slots__ = ("__weakref__", "again", "plain", "recorded")
+    __slots__ = ("__weakref__", "plain", "recorded", "repeat")
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self) -> None:
         super().__init__(MOST_PLANS)
         self.recorded: dict[Any, Any] = {}
         self.plain: dict[Any, Any] = {}
-        self.again: Any = None
+        self.repeat: Any = None
 
     def clear(self) -> None:
         """Forgets every plan."""
         super().clear()
         self.recorded.clear()
         self.plain.clear()
-        self.again = None
+        self.repeat = None
 
 
 class KernelTable:
