@@ -121,13 +121,13 @@ class Application:
             compute: runs the gradient op with attributes.
         """
         rule = self.rule
-        attrs = self.op_attrs()
         if not rule.passes:
-            made = compute(attrs)
+            made = compute(self.op_attrs())
             return made if len(rule.wrt) > 1 else (made,)
         passed, missing = self.passed(), self.uncomputed()
-        if not any(missing):
+        if True not in missing:
             return passed
+        attrs = self.op_attrs()
         if rule.mask is not None:
             attrs[rule.mask] = missing
         made = compute(attrs)
