@@ -98,9 +98,10 @@ class Peer:
 
 
 def ordinary() -> dict[str, str]:
-    """Returns the environment of a process that finds this checkout, and byte code where it was run before."""
+    """Returns the environment of a process that finds this checkout first, and byte code where it was run before."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**inherited, "PYTHONPATH": str(ROOT)}
+    folders = filter(None, [str(ROOT), inherited.get("PYTHONPATH")])  # else a worker has other packages than we have
+    return {**inherited, "PYTHONPATH": os.pathsep.join(folders)}
 
 
 def interpreters(given: Mapping[str, str]) -> dict[str, str]:

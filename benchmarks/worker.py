@@ -49,10 +49,10 @@ class Bench:
             self.work = work
         if name not in self.timers:
             self.timers[name] = self._made(name, work, seconds)
-        timer, number = self.timers[name]
+        timer, number, calls = self.timers[name]
         time.sleep(REST)
         timer.timeit(max(1, number // WARM))
-        return timer.timeit(number) / number
+        return timer.timeit(number) / number / calls
 
     def _made(self, name, work, seconds):
         candidates = [subject for subject in self.subjects if subject.name == name]
@@ -62,7 +62,7 @@ class Bench:
         number = 1
         while (taken := timer.timeit(number)) < seconds / 4:
             number *= 2
-        return timer, max(1, round(number * seconds / taken))
+        return timer, max(1, round(number * seconds / taken)), getattr(subject, "calls", 1)
 
 
 def serve(module, topic, requests, answer):

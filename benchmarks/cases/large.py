@@ -35,6 +35,9 @@ def measure(
     seconds: float,
     wanted: tuple[str, ...],
     pythons: dict[str, str],
+    tasks: Sequence[Task] = TASKS,
+    kind: str = "large",
+    how: str = HOW,
 ) -> list[Section]:
     """Measures every task of a topic in both directions and returns one section for each.
 
@@ -45,13 +48,16 @@ def measure(
         seconds: about how long one sample takes.
         wanted: peers to compare with.
         pythons: interpreters by peer.
+        tasks: where the tasks of the topic stand.
+        kind: which module of subjects each worker runs.
+        how: how it is measured, with places for `seconds` and `rounds`.
     """
-    peers, missing = start(wanted, pythons, "large", topic, KEEP, bare=True)
+    peers, missing = start(wanted, pythons, kind, topic, KEEP, bare=kind == "large")
     try:
         wrong = [Missing(s["name"], s["problem"]) for peer in peers for s in peer.subjects if s["problem"]]
-        how = HOW.format(seconds=seconds, rounds=rounds)
+        text = how.format(seconds=seconds, rounds=rounds)
         sections = []
-        for task in TASKS:
+        for task in tasks:
             for direction in task.directions if task.topic == topic else ():
                 work = task.work(direction)
                 samples = _samples(work, peers, rounds, seconds)
@@ -64,7 +70,7 @@ def measure(
                         judged=tuple(judge(goal, samples) for goal in goals(task, direction)),
                         missing=(*missing, *(gone for gone in wrong if gone.reason.startswith(task.title))),
                         versions=tuple(f"{peer.name} {peer.version}" for peer in peers),
-                        how=how,
+                        how=text,
                     )
                 )
         return sections
@@ -80,7 +86,7 @@ def _samples(work: str, peers: Sequence[Peer], rounds: int, seconds: float) -> S
         for subject in peer.subjects
         if work in subject["works"] and not subject["problem"]
     }
-    return alternate(measures, rounds)
+    return alternate(measures, rounds) if measures else {}
 
 
 def never_slower(name: str) -> Goal:

@@ -48,21 +48,26 @@ FUNCTIONS = {
 BUILT_IN = {"relu": opsdk.relu}
 
 
-def _builder(function):
+def builder(function, place=None):
+    """Returns what makes the names of a statement: the function, and tensors at a place."""
+
     def build(task, arrays):
-        plain = [opsdk.to_tensor(arrays[name]) for name in task.inputs]
-        followed = [opsdk.to_tensor(arrays[n], stop_gradient=n not in task.differentiable) for n in task.inputs]
+        plain = [opsdk.to_tensor(arrays[name], place=place) for name in task.inputs]
+        followed = [
+            opsdk.to_tensor(arrays[n], place=place, stop_gradient=n not in task.differentiable) for n in task.inputs
+        ]
         names = {"f": function, "plain": plain, "followed": followed, "grad": opsdk.grad}
         names["wrt"] = [t for t in followed if not t.stop_gradient]
         if task.has_backward:
             dy = arrays["dy"]  # a loss per row has shape (rows, 1)
-            names["dy"] = [opsdk.to_tensor(dy.reshape(-1, 1) if task.op == "cross_entropy" else dy)]
+            names["dy"] = [opsdk.to_tensor(dy.reshape(-1, 1) if task.op == "cross_entropy" else dy, place=place)]
         return names
 
     return build
 
 
-def _result(names):
+def result(names):
+    """Returns the value and, where there is a cotangent, the gradients, as arrays."""
     value = names["f"](*names["plain"]).numpy()
     if "dy" not in names:
         return value, ()
@@ -70,13 +75,13 @@ def _result(names):
     return value, tuple(gradient.numpy() for gradient in gradients)
 
 
-_TEXTS = {
+TEXTS = {
     FORWARD: "f(*plain)",
     BOTH: "grad([f(*followed)], wrt, grad_outputs=dy)",
     STEP: "f(*followed).backward(*dy)\nfor t in wrt: t.clear_grad()",
 }
 SUBJECTS = [
-    *(Large("opsdk", task, _builder(FUNCTIONS[task.op]), _TEXTS, _result) for task in TASKS),
-    *(Large("opsdk built-in", t, _builder(BUILT_IN[t.op]), _TEXTS, _result) for t in TASKS if t.op in BUILT_IN),
+    *(Large("opsdk", task, builder(FUNCTIONS[task.op]), TEXTS, result) for task in TASKS),
+    *(Large("opsdk built-in", t, builder(BUILT_IN[t.op]), TEXTS, result) for t in TASKS if t.op in BUILT_IN),
 ]
 VERSION = opsdk.__version__

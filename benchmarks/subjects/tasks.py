@@ -80,6 +80,12 @@ TASKS = (
     Task("layer norm", "layer_norm", "rows", ROWS, 2, 5),
     Task("rms norm", "rms_norm", "rows", ROWS, 2, 5),
 )
+# Of a GPU, whose caches hold 1 M elements: that size tells what a call costs, 256 MB what memory allows.
+CUDA_OPS = ("relu", "swish", "softplus", "mish", "gelu")
+CUDA_TASKS = (
+    *(Task(f"{op} on 1 M", op, "cuda", MILLION, 2, 5) for op in CUDA_OPS),
+    *(Task(f"{op} on 64 M", op, "cuda", LARGE, 2, 5, is_checked=False) for op in CUDA_OPS),
+)
 
 
 @lru_cache(maxsize=1)  # subjects of one task follow each other, and share what nobody writes to
@@ -116,6 +122,7 @@ class Large:
         build: makes the names of its statements from the task and its arrays (any: each framework's own objects).
         texts: statement by direction; one that is missing cannot be done.
         result: the value, and the gradients if the backward can be done, once, as arrays, from the names.
+        calls: how many calls a statement makes.
     """
 
     name: str
@@ -123,6 +130,7 @@ class Large:
     build: Callable[[Task, Inputs], dict[str, Any]]
     texts: Mapping[str, str]
     result: Callable[[dict[str, Any]], tuple[Any, tuple[Any, ...]]]
+    calls: int = 1
 
     @property
     def topic(self) -> str:
@@ -158,6 +166,14 @@ class Large:
         return ""
 
 
+def queued(texts: Mapping[str, str], calls: int = 20) -> tuple[dict[str, str], int]:
+    """Returns statements that make several calls, one behind the other on a device, and wait for all; and how many."""
+    return {
+        direction: "\n".join([f"for _ in range({calls}):", *(f"    {line}" for line in text.splitlines()), "wait()"])
+        for direction, text in texts.items()
+    }, calls
+
+
 def copied(task: Task, direction: str, arrays: Inputs) -> np.ndarray:
     """Returns an array whose copy moves as many bytes as the task has to."""
     return np.resize(arrays["x"], round(arrays["x"].size * task.moved(direction) / 2))
@@ -168,7 +184,7 @@ class Copy:
     """A copy of as many bytes as a task has to move in one direction: what no implementation can be much faster than.
 
     Args:
-        name, task, build: as of `Large`.
+        name, task, build, calls: as of `Large`.
         texts: its one statement, by the direction.
     """
 
@@ -176,6 +192,7 @@ class Copy:
     task: Task
     build: Callable[[Task, Inputs], dict[str, Any]]
     texts: Mapping[str, str]
+    calls: int = 1
 
     @property
     def topic(self) -> str:

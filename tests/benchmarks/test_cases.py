@@ -1,10 +1,10 @@
 import pytest
 
 import opsdk
-from benchmarks.cases import c_op, elementwise, first_call, large, roofline, rows
+from benchmarks.cases import c_op, cuda, elementwise, first_call, large, roofline, rows
 from benchmarks.peers import Missing
 from benchmarks.scripts import WHOLE
-from benchmarks.subjects.tasks import BOTH, FORWARD, STEP, TASKS
+from benchmarks.subjects.tasks import BOTH, CUDA_TASKS, FORWARD, STEP, TASKS
 
 STAGES = dict(zip(first_call.STAGES, (0.06, 0.1, 0.001, 0.014, 1e-6), strict=True))
 
@@ -43,6 +43,32 @@ def test_a_page_of_large_ops_has_a_section_for_each_task_and_direction(monkeypat
     assert all(set(section.samples) == {"opsdk", "torch eager", "copy, NumPy"} for section in sections)
     assert [gone.reason for gone in sections[-1].missing] == ["not asked for", problem]
     assert all(peer.is_closed for peer in peers)
+
+
+def test_the_page_of_a_gpu_asks_for_workers_of_its_own_and_for_torch_alone(monkeypatch):
+    works = [task.work(d) for task in CUDA_TASKS for d in task.directions]
+    subjects = [{"name": n, "works": works, "problem": ""} for n in ("opsdk", "torch eager", "copy, torch")]
+
+    def start(wanted, pythons, kind, topic, environment, bare):
+        assert (wanted, kind, topic, bare) == (("torch",), "cuda", "cuda", False)
+        return [Quick("ours", subjects)], []
+
+    monkeypatch.setattr(large, "start", start)
+    sections = cuda.run(2, 0.01, ("torch", "jax"), {})
+    assert [section.title for section in sections] == [work[0].upper() + work[1:] for work in works]
+    goals = {section.title: [judged.words for judged in section.judged] for section in sections}
+    assert goals["Swish on 1 M, forward"] == []
+    assert goals["Swish on 64 M, forward and backward"] == [
+        "at least 0.9 of a copy's bandwidth",
+        "never slower than the best peer (torch eager)",
+    ]
+
+
+def test_a_page_without_a_single_subject_names_what_is_missing(monkeypatch):
+    monkeypatch.setattr(large, "start", lambda *given, **kept: ([], [Missing("opsdk", "no cupy")]))
+    sections = cuda.run(2, 0.01, ("torch",), {})
+    assert {judged.verdict for section in sections for judged in section.judged} == {"not measured"}
+    assert all(section.missing == (Missing("opsdk", "no cupy"),) for section in sections)
 
 
 def words(case, op, direction):

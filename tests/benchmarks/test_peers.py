@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -42,9 +43,15 @@ def test_interpreters_come_from_the_option_then_the_environment_then_this_one(mo
 
 def test_processes_find_this_checkout_and_keep_byte_code(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     environment = ordinary()
     assert "PYTHONDONTWRITEBYTECODE" not in environment
     assert environment["PYTHONPATH"] == str(ROOT)
+
+
+def test_processes_have_the_packages_that_we_have(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/site")
+    assert ordinary()["PYTHONPATH"] == os.pathsep.join([str(ROOT), "/site"])
 
 
 def test_numpy_alone_has_a_worker_where_it_is_asked_for(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.subjects import numpy_large, opsdk_large
 from benchmarks.subjects.references import REFERENCES
-from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS, Copy, arrays_of, copied
+from benchmarks.subjects.tasks import BOTH, FORWARD, TASKS, Copy, arrays_of, copied, queued
 from benchmarks.worker import Bench
 
 SMALL = {"elementwise": (67,), "rows": (5, 13)}
@@ -113,3 +113,21 @@ def test_a_worker_has_the_subjects_of_its_topic_and_times_them(monkeypatch):
 
 def test_copies_have_no_result_of_their_own():
     assert {subject.problem() for subject in BARE if isinstance(subject, Copy)} == {""}
+
+
+def test_queued_calls_are_followed_by_one_wait():
+    done = []
+    texts, calls = queued({FORWARD: "y = f()\ng(y)"}, 3)
+    exec(texts[FORWARD], {"f": lambda: "y", "g": done.append, "wait": lambda: done.append("wait")})
+    assert (done, calls) == (["y", "y", "y", "wait"], 3)
+
+
+def test_a_sample_is_the_time_of_one_call_of_a_statement_that_makes_several(monkeypatch):
+    class Timer:
+        def timeit(self, number):
+            return 8.0 * number
+
+    monkeypatch.setattr(numpy_large, "SUBJECTS", [])
+    bench = Bench("numpy_large", "rows")
+    bench.work, bench.timers = "w", {"s": (Timer(), 5, 4)}
+    assert bench.sample("s", "w", 1.0) == 2.0
