@@ -1,36 +1,70 @@
-"""Row expressions on CUDA: a kernel for each kind of call, which a block runs for each row."""
+"""Row expressions on CUDA: a kernel for each kind of call, in which a block runs each row, its threads sharing it.
+
+Of `x - row_max(x)`, with one input and one result, it is
+
+    def kernel(p1, p0, rows, n):
+        tx = int64(cuda.threadIdx.x)
+        width = int64(cuda.blockDim.x)
+        size = real(n)
+        part0 = cuda.shared.array(256, real)
+        for r in range(int64(cuda.blockIdx.x), rows, int64(cuda.gridDim.x)):
+            row = r * n
+            t1 = real(-inf)
+            for j in range(tx, n, width):
+                x0 = real(p0[row + j])
+                t1 = maximum(t1, x0)
+            part0[tx] = t1
+            cuda.syncthreads()
+            half = width // 2
+            while half > 0:
+                if tx < half:
+                    part0[tx] = maximum(part0[tx], part0[tx + half])
+                cuda.syncthreads()
+                half = half // 2
+            t1 = part0[0]
+            cuda.syncthreads()
+            for j in range(tx, n, width):
+                ...
+
+Nothing is kept between two loops: what a later one needs is computed again, which costs less than memory would. In a
+value that is compared with its own extreme products are rounded by `product`, so that it is the same each time. The
+order of a sum follows from the length of the row and the size of a block, so that a call gives the same bits each time.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from opsdk.backends.call.language import Launch
-from opsdk.backends.cuda.elementwise import compiled_text
-from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
-from opsdk.backends.cuda.math import compute_dtype, functions
-from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_positions
-from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
+from opsdk.backends.cuda.launch import BoundKernel, ExpressionLaunch
+from opsdk.backends.cuda.math import compute_dtype, kernel_of
 from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
+from opsdk.backends.native.row_writer import Reduced, RowWriter, indented
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.origin import Origin
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_whole
+from opsdk.expr.node import Node, topological
 from opsdk.expr.row.row import COLUMN
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.row.row_infer import AXIS
+from opsdk.expr.row.row_plan import compared_with_extremes, lowered
 from opsdk.expr.scalar import Static, static_of
+from opsdk.expr.trace import Expression
 
 _MOST_BLOCKS = 4096  # more than any device runs at once; a block takes several rows beyond
 _LINES = 256  # of a column result, one a block: the same on every device, so that sums are
 _WARP = 32
 _EACH = 4  # positions that a thread of a long row takes at least
+MOST_THREADS = 256  # of a block; shared memory is reserved for as many
+_BLOCK = 64  # positions that a thread sums one by one
+_TOGETHER = 8  # reductions that are joined at once, each in shared memory of its own: 16 KiB of float64
 
 
 # Any, in this file: arrays of NumPy or CuPy, attribute values, functions of numbers.
@@ -70,73 +104,27 @@ class CudaRowCode:
 
     def made(self) -> Callable[..., Any]:
         """Returns the kernel as a function that Numba compiles or simulates."""
-        names = {
-            **functions(self.computed.name),
-            "cuda": numba_cuda("CUDA row"),
-            "real": self.computed.type,
-            "store": self.stored.type,
-            "int64": np.int64,
-            "inf": math.inf,
-            "nan": math.nan,
-        }
-        if not is_simulated():
-            return compiled_text(self.source, self.name, names)
-        # Each simulated thread has NumPy's warnings to itself. The simulator gives `cuda` to the namespace of what it
-        # runs, so that the kernel has to be in the same one.
-        quiet = f"def quiet(*values):\n    with errstate(all='ignore'):\n        {self.name}(*values)\n"
-        names |= {"int64": _whole, "errstate": np.errstate}
-        return compiled_text(self.source + quiet, "quiet", names)
+        return kernel_of(self.source, self.name, self.computed, self.stored)
 
 
-def _whole(value: Any) -> int:
-    """Returns a number without its fraction; the least of all where a device gives that, for what is no number."""
-    return int(value) if abs(value) < 2**63 else -(2**63)
+class CudaRowwise(ExpressionLaunch):
+    """The launch of a row function over the rows of arrays."""
 
-
-class CudaRowwise:
-    """Everything about the CUDA row of one row function: its kernels, by kind of call.
-
-    Args:
-        opdef: the op.
-        rows: what it computes on one row.
-        origin: where it was written.
-    """
-
-    def __init__(self, opdef: OpDef, rows: RowFunction, origin: Origin) -> None:
-        self.opdef = opdef
-        self.rows = rows
-        self.origin = origin
-        self._kernels: dict[Any, tuple[CudaRowCode, BoundKernel]] = {}
-
-    def launch(self, /, *values: Any, **attrs: Any) -> Any:
-        """Computes the results: an array, or a tuple with None where a result is not wanted.
-
-        Raises:
-            ShapeError: the shapes are not those of the inputs' roles.
-            DTypeError: a dtype that is not computed with on a device.
-            AttributeValueError: `row_take` was given a position outside of the row.
-        """
-        subject = f"{self.opdef.subject}, CUDA row"
-        memory, arrays = at_one_place(values, subject)
-        with failures(self.opdef, self.origin, subject), memory.active():
-            made = self._launched(memory, arrays, attrs)
-        if arrays is not values:
-            made = [None if array is None else memory.to_host(array) for array in made]
-        return made[0] if len(made) == 1 else tuple(made)
-
-    def _launched(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-        given, shape, axis = laid_out(self.opdef, self.rows, arrays, attrs, in_order)
+    def results(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+        """Computes the results on arrays at one place, with None where one is not wanted."""
+        function: RowFunction = self.function
+        given, shape, axis = laid_out(self.opdef, function, arrays, attrs, in_order)
         own = {name: value for name, value in attrs.items() if name != AXIS}
         static, dtypes = static_of(own), [array.dtype for array in arrays]
-        if not self.rows.expression(static).wanted:
-            return [None] * len(self.rows.results)
+        if not function.expression(static).wanted:
+            return [None] * len(function.results)
         code, run = self._kernel(static, dtypes)
-        self.rows.check_length(shape[-1], static, dtypes)
+        function.check_length(shape[-1], static, dtypes)
         values = [own[name] for name in code.expression.attrs]
         check_whole(code.expression.attrs, values, code.computed)
-        self.rows.check_numbers(arrays, static)
+        function.check_numbers(arrays, static)
         if not math.prod(shape):  # nothing to launch for; what there is of such rows is numbers without a meaning
-            made = self.rows(*arrays, **attrs)
+            made = function(*arrays, **attrs)
             return list(made) if isinstance(made, tuple) else [made]
         rows, length = math.prod(shape[:-1]), shape[-1]
         geometry = geometry_for(rows, length, COLUMN in code.results)
@@ -145,7 +133,7 @@ class CudaRowwise:
         status = [_zeros(memory, (1,), np.dtype("int32"))] if code.checks else []
         run(geometry, [*(array.reshape(-1) for array in (*results, *given)), *numbers, *status, rows, length])
         if status and memory.to_host(status[0])[0]:
-            self.rows(*arrays, **attrs)  # the reference meets the same position, and names it
+            function(*arrays, **attrs)  # the reference meets the same position, and names it
             raise AttributeValueError(f"{self.opdef.subject}: row_take expected a position in [0, {length})")
         ready = iter(
             _finished(array, role, code, shape, axis) for array, role in zip(results, code.results, strict=True)
@@ -156,7 +144,7 @@ class CudaRowwise:
         key = (static, *dtypes)
         found = self._kernels.get(key)
         if found is None:
-            code = CudaRowCode(self.rows, static, dtypes)
+            code = CudaRowCode(self.function, static, dtypes)
             found = self._kernels[key] = code, BoundKernel(code.made())
         return found
 
@@ -190,7 +178,106 @@ def _finished(array: Any, role: str, code: CudaRowCode, shape: tuple[int, ...], 
     return turned_back(array, shape, axis, in_order)
 
 
+def takes_positions(expression: Expression) -> bool:
+    """Whether an expression takes single elements, whose positions may lie outside of the row."""
+    return any(node.op == "row_take" for node in topological(expression.wanted))
+
+
+def row_source(
+    name: str, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str]
+) -> str:
+    """Returns the source of a kernel over contiguous memory, given as pointers or as arrays of one dimension.
+
+    Its parameters are the results, the inputs, the attributes, `status` if it takes positions, the number of rows and
+    the length of one. Blocks have a power of two of threads, up to `MOST_THREADS`. A `column` result is a line of zeros
+    for each block, to which the block adds its own rows. `status` becomes 1 where a position lies outside of the row.
+
+    The code uses `cuda`, the primitives by their names, `product`, which is never fused with a sum, `inf`, `nan`,
+    `int64`, `real`, which makes a number one of the computation's precision, and `store`, which makes it one of the
+    results' dtype; whoever compiles it supplies them.
+
+    Args:
+        name: of the kernel.
+        expression: what to compute.
+        roles: of the inputs.
+        results: roles of the results that are wanted.
+        dtypes: names of the inputs' dtypes.
+    """
+    return _Writer(expression, roles, results, dtypes).text(name)
+
+
+class _Writer(RowWriter):
+    over = "for j in range(tx, n, width):"
+    blocks = f"for base in range(tx, n, width * {_BLOCK}):"
+    block = f"for j in range(base, min(base + width * {_BLOCK}, n), width):"
+    steps: ClassVar[Mapping[str, str]] = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum"}
+    cheap = math.inf
+    _most = 0
+
+    def __init__(
+        self, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str]
+    ) -> None:
+        super().__init__(expression, roles, results, dtypes)
+        below = topological(list(compared_with_extremes(lowered(expression.wanted))))
+        self._rounded = {node for node in below if node.op in ("mul", "square")}
+
+    def _text(self, node: Node) -> str:
+        if node not in self._rounded:
+            return super()._text(node)
+        left, right = (self._ref(node.args[0]), self._ref(node.args[-1]))
+        return f"product({left}, {right})"
+
+    def load(self, pointer: str, dtype: str, index: str) -> str:
+        return f"real({pointer}[{index}])"
+
+    def store(self, pointer: str, index: str, value: str) -> str:
+        return f"{pointer}[{index}] = store({value})"
+
+    def refused(self) -> list[str]:
+        return [*self.once(["status[0] = 1"]), "return"]  # the whole block: all its threads read the same position
+
+    def once(self, lines: Sequence[str]) -> list[str]:
+        return ["if tx == 0:", *indented(lines)]
+
+    def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
+        lines = super().walked(inside, reductions)
+        for start in range(0, len(reductions), _TOGETHER):
+            lines += self._joined(reductions[start : start + _TOGETHER])
+        return lines
+
+    def _joined(self, reductions: Sequence[Reduced]) -> list[str]:
+        self._most = max(self._most, len(reductions))
+        steps = [
+            f"part{i}[tx] = {self.steps[entry.op]}(part{i}[tx], part{i}[tx + half])"
+            for i, entry in enumerate(reductions)
+        ]
+        return [
+            *(f"part{i}[tx] = {entry.name}" for i, entry in enumerate(reductions)),
+            "cuda.syncthreads()",
+            "half = width // 2",
+            "while half > 0:",
+            *indented(["if tx < half:", *indented(steps), "cuda.syncthreads()", "half = half // 2"]),
+            *(f"{entry.name} = part{i}[0]" for i, entry in enumerate(reductions)),
+            "cuda.syncthreads()",  # all have read before the next reduction writes
+        ]
+
+    def text(self, name: str) -> str:
+        count = self.inputs + len(self.results)
+        pointers = [f"p{i}" for i in (*range(self.inputs, count), *range(self.inputs))]
+        raw = [f"s{i}" for i in range(len(self.expression.attrs))]
+        status = ["status"] if takes_positions(self.expression) else []
+        lines = ["tx = int64(cuda.threadIdx.x)", "width = int64(cuda.blockDim.x)", "size = real(n)"]
+        lines += self.attributes()
+        body = self.row()
+        lines += [f"part{i} = cuda.shared.array({MOST_THREADS}, real)" for i in range(self._most)]
+        if COLUMN in self.results:
+            lines.append("line = int64(cuda.blockIdx.x) * n")
+        lines += ["for r in range(int64(cuda.blockIdx.x), rows, int64(cuda.gridDim.x)):"]
+        lines += indented(["row = r * n", *body])
+        head = f"def {name}({', '.join([*pointers, *raw, *status, 'rows', 'n'])}):"
+        return "\n".join([head, *indented(lines), ""])
+
+
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns the launch of an expression's row on CUDA."""
-    source: Any = kernel.source  # Any: of the form that the language says
-    return CudaRowwise(opdef, source, kernel.origin).launch
+    """Returns the launch of a row expression on CUDA."""
+    return CudaRowwise(opdef, kernel.source, kernel.origin).launch

@@ -9,7 +9,7 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_positions
+from opsdk.backends.cuda.rowwise import MOST_THREADS, row_source, takes_positions
 from opsdk.define.op import REGISTRY
 from opsdk.expr.elementwise import static_defaults
 from opsdk.expr.primitives.table import PRIMITIVES
