@@ -130,7 +130,7 @@ class CudaRowwise(ExpressionLaunch):
         geometry = geometry_for(rows, length, COLUMN in code.results)
         results = [_result(memory, code, role, shape, geometry.grid[0]) for role in code.results]
         numbers = [code.computed.type(value) for value in values]
-        status = [_zeros(memory, (1,), np.dtype("int32"))] if code.checks else []
+        status = [memory.zeros((1,), np.dtype("int32"))] if code.checks else []
         run(geometry, [*(array.reshape(-1) for array in (*results, *given)), *numbers, *status, rows, length])
         if status and memory.to_host(status[0])[0]:
             function(*arrays, **attrs)  # the reference meets the same position, and names it
@@ -160,15 +160,9 @@ def in_order(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
-def _zeros(memory: Memory, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
-    made = memory.empty(shape, dtype)
-    made.fill(0)
-    return made
-
-
 def _result(memory: Memory, code: CudaRowCode, role: str, shape: tuple[int, ...], blocks: int) -> Any:
     if role == COLUMN:
-        return _zeros(memory, (blocks, shape[-1]), code.computed)
+        return memory.zeros((blocks, shape[-1]), code.computed)
     return memory.empty(result_shape(role, shape), code.stored)
 
 
