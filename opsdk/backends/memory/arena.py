@@ -1,29 +1,34 @@
 """The arena: output arrays on memory that earlier ones gave back.
 
 The first touch of fresh pages costs more than most kernels compute, so blocks are kept and lent again, the last
-returned first, since that one may still be in cache. An array of the arena has a `Lease` as its base, and every view of
-the array has the array; when the last of them dies the lease dies, and its block goes back.
+returned first, since that one may still be in cache. They are of a few sizes, and on huge pages where the OS grants
+them. An array of the arena has a `Lease` as its base, and every view of the array has the array; when the last of them
+dies the lease dies, and its block goes back.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import mmap
 import os
+import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from opsdk.backends.memory.block import Block, mapped, rounded
 from opsdk.core.flags import FLAGS, on_change
 
 # Measured: where a program holds a few arrays of this size and drops them, as a forward and its backward do, malloc
 # gives the pages back and faults them in again, for three to four times what a kernel takes; a lease takes 1 to 2 µs.
 SMALLEST = 64 << 10
+HUGE = 2 << 20  # what a huge page covers on x86-64 and on most of arm64; elsewhere it is an alignment like another
 
 _BYTES = np.dtype(np.uint8)
 
@@ -45,6 +50,58 @@ class MemoryStats:
     peak: int
     allocations: int
     reuses: int
+
+
+class Block(mmap.mmap):
+    """Mapped memory. It goes back to the OS when nothing refers to the block.
+
+    Attributes:
+        offset: where the usable bytes begin.
+        capacity: how many there are.
+        home: what takes the block back when it was lent.
+        stamp: when that happened last, in the count of its home.
+    """
+
+    __slots__ = ("capacity", "home", "offset", "stamp")
+
+    home: Arena
+    offset: int
+    capacity: int
+    stamp: int
+
+
+@lru_cache(256)
+def rounded(count: int) -> int:
+    """Returns the size of block that serves `count` bytes, more than 4 of them.
+
+    There are four sizes in every power of two, so that arrays of nearly the same size share blocks; a block is at most
+    a quarter larger than what was asked for.
+    """
+    shift = (count - 1).bit_length() - 3
+    return -(-count >> shift) << shift
+
+
+def mapped(size: int) -> Block:
+    """Returns a new block of `size` bytes, zeros; it begins at a page, from `HUGE` bytes on at a multiple of `HUGE`.
+
+    Raises:
+        OSError: the OS has no such memory.
+    """
+    slack = HUGE if size >= HUGE else 0  # never touched, so it costs addresses and no memory
+    block = _anonymous(size + slack)
+    block.capacity, block.offset, block.stamp = size, 0, 0
+    if slack:
+        block.offset = -np.frombuffer(block, np.uint8).ctypes.data % HUGE
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            with contextlib.suppress(OSError):  # a kernel built without them
+                block.madvise(mmap.MADV_HUGEPAGE, block.offset, size)
+    return block
+
+
+def _anonymous(size: int) -> Block:
+    if sys.platform == "win32":
+        return Block(-1, size)
+    return Block(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # the default would be shared after a fork
 
 
 class Arena:
