@@ -14,7 +14,7 @@ from opsdk.backends.c.job import Job
 from opsdk.backends.c.openmp import short_waits
 from opsdk.backends.c.prebuilt import Prebuilt, outdated, prebuilt
 from opsdk.backends.c.signature import SUFFIXES
-from opsdk.backends.cache.store import cached_bytes, cached_file
+from opsdk.backends.cache.store import cached, cached_bytes
 from opsdk.backends.call.floating_modes import kept_modes
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
@@ -96,7 +96,7 @@ def _from_prebuilt(job: Job, ahead: Prebuilt) -> Library:
 
 
 def _from_cache(job: Job) -> Library:
-    path = cached_file("c", job.whole_key, LIBRARY_SUFFIX, job.build)
+    path = cached("c", job.whole_key, LIBRARY_SUFFIX, job.build)
     interface = cached_bytes("c", f"{job.whole_key}\0{_backend_version()}", ".py", job.interface)
     try:
         return _opened(job, interface, str(path))
@@ -104,7 +104,7 @@ def _from_cache(job: Job) -> Library:
         if path.exists():
             raise
     return _opened(
-        job, interface, str(cached_file("c", job.whole_key, LIBRARY_SUFFIX, job.build))
+        job, interface, str(cached("c", job.whole_key, LIBRARY_SUFFIX, job.build))
     )  # the cache was cleared
 
 

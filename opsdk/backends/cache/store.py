@@ -59,9 +59,10 @@ class CacheInfo:
 
 
 def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
-    """Returns the file of a key, built where it is not there yet.
+    """Returns the file of a key, built where it is not there yet, or is not as it was written.
 
-    Safe from several threads and processes at once; a builder that is killed leaves no file under the final name.
+    Safe from several threads and processes at once; a builder that is killed leaves no file under the final name. The
+    file ends with a seal, 52 bytes of length and checksum, which loaders of shared libraries do not read.
 
     Args:
         kind: what sort of file it is; its folder.
@@ -72,22 +73,24 @@ def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> P
     Raises:
         NowhereError: neither the cache folder nor a temporary one can be written.
     """
-    return _cached(kind, key, suffix, build, Path.exists)
-
-
-def cached_file(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
-    """Returns the file of a key as `cached` does, and builds it anew where it is not as it was written.
-
-    The file ends with a seal, 52 bytes of length and checksum, which loaders of shared libraries do not read.
-    """
-
-    def sealed(path: Path) -> None:
-        build(path)
-        content = path.read_bytes()
-        with path.open("ab") as file:
-            file.write(len(content).to_bytes(8, "little") + slow("hashlib").sha256(content).digest() + _MAGIC)
-
-    return _cached(kind, key, suffix, sealed, lambda path: _unsealed(path) is not None)
+    assert kind.isidentifier(), kind
+    name = _name(key, suffix)
+    for folder in filled(kind):
+        if _content(folder / name) is not None:
+            return folder / name
+    problems: list[OSError] = []
+    for folder in places(kind, problems):
+        try:
+            final = folder / name
+            with locked(folder / f".{name}.lock"):
+                if _content(final) is None:  # who waited for the lock finds it built
+                    _sweep_once(folder)
+                    _build(final, suffix, build)
+            return final
+        except OSError as error:  # a full disk, a quota: what matters is that the next place has room
+            problems.append(error)
+            cannot_write(folder, error)
+    raise nowhere(problems) from problems[-1]
 
 
 def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) -> bytes:
@@ -99,17 +102,17 @@ def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) ->
         path.write_bytes(made[0])
 
     try:
-        path = cached_file(kind, key, suffix, build)
+        path = cached(kind, key, suffix, build)
     except NowhereError:  # these bytes need no file
         return made[0] if made else make()
-    held = made[0] if made else _unsealed(path)
+    held = made[0] if made else _content(path)
     return held if held is not None else make()  # None: somebody damaged the file after it was looked at
 
 
 def held_bytes(kind: str, key: str, suffix: str) -> bytes | None:
     """Returns the bytes that `cached_bytes` keeps under a key; None where there are none, or none that are whole."""
-    paths = [folder / _name(key, suffix) for folder in filled(kind)]
-    return next((data for path in paths if _holds(path, Path.exists) and (data := _unsealed(path)) is not None), None)
+    contents = (_content(folder / _name(key, suffix)) for folder in filled(kind))
+    return next((content for content in contents if content is not None), None)
 
 
 def cache_info() -> CacheInfo:
@@ -140,38 +143,9 @@ def cache_clear() -> CacheInfo:
     return CacheInfo(folder, removed)
 
 
-def _cached(kind: str, key: str, suffix: str, build: Callable[[Path], None], is_good: Callable[[Path], bool]) -> Path:
-    assert kind.isidentifier(), kind
-    name = _name(key, suffix)
-    for folder in filled(kind):
-        if _holds(folder / name, is_good):
-            return folder / name
-    problems: list[OSError] = []
-    for folder in places(kind, problems):
-        try:
-            final = folder / name
-            with locked(folder / f".{name}.lock"):
-                if not _holds(final, is_good):  # who waited for the lock finds it built
-                    _sweep_once(folder)
-                    _build(final, suffix, build)
-            return final
-        except OSError as error:  # a full disk, a quota: what matters is that the next place has room
-            problems.append(error)
-            cannot_write(folder, error)
-    raise nowhere(problems) from problems[-1]
-
-
 def _name(key: str, suffix: str) -> str:
     digest = slow("hashlib").sha256(f"{FORMAT} {key}".encode()).hexdigest()
     return f"{digest[:32]}{suffix}"
-
-
-def _holds(path: Path, is_good: Callable[[Path], bool]) -> bool:
-    """Whether a file is there that nobody else may have written, and is good."""
-    try:
-        return danger_of_file(path) is None and is_good(path)
-    except OSError:
-        return False
 
 
 def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
@@ -180,6 +154,9 @@ def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
         build(temporary)
         temporary.chmod(temporary.stat().st_mode & 0o755)  # whatever the umask: what lies here is executed
         with temporary.open("rb+") as file:
+            content = file.read()
+            file.write(len(content).to_bytes(8, "little") + slow("hashlib").sha256(content).digest() + _MAGIC)
+            file.flush()
             os.fsync(file.fileno())  # a name must not reach the disk before what it names
         try:
             temporary.replace(final)
@@ -190,9 +167,11 @@ def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _unsealed(path: Path) -> bytes | None:
-    """Returns the content of a sealed file; None where the seal does not fit it, or there is no such file."""
+def _content(path: Path) -> bytes | None:
+    """Returns the content of a file; None where it is missing, somebody else may have written it, or it is damaged."""
     try:
+        if danger_of_file(path) is not None:
+            return None
         data = path.read_bytes()
     except OSError:
         return None
