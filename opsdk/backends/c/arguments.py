@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.signature import dlpack_type
+from opsdk.backends.c.signature import SCALARS, dlpack_type
 from opsdk.backends.memory.layout import C_ALIGNED
 from opsdk.core.errors import AttributeValueError
 from opsdk.define.schema.attribute import TYPE, AttrDecl
@@ -82,41 +82,25 @@ def attribute_converter(ffi: Any, decl: AttrDecl) -> Callable[[Any, list[Any]], 
     match = TYPE.fullmatch(decl.type)
     assert match is not None, decl.type
     scalar, is_list, is_optional = match.groups()
-    kind = f"{_ITEMS[scalar]}[]"
 
-    def many(values: Any, keep: list[Any]) -> tuple[Any, ...]:
+    def array(values: Any, keep: list[Any]) -> tuple[Any, ...]:
         if values is None:
             return ffi.NULL, 0
         items = [part for value in values for part in _parts(ffi, scalar, value)]
         keep.append(items)  # texts, which an array of pointers does not own
-        return ffi.new(kind, items or 1), len(values)
+        return ffi.new(f"{SCALARS[scalar]}[]", items or 1), len(values)
 
-    def one(value: Any, keep: list[Any]) -> tuple[Any, ...]:
-        return (ffi.NULL if value is None else ffi.new(kind, _parts(ffi, scalar, value)),)
+    def pointer(value: Any, keep: list[Any]) -> tuple[Any, ...]:
+        return (ffi.NULL if value is None else ffi.new(f"{SCALARS[scalar]}[]", _parts(ffi, scalar, value)),)
 
-    def text(value: Any, keep: list[Any]) -> tuple[Any, ...]:
-        return (ffi.NULL if value is None else _parts(ffi, "str", value)[0],)
-
-    def struct(value: Any, keep: list[Any]) -> tuple[Any, ...]:
-        return (ffi.new("DLDataType *", dlpack_type(value))[0],)
+    def converted(value: Any, keep: list[Any]) -> tuple[Any, ...]:
+        return (ffi.NULL if value is None else _parts(ffi, scalar, value)[0],)
 
     if is_list:
-        return many
-    if scalar == "str":
-        return text
-    if is_optional or scalar == "complex":
-        return one
-    return struct if scalar == "dtype" else None
-
-
-_ITEMS = {
-    "float": "double",
-    "int": "int64_t",
-    "bool": "int32_t",
-    "complex": "double",
-    "dtype": "DLDataType",
-    "str": "char *",
-}
+        return array
+    if (is_optional and scalar != "str") or scalar == "complex":
+        return pointer
+    return converted if scalar in ("str", "dtype") else None
 
 
 def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:
@@ -134,4 +118,4 @@ def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:
                 f"c row: expected a text of characters that UTF-8 has, got {value!r}, with half of a pair; "
                 "value.encode(errors='replace').decode() takes such out"
             ) from error
-    return [dlpack_type(value)] if scalar == "dtype" else [value]
+    return [ffi.new("DLDataType *", dlpack_type(value))[0]] if scalar == "dtype" else [value]

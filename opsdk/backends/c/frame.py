@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
-from opsdk.backends.c.call import call_at
 from opsdk.backends.c.library import Library
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import Signature, suffix_of
+from opsdk.backends.c.signature import SUFFIXES, Signature
 from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.memory.layout import C_ALIGNED, is_plain, is_truth, plain
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.nested import flat
+from opsdk.core.origin import Origin
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -28,6 +30,7 @@ from opsdk.define.schema.schema import InputDecl, OutputDecl
 LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's author said that it is meant
 
 _told: set[tuple[str, str]] = set()  # rows and inputs that the word was said about
+_CALL = (lambda function, arguments: function(*arguments)).__code__
 
 
 class Frame:
@@ -40,7 +43,6 @@ class Frame:
     def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
-        self._kernel = kernel
         self._origin = str(kernel.origin)
         self._enter = call_at(kernel.origin, f"{schema.name}, c row")
         self._library = library
@@ -94,7 +96,9 @@ class Frame:
             if convert is not None:
                 texts[name] = given[0]
             arguments += given
-        self._call(arguments, values, attrs)
+        status = self._enter(self.function, arguments)  # without the GIL
+        if status:
+            raise self.failure(status, values, attrs)
         for array, copy in back:
             array[...] = copy
         if self._may_be_quick:
@@ -118,11 +122,6 @@ class Frame:
             at=self._origin,
             details={"status": status, "message": said},
         )
-
-    def _call(self, arguments: list[Any], values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
-        status = self._enter(self.function, arguments)  # without the GIL
-        if status:
-            raise self.failure(status, values, attrs)
 
     def _learn(self, values: Sequence[Any], ready: list[np.ndarray], texts: Mapping[str, Any]) -> None:
         """Keeps what the next call is compared with, and what it needs."""
@@ -175,7 +174,7 @@ class Frame:
         ]
         dtype = self._dtype_of(values)
         function = function_for(self._opdef, self._library, dtype)
-        self._suffix = suffix_of(dtype)
+        self._suffix = SUFFIXES[dtype.name]
         self.attrs = dict(attrs)
         self.function = function
 
@@ -202,11 +201,7 @@ class Frame:
         wanted = dict(self._options.dtypes)
         schema = self._opdef.schema
         deciding = schema.deciding(values)
-        named = [
-            (decl, item)
-            for decl, value in zip(schema.inputs, values, strict=True)
-            for item in flat(value)
-        ]
+        named = [(decl, item) for decl, value in zip(schema.inputs, values, strict=True) for item in flat(value)]
         first = next(((decl.name, item.dtype) for decl, item in named if item is deciding), None)
         for decl, item in named:
             assert first is not None
@@ -251,17 +246,32 @@ class Frame:
                     )
 
 
+@cache
+def call_at(origin: Origin, name: str) -> Callable[[Any, Sequence[Any]], Any]:
+    """Returns a function that calls another, and looks in every stack as if it stood where a row was registered.
+
+    A C function has no frame of its own: what faulthandler or a profiler shows is the Python code that called it, which
+    is opsdk's and the same for every row.
+
+    Args:
+        origin: the place.
+        name: what the frame is called.
+    """
+    code = _CALL.replace(co_filename=origin.file, co_firstlineno=origin.line, co_name=name)
+    return FunctionType(code, {}, name)
+
+
 def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Returns the function of a library for a dtype.
 
     Raises:
         KernelNotFoundError: the source has none; the message names those that it has.
     """
-    function = library.functions.get(suffix_of(dtype))
+    function = library.functions.get(SUFFIXES[dtype.name])
     if function is None:
         signature = Signature.of(opdef.schema)
         there = ", ".join(signature.symbol(suffix) for suffix in library.functions)
-        symbol = signature.symbol(suffix_of(dtype))
+        symbol = signature.symbol(SUFFIXES[dtype.name])
         raise KernelNotFoundError(
             f"{opdef.subject}, c row: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
             "the inputs",

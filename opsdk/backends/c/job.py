@@ -8,45 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from opsdk.backends.c.compiler import (
-    COMPLETE,
-    MATH,
-    NATIVE,
-    OPTIMIZE,
-    SHARED,
-    STRICT,
-    Compiler,
-    Complaint,
-    expect_room,
-    failure,
-    find_compiler,
-    machine,
-    run,
-)
+from opsdk.backends.c import compiler as cc
+from opsdk.backends.c import read as files
+from opsdk.backends.c import source as sources
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.read import (
-    asks_linker,
-    environment,
-    folders_in,
-    folders_of_environment,
-    state_of_archives,
-    state_of_files,
-    state_of_linked,
-)
-from opsdk.backends.c.signature import MESSAGE, TYPES, Signature, suffix_of
-from opsdk.backends.c.source import (
-    HEADER,
-    CSource,
-    headers_of,
-    hides_files,
-    line_directive,
-    looks_up,
-    opsdk_header,
-    read,
-    shapes_stay,
-)
+from opsdk.backends.c.signature import MESSAGE, SUFFIXES, TYPES, Signature
 from opsdk.backends.cache.places import is_private
 from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
@@ -54,9 +21,6 @@ from opsdk.core.origin import shorten
 from opsdk.core.suggest import alternatives
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-
-if TYPE_CHECKING:
-    from opsdk.backends.c.scan import Definition
 
 _INCLUDING = ("-include", "-imacros", "@")  # flags that include files, or may
 OPENMP = "void omp_set_num_threads(int count)"
@@ -72,7 +36,7 @@ class Job:
     opdef: OpDef
     kernel: Kernel
     options: COptions
-    source: CSource
+    source: sources.CSource
     signature: Signature
     portable: bool = False
 
@@ -80,7 +44,7 @@ class Job:
     def of(cls, opdef: OpDef, kernel: Kernel) -> Job:
         """Returns the job of a row."""
         options = COptions(**kernel.options)
-        return cls(opdef, kernel, options, read(opdef, kernel), Signature.of(opdef.schema))
+        return cls(opdef, kernel, options, sources.read(opdef, kernel), Signature.of(opdef.schema))
 
     @property
     def subject(self) -> str:
@@ -88,43 +52,38 @@ class Job:
         return f"{self.opdef.subject}, c row"
 
     @cached_property
-    def compiler(self) -> Compiler:
+    def compiler(self) -> cc.Compiler:
         """The compiler that is used."""
-        return find_compiler(self.subject)
+        return cc.find_compiler(self.subject)
 
     @cached_property
     def folders(self) -> list[str]:
         """The folders in which headers are looked for."""
         options = self.options
-        return [*options.include_dirs, *folders_in(options.flags), *folders_of_environment()]
+        return [*options.include_dirs, *files.folders_in(options.flags), *files.folders_of_environment()]
 
     @cached_property
-    def content(self) -> str:
-        """The text that is compiled, as far as it can be read off the source, and the schema's part in it."""
-        headers = headers_of(self.source, self.folders)
-        return "\0".join([opsdk_header(), self.source.text, headers, *self.options.define, *self.signature.parameters])
+    def text(self) -> str:
+        """What is compiled, as far as the source tells: that, and the author's headers that it includes."""
+        return f"{self.source.text}\0{sources.headers_of(self.source, self.folders)}"
 
     @cached_property
     def hides_files(self) -> bool:
         """Whether files are included that cannot be read off the source and its author's headers."""
         flags = self.options.flags
-        return any(flag.startswith(_INCLUDING) for flag in flags) or hides_files(self.source, self.folders)
-
-    @cached_property
-    def has_fixed_shapes(self) -> bool:
-        """Whether neither the source nor its author's headers make or change a DLTensor."""
-        return not self.hides_files and shapes_stay(self.source.text + headers_of(self.source, self.folders))
+        return any(flag.startswith(_INCLUDING) for flag in flags) or sources.hides_files(self.source, self.folders)
 
     @property
     def looks_up(self) -> bool:
-        """Whether the source, or a header of its author's, asks for the dtypes of tensors."""
-        return looks_up(self.source.text + headers_of(self.source, self.folders))
+        """Whether the source, or a header of its author's, asks for the dtypes of tensors, under any name."""
+        return re.search(r"\bOPSDK_IS\s*\(|(?:->|\.)\s*dtype\b", self.text) is not None
 
     @cached_property
     def key(self) -> str:
         """Everything that decides what the library is, but for files that the compiler alone finds."""
-        told = [self.content, *self.arguments, *self._last, self.compiler.identity, machine(), environment()]
-        return "\0".join([self.signature.name, *told])
+        schema = [self.signature.name, *self.signature.parameters]
+        told = [*self.arguments, *self._last, self.compiler.identity, cc.machine(), files.environment()]
+        return "\0".join([*schema, sources.HEADER.read_text(encoding="utf-8"), self.text, *told])
 
     @cached_property
     def whole_key(self) -> str:
@@ -134,19 +93,19 @@ class Job:
             CompileError: the source cannot be preprocessed.
         """
         anew = self.hides_files or bool(self.folders) or len(self.compiler.command) > 1  # `gcc -Ifolder` is one too
-        files = state_of_files(self.key, self.folders, lambda: self.preprocessed, anew=anew)
-        return f"{self.key}\0{state_of_archives(self.options)}\0{self._linked}\0{files}"
+        state = files.state_of_files(self.key, self.folders, lambda: self.preprocessed, anew=anew)
+        return f"{self.key}\0{files.state_of_archives(self.options)}\0{self._linked}\0{state}"
 
     @property
     def _linked(self) -> str:
         """The state of the files that the linker takes into the library beside the source, as it tells them."""
         options = self.options
-        if not options.libraries and not asks_linker(options.flags) and len(self.compiler.command) == 1:
+        if not options.libraries and not files.asks_linker(options.flags) and len(self.compiler.command) == 1:
             return ""
         with slow("tempfile").TemporaryDirectory() as folder:
             arguments = ["-Wl,-t", *self.arguments, "-o", f"{folder}/traced", "-", *self._last]
-            told, _ = run(self.compiler, arguments, "", Path(folder))
-            return state_of_linked(told)
+            told, _ = cc.run(self.compiler, arguments, "", Path(folder))
+            return files.state_of_linked(told)
 
     @cached_property
     def preprocessed(self) -> str:
@@ -155,20 +114,21 @@ class Job:
         Raises:
             CompileError: the source cannot be preprocessed.
         """
-        text, complaint = run(self.compiler, [*self.arguments, "-E", "-"], self.source.unit)
+        text, complaint = cc.run(self.compiler, [*self.arguments, "-E", "-"], self.source.unit)
         if complaint is not None:
-            raise failure(self.subject, complaint)
+            raise cc.failure(self.subject, complaint)
         return text
 
-    @property
+    @cached_property
     def arguments(self) -> list[str]:
         """What the compiler is given before the source."""
         options = self.options
         quoted = ["-iquote", self.source.folder] if self.source.folder else []
+        has_fixed_shapes = not self.hides_files and sources.shapes_stay(self.text)
         return [
-            *(*OPTIMIZE, *STRICT, *SHARED, *(() if self.portable else (NATIVE,)), "-fdiagnostics-color=never"),
-            *(("-DOPSDK_SHAPES_STAY",) if self.has_fixed_shapes else ()),
-            *("-include", str(HEADER), f"-I{HEADER.parent}"),
+            *(*cc.FLAGS, *(() if self.portable else (cc.NATIVE,))),
+            *(("-DOPSDK_SHAPES_STAY",) if has_fixed_shapes else ()),
+            *("-include", str(sources.HEADER), f"-I{sources.HEADER.parent}"),
             *(*quoted, *(f"-I{folder}" for folder in options.include_dirs), *(f"-D{name}" for name in options.define)),
             *(*(("-fopenmp",) if options.openmp else ()), *(f for f in options.flags if not f.startswith("-l"))),
         ]
@@ -177,18 +137,17 @@ class Job:
     def _last(self) -> list[str]:
         options = self.options
         libraries = [*(f"-l{name}" for name in options.libraries), *(f for f in options.flags if f.startswith("-l"))]
-        return [*(f"-L{folder}" for folder in options.library_dirs), *libraries, *COMPLETE, *MATH]
+        return [*(f"-L{folder}" for folder in options.library_dirs), *libraries, *cc.LINKED]
 
     @cached_property
-    def functions(self) -> Mapping[str, Definition]:
+    def functions(self) -> Mapping[str, sources.Definition]:
         """The functions of this op that the source defines, by name; with `opsdk_message` where it is one of them.
 
         Raises:
             CompileError: the source cannot be preprocessed.
             BindingError: there is none, or one that cannot be called from outside.
         """
-        scan = slow("opsdk.backends.c.scan")
-        found: dict[str, Definition] = scan.definitions(self.preprocessed, (*self.signature.symbols, "opsdk_message"))
+        found = sources.definitions(self.preprocessed, (*self.signature.symbols, "opsdk_message"))
         if not set(found) - {"opsdk_message"}:
             raise self._nothing_found()
         for name, definition in found.items():
@@ -213,7 +172,7 @@ class Job:
     def unit(self) -> str:
         """The source, and behind it the expected declarations, which make the compiler compare the two."""
         checks = "".join(f"{line};\n" for line in self.declarations)
-        return f"{self.source.unit}{line_directive(1, CHECKS)}{checks}"
+        return f"{self.source.unit}{sources.line_directive(1, CHECKS)}{checks}"
 
     def interface(self) -> bytes:
         """Returns Python code that makes the cffi interface of the library, so that a later run need not parse C."""
@@ -241,16 +200,16 @@ class Job:
             OSError: there is no room for the library, or for what the compiler writes on its way.
         """
         scratch = path.parent if is_private(path.parent) else None
-        _, complaint = run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit, scratch)
+        _, complaint = cc.run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit, scratch)
         if complaint is not None:
-            expect_room(complaint, path)
+            cc.expect_room(complaint, path)
             raise self._refusal(complaint)
 
-    def _refusal(self, complaint: Complaint) -> OpsdkError:
+    def _refusal(self, complaint: cc.Complaint) -> OpsdkError:
         """Returns the error of a source that does not compile; of one that is at odds with the schema, in its words."""
         conflict = re.search(_CONFLICT, complaint.text)
         if conflict is None or complaint.file != CHECKS:
-            return failure(self.subject, complaint)
+            return cc.failure(self.subject, complaint)
         definition = self.functions[conflict[1]]
         expected = MESSAGE if conflict[1] == "opsdk_message" else self.signature.prototype(conflict[1])
         where = re.search(_PREVIOUS, complaint.whole, re.MULTILINE)
@@ -263,8 +222,8 @@ class Job:
 
     def _nothing_found(self) -> BindingError:
         dtype = self.kernel.key.dtype
-        expected = self.signature.prototype(self.signature.symbol("f32" if dtype is None else suffix_of(dtype)))
-        there = alternatives(self.signature.name, slow("opsdk.backends.c.scan").names_defined(self.source.text))
+        expected = self.signature.prototype(self.signature.symbol("f32" if dtype is None else SUFFIXES[dtype.name]))
+        there = alternatives(self.signature.name, sources.names_defined(self.source.text))
         return BindingError(
             f"{self.subject}: expected a function {expected}, got none called {self.signature.name}_f32 and the like; "
             f"the source defines {there}",

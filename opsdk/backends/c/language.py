@@ -61,7 +61,7 @@ class CffiC(Language):
         """Returns that the source has no function for the first dtype, where it can be told."""
         if not dtypes:
             return ""
-        missing: str = slow("opsdk.backends.c.function").missing_function(opdef, kernel, dtypes[0])
+        missing: str = slow("opsdk.backends.c.source").missing_function(opdef, kernel, dtypes[0])
         return missing
 
     def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
@@ -73,7 +73,7 @@ class CffiC(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
-        made: list[Any] = slow("opsdk.backends.c.guarded").run_guarded(opdef, kernel, inputs, attrs, fill)
+        made: list[Any] = slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
         return made
 
     def entry(

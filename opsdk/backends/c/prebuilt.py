@@ -17,7 +17,7 @@ from pathlib import Path
 from opsdk.backends.c.compiler import LIBRARY_SUFFIX
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.read import folders_in, state_of_archives, state_of_folders
-from opsdk.backends.c.source import headers_of, hides_files, opsdk_header
+from opsdk.backends.c.source import HEADER, headers_of, hides_files
 from opsdk.backends.cache.trust import danger_beside
 from opsdk.core.errors import CompileError
 from opsdk.core.origin import Origin
@@ -153,7 +153,7 @@ def _digest(job: Job) -> str:
     inside = [folder for folder in named if Path(folder).is_relative_to(top)]
     hides = hides_files(job.source, inside)
     parts = [
-        *(job.signature.name, *job.signature.parameters, opsdk_header(), job.source.text),
+        *(job.signature.name, *job.signature.parameters, HEADER.read_text(encoding="utf-8"), job.source.text),
         *(headers_of(job.source, inside), repr(options.define), repr(options.flags), repr(options.openmp)),
         *(repr(options.libraries), state_of_archives(options, inside=top)),
         *([state_of_folders([job.source.folder, *inside])] if hides else []),

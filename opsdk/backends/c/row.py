@@ -1,4 +1,4 @@
-"""The launch of a C row, and the bare C function behind it."""
+"""The launch of a C row, its trial in guarded memory, and the bare C function behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.backends.c.frame import Frame, function_for
 from opsdk.backends.c.library import library_of
-from opsdk.backends.c.signature import SUFFIXES, Signature, suffix_of
+from opsdk.backends.c.signature import SUFFIXES, Signature
 from opsdk.backends.call.checked import Sampling
 from opsdk.backends.call.language import Launch
 from opsdk.backends.memory.layout import C_ALIGNED
@@ -20,6 +20,9 @@ from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
+
+_MARGIN = 4096  # bytes on either side of guarded memory; far enough for any index that is wrong by one, or by a row
+_MARK = 0xA5
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,11 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
     library = library_of(opdef, max(rows, key=lambda row: row.key.dtype is not None))
     function = function_for(opdef, library, wanted)
     signature = Signature.of(opdef.schema)
-    symbol = signature.symbol(suffix_of(wanted))
-    return CFunction(
-        symbol, library.address(symbol), signature.prototype(symbol, library.returns(function)), library.file
-    )
+    symbol = signature.symbol(SUFFIXES[wanted.name])
+    ffi = library.ffi
+    address = int(ffi.cast("uintptr_t", ffi.addressof(library.lib, symbol)))
+    returns = str(ffi.getctype(ffi.typeof(function).result))
+    return CFunction(symbol, address, signature.prototype(symbol, returns), library.file)
 
 
 def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
@@ -169,3 +173,46 @@ def _like_before(
         return None
 
     return run
+
+
+# Any: one entry per input and per output, an array or a list of arrays; attribute values.
+def run_guarded(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int) -> list[Any]:
+    """Runs a C row into outputs that hold `fill` and returns them, one entry for each that it makes.
+
+    All that it writes has a margin around it, where a loop that leaves its array shows.
+
+    Raises:
+        IndexError: the row wrote beside an output, or beside an input that it changes.
+    """
+    lent: list[tuple[str, np.ndarray, int]] = []
+    schema = opdef.schema
+
+    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "an output") -> np.ndarray:
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        memory = np.full(size + 2 * _MARGIN, _MARK, np.uint8)
+        array: np.ndarray = np.ndarray(shape, dtype, memory, _MARGIN)
+        array[...] = fill
+        lent.append((what, memory, size))
+        return array
+
+    def guarded(array: Any, name: str) -> Any:
+        if array is None or not array.flags.c_contiguous:  # of others the row sees a copy, or what lies between
+            return array
+        copy = allocate(array.shape, array.dtype, f"input {name!r}")
+        copy[...] = array
+        return copy
+
+    inputs = list(inputs)
+    for i in schema.mutated_inputs:
+        name = schema.input_names[i]
+        given = inputs[i]
+        inputs[i] = [guarded(item, name) for item in given] if isinstance(given, list) else guarded(given, name)
+    frame = Frame(opdef, kernel, library_of(opdef, kernel))
+    frame.allocate = allocate
+    made = frame.run(inputs, attrs)
+    for what, memory, size in lent:
+        for side, margin in (("before", memory[:_MARGIN]), ("behind", memory[_MARGIN + size :])):
+            touched = int((margin != _MARK).sum())
+            if touched:
+                raise IndexError(f"it wrote {touched} bytes {side} {what}")
+    return list(made) if isinstance(made, tuple) else [made] if schema.fresh_outputs else []

@@ -46,7 +46,7 @@ typedef struct {
 } DLTensor;
 """
 
-_SCALARS = {
+SCALARS = {
     "float": "double",
     "int": "int64_t",
     "bool": "int32_t",
@@ -98,11 +98,6 @@ class Signature:
         return f"{returns} {symbol}({', '.join(self.parameters)})"
 
 
-def suffix_of(dtype: np.dtype[np.generic]) -> str:
-    """Returns how a dtype is written in the name of a function."""
-    return SUFFIXES[dtype.name]
-
-
 def dlpack_type(dtype: np.dtype[np.generic]) -> tuple[int, int, int]:
     """Returns the code, bits and lanes that DLPack has for a dtype."""
     return _CODES[dtype.kind], dtype.itemsize * 8, 1
@@ -122,7 +117,7 @@ def _attribute(name: str, declared: str) -> tuple[str, ...]:
     match = TYPE.fullmatch(declared)
     assert match is not None, declared
     scalar, is_list, is_optional = match.groups()
-    name, kind = _name(name), _SCALARS[scalar]
+    name, kind = _name(name), SCALARS[scalar]
     if is_list:
         pointer = f"{kind}const *" if kind.endswith("*") else f"const {kind} *"
         return f"{pointer}{name}", f"int64_t {name}_len"

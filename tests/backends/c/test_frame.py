@@ -3,7 +3,7 @@ import traceback
 
 import pytest
 
-from opsdk.backends.c.call import call_at
+from opsdk.backends.c.frame import call_at
 from opsdk.core.origin import Origin
 
 

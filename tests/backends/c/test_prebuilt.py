@@ -150,10 +150,11 @@ def test_a_header_that_a_macro_names_counts_too(package):
     assert prebuilt(job(load(package))) is None
 
 
-def test_another_opsdk_header_or_platform_is_not_used(package, monkeypatch):
+def test_another_opsdk_header_or_platform_is_not_used(package, tmp_path, monkeypatch):
     built(load(package))
+    (tmp_path / "opsdk.h").write_text("another")
     with monkeypatch.context() as other:
-        other.setattr(c_prebuilt, "opsdk_header", lambda: "another")
+        other.setattr(c_prebuilt, "HEADER", tmp_path / "opsdk.h")
         assert prebuilt(job(load(package))) is None
     with monkeypatch.context() as other:
         other.setattr(c_prebuilt.platform, "machine", lambda: "riscv64")
