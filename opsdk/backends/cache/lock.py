@@ -42,8 +42,10 @@ def locked(path: Path, longest: float | None = None) -> Iterator[bool]:
         try:
             yield file is not None
         finally:
-            if file is not None:
-                _release(path, file)
+            if file is not None:  # removed before it is free: who waits on the removed file gets it and looks anew
+                with suppress(OSError):  # Windows: others wait on it
+                    path.unlink(missing_ok=True)
+                file.close()
     finally:
         if mine._is_owned():  # asked of the lock: an interrupt may come between it and any line that would note it
             mine.release()
@@ -98,13 +100,6 @@ def _try(file: IO[bytes]) -> bool:
     except OSError:
         return True
     return True
-
-
-def _release(path: Path, file: IO[bytes]) -> None:
-    """Removes the file and closes it, which frees the lock; who waits on the removed file gets it and looks anew."""
-    with suppress(OSError):  # Windows: others wait on it
-        path.unlink(missing_ok=True)
-    file.close()
 
 
 def _after_fork() -> None:

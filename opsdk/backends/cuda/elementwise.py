@@ -82,14 +82,8 @@ def geometry_for(size: int) -> Geometry:
 
 def collapsed_views(arrays: Sequence[Any], shape: tuple[int, ...], memory: Memory) -> list[Any]:
     """Returns arrays as views of one shape of as few dimensions as will do, with steps of zero where broadcast."""
-    dims, steps = collapsed(shape, [_steps(array, shape) for array in arrays])
+    dims, steps = collapsed(shape, [np.broadcast_to(array, shape).strides for array in arrays])
     return [memory.broadcast(array, tuple(dims), tuple(own)) for array, own in zip(arrays, steps, strict=True)]
-
-
-def _steps(array: Any, shape: tuple[int, ...]) -> list[int]:
-    lead = len(shape) - array.ndim
-    own = zip(array.shape, array.strides, strict=True)
-    return [0] * lead + [0 if size == 1 else step for size, step in own]
 
 
 def elementwise_kernel(name: str, expression: Expression, dtype: np.dtype[Any], ndim: int = 1) -> Callable[..., Any]:

@@ -139,9 +139,7 @@ def is_device_array(value: Any) -> bool:
 
 def place_of(array: Any) -> Place:
     """Returns where an array lives."""
-    if array.__class__ is ndarray or not is_device_array(array):
-        return CPU
-    return _SIMULATED.place if array.__class__ is SimulatedArray else Place("cuda", array.device.id)
+    return CPU if array.__class__ is ndarray else memory_of(array).place
 
 
 def memory_of(array: Any) -> Memory:
