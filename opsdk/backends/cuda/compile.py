@@ -3,7 +3,7 @@
 The entry takes plain values, in the order of the kernel's parameters: a tensor is a pointer to contiguous elements and
 its sizes as int64, a float attribute a double, an int or bool one an int64. That of an expression takes pointers only,
 outputs first, then the attributes, then the number of elements; that of a row expression ends with the number of rows
-and the length of one, and is launched as `rowwise.row_source` says. Nothing of Numba or Python is in it.
+and the length of one, and is launched as `rowwise.CudaRowCode` says. Nothing of Numba or Python is in it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,6 @@ from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.row.row_plan import compared_with_extremes, lowered
 from opsdk.expr.scalar import Static, static_of
-from opsdk.expr.trace import Expression
 
 _MOST_BLOCKS = 4096  # more than any device runs at once; a block takes several rows beyond
 _LINES = 256  # of a column result, one a block: the same on every device, so that sums are
@@ -68,8 +67,12 @@ _TOGETHER = 8  # reductions that are joined at once, each in shared memory of it
 
 
 # Any, in this file: arrays of NumPy or CuPy, attribute values, functions of numbers.
-class CudaRowCode:
-    """A row kernel for one combination of dtypes and static attributes.
+class CudaRowCode(RowWriter):
+    """A row kernel for one combination of dtypes and static attributes, over pointers or arrays of one dimension.
+
+    Its parameters are the results, the inputs, the attributes, `status` if it takes positions, the number of rows and
+    the length of one. Blocks have a power of two of threads, up to `MOST_THREADS`. A `column` result is a line of zeros
+    for each block, to which the block adds its own rows. `status` becomes 1 where a position lies outside of the row.
 
     Args:
         rows: the function.
@@ -80,31 +83,100 @@ class CudaRowCode:
         expression: what it computes.
         results: roles of the results that are wanted.
         stored, computed: the dtypes of the results and of the computation.
-        checks: whether it reports positions outside of a row.
-        name, source: of the kernel.
+        checks: whether it takes single elements, whose positions may lie outside of the row, and reports that.
+        name, source: of the kernel, as `kernel_of` takes them.
 
     Raises:
         DTypeError: a dtype that devices do not compute with.
     """
 
+    over = "for j in range(tx, n, width):"
+    blocks = f"for base in range(tx, n, width * {_BLOCK}):"
+    block = f"for j in range(base, min(base + width * {_BLOCK}, n), width):"
+    steps: ClassVar[Mapping[str, str]] = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum"}
+    cheap = math.inf
+    _most = 0
+
     def __init__(self, rows: RowFunction, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
-        self.expression = rows.expression(static)
         for dtype in dtypes:
             if dtype.kind not in "biu":
                 compute_dtype(dtype)
         self.stored = rows.dtype(dtypes)
         self.computed = compute_dtype(self.stored)
         rows.check_constants(static, dtypes)
-        outputs = zip(rows.results, self.expression.outputs, strict=True)
-        self.results = tuple(role for role, node in outputs if node is not None)
-        self.checks = takes_positions(self.expression)
+        expression = rows.expression(static)
+        results = [role for role, node in zip(rows.results, expression.outputs, strict=True) if node is not None]
+        super().__init__(expression, rows.roles, results, [dtype.name for dtype in dtypes])
+        below = topological(list(compared_with_extremes(lowered(expression.wanted))))
+        self._rounded = {node for node in below if node.op in ("mul", "square")}
+        self.checks = any(node.op == "row_take" for node in topological(expression.wanted))
         self.name = f"{rows.name}_rows"  # no primitive's name, which the kernel may call
-        names = [dtype.name for dtype in dtypes]
-        self.source = row_source(self.name, self.expression, rows.roles, self.results, names)
+        self.source = self._source()
 
     def made(self) -> Callable[..., Any]:
         """Returns the kernel as a function that Numba compiles or simulates."""
         return kernel_of(self.source, self.name, self.computed, self.stored)
+
+    def _text(self, node: Node) -> str:
+        if node not in self._rounded:
+            return super()._text(node)
+        left, right = (self._ref(node.args[0]), self._ref(node.args[-1]))
+        return f"product({left}, {right})"
+
+    def load(self, pointer: str, dtype: str, index: str) -> str:
+        """Returns how an element is read, as a number of the computation."""
+        return f"real({pointer}[{index}])"
+
+    def store(self, pointer: str, index: str, value: str) -> str:
+        """Returns how a result is written."""
+        return f"{pointer}[{index}] = store({value})"
+
+    def refused(self) -> list[str]:
+        """Returns what is done where a position lies outside of the row."""
+        return [*self.once(["status[0] = 1"]), "return"]  # the whole block: all its threads read the same position
+
+    def once(self, lines: Sequence[str]) -> list[str]:
+        """Returns lines as the first thread of a block does them."""
+        return ["if tx == 0:", *indented(lines)]
+
+    def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
+        """Returns the loop over a row, after which the threads join what each has accumulated."""
+        lines = super().walked(inside, reductions)
+        for start in range(0, len(reductions), _TOGETHER):
+            lines += self._joined(reductions[start : start + _TOGETHER])
+        return lines
+
+    def _joined(self, reductions: Sequence[Reduced]) -> list[str]:
+        self._most = max(self._most, len(reductions))
+        steps = [
+            f"part{i}[tx] = {self.steps[entry.op]}(part{i}[tx], part{i}[tx + half])"
+            for i, entry in enumerate(reductions)
+        ]
+        return [
+            *(f"part{i}[tx] = {entry.name}" for i, entry in enumerate(reductions)),
+            "cuda.syncthreads()",
+            "half = width // 2",
+            "while half > 0:",
+            *indented(["if tx < half:", *indented(steps), "cuda.syncthreads()", "half = half // 2"]),
+            *(f"{entry.name} = part{i}[0]" for i, entry in enumerate(reductions)),
+            "cuda.syncthreads()",  # all have read before the next reduction writes
+        ]
+
+    def _source(self) -> str:
+        count = self.inputs + len(self.results)
+        pointers = [f"p{i}" for i in (*range(self.inputs, count), *range(self.inputs))]
+        raw = [f"s{i}" for i in range(len(self.expression.attrs))]
+        status = ["status"] if self.checks else []
+        lines = ["tx = int64(cuda.threadIdx.x)", "width = int64(cuda.blockDim.x)", "size = real(n)"]
+        lines += self.attributes()
+        body = self.row()
+        lines += [f"part{i} = cuda.shared.array({MOST_THREADS}, real)" for i in range(self._most)]
+        if COLUMN in self.results:
+            lines.append("line = int64(cuda.blockIdx.x) * n")
+        lines += ["for r in range(int64(cuda.blockIdx.x), rows, int64(cuda.gridDim.x)):"]
+        lines += indented(["row = r * n", *body])
+        head = f"def {self.name}({', '.join([*pointers, *raw, *status, 'rows', 'n'])}):"
+        return "\n".join([head, *indented(lines), ""])
 
 
 class CudaRowwise(ExpressionLaunch):
@@ -170,106 +242,6 @@ def _finished(array: Any, role: str, code: CudaRowCode, shape: tuple[int, ...], 
     if role == COLUMN:
         return array.sum(axis=0, dtype=code.computed).astype(code.stored, copy=False)
     return turned_back(array, shape, axis, in_order)
-
-
-def takes_positions(expression: Expression) -> bool:
-    """Whether an expression takes single elements, whose positions may lie outside of the row."""
-    return any(node.op == "row_take" for node in topological(expression.wanted))
-
-
-def row_source(
-    name: str, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str]
-) -> str:
-    """Returns the source of a kernel over contiguous memory, given as pointers or as arrays of one dimension.
-
-    Its parameters are the results, the inputs, the attributes, `status` if it takes positions, the number of rows and
-    the length of one. Blocks have a power of two of threads, up to `MOST_THREADS`. A `column` result is a line of zeros
-    for each block, to which the block adds its own rows. `status` becomes 1 where a position lies outside of the row.
-
-    The code uses `cuda`, the primitives by their names, `product`, which is never fused with a sum, `inf`, `nan`,
-    `int64`, `real`, which makes a number one of the computation's precision, and `store`, which makes it one of the
-    results' dtype; whoever compiles it supplies them.
-
-    Args:
-        name: of the kernel.
-        expression: what to compute.
-        roles: of the inputs.
-        results: roles of the results that are wanted.
-        dtypes: names of the inputs' dtypes.
-    """
-    return _Writer(expression, roles, results, dtypes).text(name)
-
-
-class _Writer(RowWriter):
-    over = "for j in range(tx, n, width):"
-    blocks = f"for base in range(tx, n, width * {_BLOCK}):"
-    block = f"for j in range(base, min(base + width * {_BLOCK}, n), width):"
-    steps: ClassVar[Mapping[str, str]] = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum"}
-    cheap = math.inf
-    _most = 0
-
-    def __init__(
-        self, expression: Expression, roles: Sequence[str], results: Sequence[str], dtypes: Sequence[str]
-    ) -> None:
-        super().__init__(expression, roles, results, dtypes)
-        below = topological(list(compared_with_extremes(lowered(expression.wanted))))
-        self._rounded = {node for node in below if node.op in ("mul", "square")}
-
-    def _text(self, node: Node) -> str:
-        if node not in self._rounded:
-            return super()._text(node)
-        left, right = (self._ref(node.args[0]), self._ref(node.args[-1]))
-        return f"product({left}, {right})"
-
-    def load(self, pointer: str, dtype: str, index: str) -> str:
-        return f"real({pointer}[{index}])"
-
-    def store(self, pointer: str, index: str, value: str) -> str:
-        return f"{pointer}[{index}] = store({value})"
-
-    def refused(self) -> list[str]:
-        return [*self.once(["status[0] = 1"]), "return"]  # the whole block: all its threads read the same position
-
-    def once(self, lines: Sequence[str]) -> list[str]:
-        return ["if tx == 0:", *indented(lines)]
-
-    def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
-        lines = super().walked(inside, reductions)
-        for start in range(0, len(reductions), _TOGETHER):
-            lines += self._joined(reductions[start : start + _TOGETHER])
-        return lines
-
-    def _joined(self, reductions: Sequence[Reduced]) -> list[str]:
-        self._most = max(self._most, len(reductions))
-        steps = [
-            f"part{i}[tx] = {self.steps[entry.op]}(part{i}[tx], part{i}[tx + half])"
-            for i, entry in enumerate(reductions)
-        ]
-        return [
-            *(f"part{i}[tx] = {entry.name}" for i, entry in enumerate(reductions)),
-            "cuda.syncthreads()",
-            "half = width // 2",
-            "while half > 0:",
-            *indented(["if tx < half:", *indented(steps), "cuda.syncthreads()", "half = half // 2"]),
-            *(f"{entry.name} = part{i}[0]" for i, entry in enumerate(reductions)),
-            "cuda.syncthreads()",  # all have read before the next reduction writes
-        ]
-
-    def text(self, name: str) -> str:
-        count = self.inputs + len(self.results)
-        pointers = [f"p{i}" for i in (*range(self.inputs, count), *range(self.inputs))]
-        raw = [f"s{i}" for i in range(len(self.expression.attrs))]
-        status = ["status"] if takes_positions(self.expression) else []
-        lines = ["tx = int64(cuda.threadIdx.x)", "width = int64(cuda.blockDim.x)", "size = real(n)"]
-        lines += self.attributes()
-        body = self.row()
-        lines += [f"part{i} = cuda.shared.array({MOST_THREADS}, real)" for i in range(self._most)]
-        if COLUMN in self.results:
-            lines.append("line = int64(cuda.blockIdx.x) * n")
-        lines += ["for r in range(int64(cuda.blockIdx.x), rows, int64(cuda.gridDim.x)):"]
-        lines += indented(["row = r * n", *body])
-        head = f"def {name}({', '.join([*pointers, *raw, *status, 'rows', 'n'])}):"
-        return "\n".join([head, *indented(lines), ""])
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
