@@ -35,36 +35,39 @@ def test_a_lock_is_held_and_leaves_no_file(path):
     assert not path.exists()
 
 
-class Interrupted:
-    """A lock whose owner is interrupted as soon as he has it, the first time."""
-
-    def __init__(self, lock):
-        self._lock, self._is_first = lock, True
-
-    def __getattr__(self, name):
-        return getattr(self._lock, name)
-
-    def acquire(self, **options):
-        made = self._lock.acquire(**options)
-        if self._is_first:
-            self._is_first = False
-            raise KeyboardInterrupt
-        return made
-
-
 def test_a_lock_whose_owner_was_interrupted_is_free(path, monkeypatch):
-    with locked(path):
-        (made,) = [lock for name, lock in cache_lock._threads.items() if name == str(path)]
-    monkeypatch.setitem(cache_lock._threads, str(path), Interrupted(made))
-    with pytest.raises(KeyboardInterrupt), locked(path):
-        raise AssertionError("the lock was never held")
+    take = cache_lock._try
+
+    def interrupted(file):
+        assert take(file)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cache_lock, "_try", interrupted)
+        with pytest.raises(KeyboardInterrupt), locked(path):
+            raise AssertionError("the lock was never held")
     found = []
-    others = threading.Thread(target=lambda: found.append(locked(path, 1.0).__enter__()))
+
+    def other():
+        with locked(path, 1.0) as held:
+            found.append(held)
+
+    others = threading.Thread(target=other)
     others.start()
     others.join()
     with locked(path, 0.1) as held:
         found.append(held)
     assert found == [True, True]
+
+
+def test_a_long_wait_for_another_thread_is_not_told(path, capsys, monkeypatch):
+    monkeypatch.setattr(cache_lock, "_QUIET", 0.0)
+    with locked(path):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(locked(path, 0.05).__enter__()))
+        thread.start()
+        thread.join()
+    assert (found, capsys.readouterr().err) == ([False], "")
 
 
 def test_a_lock_that_another_thread_holds_is_waited_for_and_not_forever(path):
