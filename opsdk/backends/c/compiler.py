@@ -19,6 +19,7 @@ from opsdk.core.origin import shorten
 _VARIABLES = ("OPSDK_CC", "CC")
 _NAMES = ("cc", "gcc", "clang")
 _INSTALL = {"linux": "apt install gcc", "darwin": "xcode-select --install", "win32": "winget install LLVM.LLVM"}
+_REMEDY = f"{_INSTALL.get(sys.platform, _INSTALL['linux'])}, or name one in OPSDK_CC"
 
 LIBRARY_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 NATIVE = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i686") else "-mcpu=native"
@@ -97,7 +98,7 @@ def find_compiler(subject: str) -> Compiler:
             if path is None:
                 raise CompileError(
                     f"{subject}: {variable} expected a C compiler, got {told!r}, which is no program here; "
-                    f"unset it, or {_remedy()}",
+                    f"unset it, or {_REMEDY}",
                     code="OP402",
                 )
             return Compiler((path, *command[1:]))
@@ -106,7 +107,7 @@ def find_compiler(subject: str) -> Compiler:
         if path is not None:
             return Compiler((path,))
     raise CompileError(
-        f"{subject}: no C compiler, tried $OPSDK_CC and $CC (unset), {', '.join(_NAMES)}; {_remedy()}", code="OP402"
+        f"{subject}: no C compiler, tried $OPSDK_CC and $CC (unset), {', '.join(_NAMES)}; {_REMEDY}", code="OP402"
     )
 
 
@@ -145,7 +146,7 @@ def expect_room(complaint: Complaint, path: Path) -> None:
         raise OSError(errno.ENOSPC, said, str(path))
 
 
-def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:
+def failure(subject: str, complaint: Complaint) -> CompileError:
     """Returns the error of a source that does not compile: the compiler's first error at the author's own line."""
     where = f"{shorten(complaint.file)}:{complaint.line}" if complaint.file else ""
     shown = complaint.whole.strip().splitlines()
@@ -155,7 +156,6 @@ def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:
         f"{subject}: does not compile, {f'{where}: ' if where else ''}{complaint.text}{_advice(complaint)}",
         at=f"{where}{_quoted(complaint)}",
         because="\n           ".join(shown),
-        help=help,
     )
 
 
@@ -189,10 +189,6 @@ def _which(name: str) -> str | None:
     folders = [""] if "/" in name else os.get_exec_path()
     paths = [os.path.join(folder, name) for folder in folders]  # noqa: PTH118
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113
-
-
-def _remedy() -> str:
-    return f"{_INSTALL.get(sys.platform, _INSTALL['linux'])}, or name one in OPSDK_CC"
 
 
 def _complaint(said: str) -> Complaint:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opsdk.backends.c.signature import SUFFIXES
+from opsdk.backends.c.signature import symbols
 from opsdk.core.errors import DefinitionError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
@@ -68,7 +68,7 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
         parts += [
             PRELUDE.format(real=real, f=ending),
             scalar_function(expression, inner, real),
-            _entry(opdef, f"{opdef.schema.name}_{SUFFIXES[dtype]}", inner, real),
+            _entry(opdef, symbols(opdef.schema)[dtype], inner, real),
         ]
     if any(decl.type == "int" for decl in opdef.schema.attrs):
         parts.append(_MESSAGE)

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
 from opsdk.backends.c.library import Library
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import SUFFIXES, Signature
+from opsdk.backends.c.signature import attribute_converter, dlpack_type, prototype, symbols
 from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.memory.arena import SMALLEST, empty
@@ -31,6 +30,65 @@ LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's autho
 
 _told: set[tuple[str, str]] = set()  # rows and inputs that the word was said about
 _CALL = (lambda function, arguments: function(*arguments)).__code__
+
+
+# Any, in this file: cffi's interfaces, types and values, which have no types in Python; attribute values.
+class TensorSlot:
+    """One DLTensor, and what it was last filled with; the shape is written anew only where it differs."""
+
+    __slots__ = ("_ffi", "_shape", "_strides", "arguments", "dtype", "shape", "strides", "struct")
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+        self.struct = ffi.new("DLTensor *")
+        self.struct.device.device_type = 1
+        self.arguments = (self.struct,)
+        self.shape: tuple[int, ...] | None = None
+        self.strides: tuple[int, ...] | None = None
+        self.dtype: np.dtype[Any] | None = None
+
+    def fill(self, array: np.ndarray) -> bool:
+        """Points the struct to an array; returns whether its shape or dtype is another one than before."""
+        differs = array.shape != self.shape or array.dtype is not self.dtype
+        if differs or array.strides != self.strides:
+            self._describe(array)
+        if array.flags.num & C_ALIGNED == C_ALIGNED:
+            self.struct.data = self._ffi.from_buffer(array)
+        else:
+            self.struct.data = self._ffi.cast("void *", array.__array_interface__["data"][0])
+        return differs
+
+    def _describe(self, array: np.ndarray) -> None:
+        struct, ndim, item = self.struct, array.ndim, array.itemsize
+        if struct.ndim != ndim or self.shape is None:
+            self._shape = self._ffi.new("int64_t[]", max(ndim, 1))
+            self._strides = self._ffi.new("int64_t[]", max(ndim, 1))
+            struct.ndim, struct.shape, struct.strides = ndim, self._shape, self._strides
+        for axis in range(ndim):
+            self._shape[axis] = array.shape[axis]
+            self._strides[axis] = array.strides[axis] // item
+        struct.dtype.code, struct.dtype.bits, struct.dtype.lanes = dlpack_type(array.dtype)
+        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+
+
+class ListSlot:
+    """The DLTensors of a list of arrays."""
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+        self._slots: list[TensorSlot] = []
+        self.arguments: tuple[Any, ...] = (ffi.new("DLTensor *[]", 1), 0)
+
+    def fill(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Points to arrays; returns whether their number, a shape or a dtype is another one than before."""
+        differs = len(arrays) != len(self._slots)
+        if differs:
+            self._slots = [TensorSlot(self._ffi) for _ in arrays]
+            pointers = self._ffi.new("DLTensor *[]", [slot.struct for slot in self._slots] or 1)
+            self.arguments = (pointers, len(arrays))
+        for slot, array in zip(self._slots, arrays, strict=True):
+            differs = slot.fill(array) or differs
+        return differs
 
 
 class Frame:
@@ -116,7 +174,7 @@ class Frame:
         if self._options.checks and self._opdef.check is not None:
             self._opdef.check(values, attrs)
         said = self._library.message(status)
-        symbol = Signature.of(self._opdef.schema).symbol(self._suffix)
+        symbol = symbols(self._opdef.schema)[self._dtype]
         return KernelStatusError(
             f"{self._opdef.subject}, c row: {symbol} returned status {status}{f', {said}' if said else ''}",
             at=self._origin,
@@ -174,7 +232,7 @@ class Frame:
         ]
         dtype = self._dtype_of(values)
         function = function_for(self._opdef, self._library, dtype)
-        self._suffix = SUFFIXES[dtype.name]
+        self._dtype = dtype.name
         self.attrs = dict(attrs)
         self.function = function
 
@@ -267,15 +325,14 @@ def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callab
     Raises:
         KernelNotFoundError: the source has none; the message names those that it has.
     """
-    function = library.functions.get(SUFFIXES[dtype.name])
+    function = library.functions.get(dtype.name)
     if function is None:
-        signature = Signature.of(opdef.schema)
-        there = ", ".join(signature.symbol(suffix) for suffix in library.functions)
-        symbol = signature.symbol(SUFFIXES[dtype.name])
+        named = symbols(opdef.schema)
+        there, symbol = ", ".join(named[name] for name in library.functions), named[dtype.name]
         raise KernelNotFoundError(
             f"{opdef.subject}, c row: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
             "the inputs",
-            help=f"{signature.prototype(symbol)} {{ ... }}",
+            help=f"{prototype(opdef.schema, symbol)} {{ ... }}",
         )
     return function
 

@@ -1,20 +1,28 @@
-"""A C row on its way to a library: all that decides what the library is, its checks, and the compilation."""
+"""A C row on its way to a library: all that decides what the library is, its checks, and the compilation.
+
+The compiler reads more than the source: headers however they are named, archives, tables. What they hold decides the
+library as the source does. Only the compiler knows which they are, so what it said is kept in the cache, under all that
+decided it: the row's key and the content of the files that are known already. A later process follows the chain from
+reading to reading and runs no compiler. Where the source hides what it includes, or files are looked for in several
+folders, it runs the preprocessor anew, since another file may be found now.
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from opsdk.backends.c import compiler as cc
-from opsdk.backends.c import read as files
 from opsdk.backends.c import source as sources
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import MESSAGE, SUFFIXES, TYPES, Signature
+from opsdk.backends.c.signature import MESSAGE, TYPES, parameters, prototype, symbols
 from opsdk.backends.cache.places import is_private
+from opsdk.backends.cache.store import cached_bytes
 from opsdk.core.errors import BindingError, OpsdkError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.origin import shorten
@@ -28,6 +36,17 @@ CHECKS = "opsdk: expected declarations"  # the file that a conflict with the sch
 _CONFLICT = r"conflicting types for '(\w+)'"
 _PREVIOUS = r"^(.+?):(\d+):\d+: note: previous (?:definition|declaration)"
 
+# What a compiler looks into beside its arguments, in the words of GCC and Clang
+_HEADERS = ("CPATH", "C_INCLUDE_PATH")
+_VARIABLES = (*_HEADERS, "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SDKROOT")
+_ENTERED = r'^# \d+ "((?:[^"\\\n]|\\.)+)" 1\b'
+_TABLE = r"\.incbin\s+\\?\"([^\"\\\n]+)"
+_INCLUDED = (".h", ".hh", ".hpp", ".inc", ".inl", ".def", ".tab", ".c", ".cpp", ".bin", ".dat")
+_COMPILES = ("-D", "-I", "-O", "-U", "-W", "-f", "-g", "-i", "-m", "-pedantic", "-std", "-w")
+_LINKS = ("-Wl,", "-fuse-ld", "-flto", "-fplugin")
+_SEARCHED = ("-L", "-B", "--library-directory=", "--library-path=")
+_FOLDER = ("-I", "-isystem", "-iquote", "-idirafter")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -37,14 +56,12 @@ class Job:
     kernel: Kernel
     options: COptions
     source: sources.CSource
-    signature: Signature
     portable: bool = False
 
     @classmethod
     def of(cls, opdef: OpDef, kernel: Kernel) -> Job:
         """Returns the job of a row."""
-        options = COptions(**kernel.options)
-        return cls(opdef, kernel, options, sources.read(opdef, kernel), Signature.of(opdef.schema))
+        return cls(opdef, kernel, COptions(**kernel.options), sources.read(opdef, kernel))
 
     @property
     def subject(self) -> str:
@@ -60,7 +77,9 @@ class Job:
     def folders(self) -> list[str]:
         """The folders in which headers are looked for."""
         options = self.options
-        return [*options.include_dirs, *files.folders_in(options.flags), *files.folders_of_environment()]
+        told = (os.environ.get(name, "") for name in _HEADERS)
+        named = [folder for folders in told for folder in folders.split(os.pathsep) if folder]
+        return [*options.include_dirs, *folders_in(options.flags), *named]
 
     @cached_property
     def text(self) -> str:
@@ -81,9 +100,10 @@ class Job:
     @cached_property
     def key(self) -> str:
         """Everything that decides what the library is, but for files that the compiler alone finds."""
-        schema = [self.signature.name, *self.signature.parameters]
-        told = [*self.arguments, *self._last, self.compiler.identity, cc.machine(), files.environment()]
-        return "\0".join([*schema, sources.HEADER.read_text(encoding="utf-8"), self.text, *told])
+        schema = [self.opdef.schema.name, *parameters(self.opdef.schema)]
+        told = [*self.arguments, *self._last, self.compiler.identity, cc.machine()]
+        folders = [f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ]
+        return "\0".join([*schema, sources.HEADER.read_text(encoding="utf-8"), self.text, *told, *folders])
 
     @cached_property
     def whole_key(self) -> str:
@@ -92,20 +112,38 @@ class Job:
         Raises:
             CompileError: the source cannot be preprocessed.
         """
-        anew = self.hides_files or bool(self.folders) or len(self.compiler.command) > 1  # `gcc -Ifolder` is one too
-        state = files.state_of_files(self.key, self.folders, lambda: self.preprocessed, anew=anew)
-        return f"{self.key}\0{files.state_of_archives(self.options)}\0{self._linked}\0{state}"
+        return f"{self.key}\0{state_of_archives(self.options)}\0{self._linked}\0{self._read}"
+
+    @property
+    def _read(self) -> str:
+        """The names and contents, hashed, of all files that the compiler reads for the source.
+
+        Raises:
+            CompileError: the source cannot be preprocessed.
+        """
+        if self.hides_files or self.folders or len(self.compiler.command) > 1:  # `gcc -Ifolder` is one too
+            text = self.preprocessed
+            tables = [Path(folder, name) for name in re.findall(_TABLE, text) for folder in ("", *self.folders)]
+            return _hashed(tables) + slow("hashlib").sha256(text.encode("utf-8", "replace")).hexdigest()
+        known: set[str] = set()
+        while True:
+            state = _hashed(map(Path, sorted(known)))
+            listed = cached_bytes("reads", f"{self.key}\0{state}", ".files", lambda: _listed(self.preprocessed))
+            found = set(listed.decode("utf-8", errors="surrogateescape").split("\0")) - {""}
+            if found <= known:
+                return state
+            known |= found
 
     @property
     def _linked(self) -> str:
         """The state of the files that the linker takes into the library beside the source, as it tells them."""
         options = self.options
-        if not options.libraries and not files.asks_linker(options.flags) and len(self.compiler.command) == 1:
+        if not options.libraries and not asks_linker(options.flags) and len(self.compiler.command) == 1:
             return ""
         with slow("tempfile").TemporaryDirectory() as folder:
             arguments = ["-Wl,-t", *self.arguments, "-o", f"{folder}/traced", "-", *self._last]
             told, _ = cc.run(self.compiler, arguments, "", Path(folder))
-            return files.state_of_linked(told)
+            return state_of_linked(told)
 
     @cached_property
     def preprocessed(self) -> str:
@@ -147,7 +185,7 @@ class Job:
             CompileError: the source cannot be preprocessed.
             BindingError: there is none, or one that cannot be called from outside.
         """
-        found = sources.definitions(self.preprocessed, (*self.signature.symbols, "opsdk_message"))
+        found = sources.definitions(self.preprocessed, (*symbols(self.opdef.schema).values(), "opsdk_message"))
         if not set(found) - {"opsdk_message"}:
             raise self._nothing_found()
         for name, definition in found.items():
@@ -162,17 +200,10 @@ class Job:
     @property
     def declarations(self) -> list[str]:
         """The functions as the schema says that they are declared."""
-        signature = self.signature
         return [
-            MESSAGE if name == "opsdk_message" else signature.prototype(name, definition.returns)
+            MESSAGE if name == "opsdk_message" else prototype(self.opdef.schema, name, definition.returns)
             for name, definition in self.functions.items()
         ]
-
-    @property
-    def unit(self) -> str:
-        """The source, and behind it the expected declarations, which make the compiler compare the two."""
-        checks = "".join(f"{line};\n" for line in self.declarations)
-        return f"{self.source.unit}{sources.line_directive(1, CHECKS)}{checks}"
 
     def interface(self) -> bytes:
         """Returns Python code that makes the cffi interface of the library, so that a later run need not parse C."""
@@ -200,7 +231,10 @@ class Job:
             OSError: there is no room for the library, or for what the compiler writes on its way.
         """
         scratch = path.parent if is_private(path.parent) else None
-        _, complaint = cc.run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], self.unit, scratch)
+        # Behind the source the expected declarations, which make the compiler compare the two.
+        checks = [sources.line_directive(1, CHECKS), *(f"{line};\n" for line in self.declarations)]
+        unit = "".join([self.source.unit, *checks])
+        _, complaint = cc.run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], unit, scratch)
         if complaint is not None:
             cc.expect_room(complaint, path)
             raise self._refusal(complaint)
@@ -211,7 +245,7 @@ class Job:
         if conflict is None or complaint.file != CHECKS:
             return cc.failure(self.subject, complaint)
         definition = self.functions[conflict[1]]
-        expected = MESSAGE if conflict[1] == "opsdk_message" else self.signature.prototype(conflict[1])
+        expected = MESSAGE if conflict[1] == "opsdk_message" else prototype(self.opdef.schema, conflict[1])
         where = re.search(_PREVIOUS, complaint.whole, re.MULTILINE)
         return BindingError(
             f"{self.subject}: expected {expected}, got {definition.text}",
@@ -222,12 +256,91 @@ class Job:
 
     def _nothing_found(self) -> BindingError:
         dtype = self.kernel.key.dtype
-        expected = self.signature.prototype(self.signature.symbol("f32" if dtype is None else SUFFIXES[dtype.name]))
-        there = alternatives(self.signature.name, sources.names_defined(self.source.text))
+        schema = self.opdef.schema
+        expected = prototype(schema, symbols(schema)["float32" if dtype is None else dtype.name])
+        there = alternatives(schema.name, sources.names_defined(self.source.text))
         return BindingError(
-            f"{self.subject}: expected a function {expected}, got none called {self.signature.name}_f32 and the like; "
+            f"{self.subject}: expected a function {expected}, got none called {schema.name}_f32 and the like; "
             f"the source defines {there}",
             at=shorten(self.source.file),
             because=f"the schema is {self.opdef.schema}",
             help=f"{expected} {{ ... }}",
         )
+
+
+def state_of_archives(options: COptions, inside: Path | None = None) -> str:
+    """Returns the content, hashed, of what flags and libraries name for the linker: libraries, scripts, other files.
+
+    Args:
+        options: of the row.
+        inside: only files below this folder count; all of them, unless given.
+    """
+    flags = [word for flag in options.flags for word in _for_linker(flag)]
+    searched = os.environ.get("LIBRARY_PATH", "").split(os.pathsep)
+    folders = [*options.library_dirs, *folders_in(flags, _SEARCHED), *(name for name in searched if name)]
+    names = [*options.libraries, *(flag[2:] for flag in flags if flag.startswith("-l"))]
+    files = [file for name in names for file in ([name[1:]] if name[:1] == ":" else [f"lib{name}.so", f"lib{name}.a"])]
+    told = [word for flag in flags for word in re.split("[=,@]", flag)]  # @more, -T,script, -fprofile-use=counts
+    paths = [Path(folder, file) for folder in folders for file in files] + list(map(Path, filter(None, told)))
+    return _hashed([path for path in paths if path.is_file() and (inside is None or path.is_relative_to(inside))])
+
+
+def asks_linker(flags: Iterable[str]) -> bool:
+    """Whether flags may say what is linked: all that are not known to be the compiler's alone."""
+    return not all(flag.startswith(_COMPILES) and not flag.startswith(_LINKS) for flag in flags)
+
+
+def state_of_linked(traced: str) -> str:
+    """Returns the content, hashed, of the files that a linker says it took, on lines as `lib/libm.a` or `-lm (path)`.
+
+    Which library a name leads to, only the linker knows: its own folders, scripts and files of flags decide it.
+    """
+    named = dict.fromkeys(word for line in traced.splitlines() for word in (line, *re.split("[()]", line)))
+    return _hashed([path for path in map(Path, filter(None, named)) if path.is_file()])
+
+
+def state_of_folders(folders: Iterable[str]) -> str:
+    """Returns the content, hashed, of the files in folders that a C source might include."""
+    return _hashed(sorted(path for folder in folders for path in Path(folder).rglob("*") if path.suffix in _INCLUDED))
+
+
+def folders_in(flags: Iterable[str], words: tuple[str, ...] = _FOLDER) -> Iterator[str]:
+    """Yields the folders that flags name, as `-Ifolder` or `-I folder`."""
+    before = ""
+    for flag in flags:
+        if before in words:
+            yield flag
+        else:
+            yield from (flag.removeprefix(word) for word in words if flag.startswith(word) and flag != word)
+        before = flag
+
+
+def _for_linker(flag: str) -> list[str]:
+    """Returns the words of a flag as the linker gets them, where it is one that is handed on to it."""
+    return flag[4:].split(",") if flag.startswith("-Wl,") else [] if flag == "-Xlinker" else [flag]
+
+
+def _listed(preprocessed: str) -> bytes:
+    entered = [re.sub(r"\\(.)", r"\1", name) for name in re.findall(_ENTERED, preprocessed, re.MULTILINE)]
+    files = {os.path.abspath(name) for name in entered if not name.startswith("<")}  # noqa: PTH100
+    return "\0".join(sorted(files)).encode("utf-8", errors="surrogateescape")
+
+
+def _hashed(paths: Iterable[Path]) -> str:
+    """Returns a hash of the names and contents of files, whatever folders they are in."""
+    total = slow("hashlib").sha256()
+    for path in paths:
+        try:
+            found = path.stat()
+            content = _content(path, found.st_mtime_ns, found.st_size, found.st_ino)
+        except OSError:
+            content = "gone"
+        total.update(f"{content} {path.name}\0".encode("utf-8", errors="surrogateescape"))
+    made: str = total.hexdigest()
+    return made
+
+
+@lru_cache(maxsize=4096)
+def _content(path: Path, *_state: int) -> str:
+    made: str = slow("hashlib").sha256(path.read_bytes()).hexdigest()
+    return made

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 from opsdk.backends.c.compiler import LIBRARY_SUFFIX
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.openmp import short_waits
-from opsdk.backends.c.prebuilt import outdated, prebuilt
-from opsdk.backends.c.signature import SUFFIXES
+from opsdk.backends.c.prebuilt import interface_of, outdated, prebuilt
+from opsdk.backends.c.signature import symbols
 from opsdk.backends.cache.store import cached, cached_bytes
 from opsdk.backends.call.floating_modes import kept_modes
 from opsdk.core.errors import CompileError
@@ -31,7 +31,7 @@ class Library:
 
     Attributes:
         ffi: cffi's interface to it, which makes its structs (Any: cffi has no types).
-        functions: by the suffix of their dtype.
+        functions: by the name of their dtype.
         file: the library's file.
         lib: what cffi opened.
         has_threads: whether it runs threads of OpenMP.
@@ -67,10 +67,10 @@ def _found(opdef: OpDef, kernel: Kernel) -> Library:
     """Returns the library of a row as its files are now."""
     job = Job.of(opdef, kernel)
     ahead = prebuilt(job)
-    key = str(ahead.library) if ahead else _key(job)
+    key = str(ahead) if ahead else _key(job)
     library = _open.get(key)
     if library is None:
-        made = _from_cache(job) if ahead is None else _opened(job, ahead.interface.read_bytes(), key)
+        made = _from_cache(job) if ahead is None else _opened(job, interface_of(ahead).read_bytes(), key)
         library = _open.setdefault(key, made)
     return library
 
@@ -110,12 +110,8 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
         raise CompileError(
             f"{job.subject}: was built and does not open, {error}", at=str(job.kernel.origin), because=file
         ) from error
-    there, signature = dir(lib), job.signature
-    functions = {
-        suffix: getattr(lib, signature.symbol(suffix))
-        for suffix in SUFFIXES.values()
-        if signature.symbol(suffix) in there
-    }
+    there = dir(lib)
+    functions = {dtype: getattr(lib, name) for dtype, name in symbols(job.opdef.schema).items() if name in there}
     has_threads = job.options.uses_openmp and _has_threads(ffi, lib)
     return Library(ffi, functions, file, lib, has_threads, job.looks_up)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.backends.c.frame import Frame, function_for
 from opsdk.backends.c.library import library_of
-from opsdk.backends.c.signature import SUFFIXES, Signature
+from opsdk.backends.c.signature import prototype, symbols
 from opsdk.backends.call.checked import Sampling
 from opsdk.backends.call.language import Launch
 from opsdk.backends.memory.layout import C_ALIGNED
@@ -57,12 +57,11 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
         raise KernelNotFoundError(f"{opdef.subject}: no C row for {wanted.name}; there are {there}")
     library = library_of(opdef, max(rows, key=lambda row: row.key.dtype is not None))
     function = function_for(opdef, library, wanted)
-    signature = Signature.of(opdef.schema)
-    symbol = signature.symbol(SUFFIXES[wanted.name])
+    symbol = symbols(opdef.schema)[wanted.name]
     ffi = library.ffi
     address = int(ffi.cast("uintptr_t", ffi.addressof(library.lib, symbol)))
     returns = str(ffi.getctype(ffi.typeof(function).result))
-    return CFunction(symbol, address, signature.prototype(symbol, returns), library.file)
+    return CFunction(symbol, address, prototype(opdef.schema, symbol, returns), library.file)
 
 
 def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
@@ -71,8 +70,7 @@ def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
     Raises:
         CompileError, BindingError: the source does not compile, or not to what the schema says.
     """
-    functions = library_of(opdef, kernel).functions
-    return tuple(as_dtype(name) for name, suffix in SUFFIXES.items() if suffix in functions)
+    return tuple(map(as_dtype, library_of(opdef, kernel).functions))
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.signature import STATUS, SUFFIXES, VOID, Signature
+from opsdk.backends.c.signature import STATUS, VOID, symbols
 from opsdk.core.errors import CompileError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -174,12 +174,11 @@ def missing_function(opdef: OpDef, kernel: Kernel, dtype: np.dtype[Any]) -> str:
         text = read(opdef, kernel).text
     except CompileError as error:
         return str(error)
-    signature = Signature.of(opdef.schema)
-    suffix = SUFFIXES.get(dtype.name)
-    symbol = signature.symbol(suffix) if suffix else dtype.name
+    known = symbols(opdef.schema)
+    symbol = known.get(dtype.name, dtype.name)
     if "##" in text or re.search(r'#\s*include\s*"(?!opsdk\.h)', text) or re.search(rf"\b{symbol}\b", text):
         return ""
-    there = [name for name in names_defined(text) if name in signature.symbols]
+    there = [name for name in names_defined(text) if name in known.values()]
     return f"its source has no function {symbol}; there are {', '.join(there) or 'none'}"
 
 
