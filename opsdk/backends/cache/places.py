@@ -9,7 +9,7 @@ import atexit
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -107,15 +107,6 @@ def cannot_write(folder: Path, error: OSError) -> None:
     if folder.parent == cache_folder():
         reason = error.strerror or str(error)
         _tell(f"cannot be written, {reason}; make room or set OPSDK_CACHE_DIR to a folder that can be")
-
-
-def nowhere(problems: Sequence[OSError]) -> NowhereError:
-    """Returns the error of code that could be kept in no folder at all, for one reason each."""
-    return NowhereError(
-        f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
-        "make room, or set OPSDK_CACHE_DIR to one",
-        because="; ".join(dict.fromkeys(map(str, problems))),
-    )
 
 
 def is_private(folder: Path) -> bool:

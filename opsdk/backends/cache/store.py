@@ -1,7 +1,9 @@
 """A content-addressed cache on disk: what was built once from the same key is not built again.
 
 A name is the hash of everything that decides a file's content, so a file is never changed, only absent or there. The
-lock saves work and nothing rests on it: two builders of one key make the same file, and the later one replaces it.
+lock saves work and nothing rests on it: two builders of one key make the same file, and the later one replaces it. It
+is held by one thread of one process, freed by the system when the process dies, and bounded: who waits too long goes
+on without it.
 """
 
 from __future__ import annotations
@@ -9,21 +11,16 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
+from weakref import WeakSet
 
-from opsdk.backends.cache.lock import locked
-from opsdk.backends.cache.places import (
-    NowhereError,
-    cache_folder,
-    cannot_write,
-    filled,
-    is_tagged,
-    nowhere,
-    places,
-)
+from opsdk.backends.cache.places import NowhereError, cache_folder, cannot_write, filled, is_tagged, places
 from opsdk.backends.cache.trust import danger, danger_of_file
 from opsdk.core.lazy import slow
 
@@ -33,6 +30,10 @@ _FINISHED = r"[0-9a-f]{32}\..*"  # patterns are compiled where they are used: mo
 _UNFINISHED = r"\.([0-9a-f]{32}\.)?.*[0-9a-f]{12}\.tmp.*|\.[0-9a-f]{32}\..*lock"
 _MAGIC = b"opsdk-seal-1"
 _SEAL = 8 + 32 + len(_MAGIC)  # length, SHA-256, magic: the last bytes of a sealed file
+LONGEST = 300.0  # seconds to wait for another builder; no compiler takes as long over one kernel
+_QUIET = 2.0  # seconds of waiting before it is said; a kernel is compiled in less
+_PAUSE = 0.005  # seconds between two looks at a lock that somebody else holds
+_files: WeakSet[IO[Any]] = WeakSet()  # a forked child closes them: it would hold the locks of its parent
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> P
         except OSError as error:  # a full disk, a quota: what matters is that the next place has room
             problems.append(error)
             cannot_write(folder, error)
-    raise nowhere(problems) from problems[-1]
+    raise NowhereError(
+        f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
+        "make room, or set OPSDK_CACHE_DIR to one",
+        because="; ".join(dict.fromkeys(map(str, problems))),
+    ) from problems[-1]
 
 
 def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) -> bytes:
@@ -143,6 +148,78 @@ def cache_clear() -> CacheInfo:
     return CacheInfo(folder, removed)
 
 
+@contextmanager
+def locked(path: Path, longest: float | None = None) -> Iterator[bool]:
+    """Holds the lock of a path; gives whether it is held.
+
+    Args:
+        path: a file to lock, made and removed; its folder exists.
+        longest: seconds to wait; `LONGEST` unless given.
+    """
+    deadline = time.monotonic() + (LONGEST if longest is None else longest)
+    try:
+        file = path.open("ab", buffering=0)
+    except OSError:
+        yield False
+        return
+    with file:  # closing it frees the lock
+        _files.add(file)
+        is_held = _acquire(path, file, deadline)
+        try:
+            yield is_held
+        finally:
+            if is_held:  # removed before it is free: who waits on the removed file gets it and looks anew
+                with suppress(OSError):  # Windows: others wait on it
+                    path.unlink(missing_ok=True)
+
+
+def _acquire(path: Path, file: IO[Any], deadline: float) -> bool:
+    """Locks an open file; returns whether that was possible in time."""
+    waits_from = time.monotonic()
+    is_told = False
+    while not _try(file):
+        now = time.monotonic()
+        if now > deadline:
+            return False
+        if not is_told and now >= waits_from + _QUIET:
+            is_told = True
+            holder = _holder(path)
+            if holder != f"process {os.getpid()}":  # another thread
+                rest = f"at most {deadline - now:.0f} s more, then goes on without it"
+                sys.stderr.write(f"opsdk: waits for {holder}, which holds {path}; {rest}\n")
+        time.sleep(_PAUSE)
+    with suppress(OSError):  # a full disk: who waits then does not learn who holds the lock
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+    return True
+
+
+def _holder(path: Path) -> str:
+    """Returns who holds a lock, as far as the holder wrote it and it can be read."""
+    try:
+        number = path.read_text(encoding="ascii")
+    except (OSError, ValueError):  # on Windows nobody reads a locked file
+        number = ""
+    return f"process {number}" if number.isdecimal() else "another process"
+
+
+def _try(file: IO[Any]) -> bool:
+    """Takes the lock, or says that somebody else has it; a file system without locks has them all free."""
+    try:
+        if os.name == "nt":
+            msvcrt = slow("msvcrt")
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl = slow("fcntl")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _name(key: str, suffix: str) -> str:
     digest = slow("hashlib").sha256(f"{FORMAT} {key}".encode()).hexdigest()
     return f"{digest[:32]}{suffix}"
@@ -180,11 +257,6 @@ def _content(path: Path) -> bytes | None:
     return content if fits and slow("hashlib").sha256(content).digest() == seal[8:40] else None
 
 
-@functools.cache
-def _sweep_once(folder: Path) -> None:
-    _sweep(folder)
-
-
 def _sweep(folder: Path) -> None:
     """Removes temporary files and locks that nobody can be using any more."""
     oldest = time.time() - STALE
@@ -194,6 +266,9 @@ def _sweep(folder: Path) -> None:
                 path.unlink()
         except OSError:
             continue  # another process swept it
+
+
+_sweep_once = functools.cache(_sweep)
 
 
 def _finished(kind: Path) -> Iterator[tuple[Path, int]]:
@@ -211,3 +286,12 @@ def _folders(folder: Path) -> list[Path]:
         return [path for path in folder.iterdir() if is_tagged(path)]
     except OSError:
         return []
+
+
+def _after_fork() -> None:
+    for file in list(_files):
+        file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -5,14 +5,14 @@ import threading
 
 import pytest
 
-from opsdk.backends.cache import lock as cache_lock
-from opsdk.backends.cache.lock import locked
+from opsdk.backends.cache import store as cache_lock
+from opsdk.backends.cache.store import locked
 from tests.contracts.tree import REPOSITORY
 
 HOLD = """
 import os, sys
 from pathlib import Path
-from opsdk.backends.cache.lock import locked
+from opsdk.backends.cache.store import locked
 with locked(Path(sys.argv[1])) as held:
     if "fork" in sys.argv and not os.fork():
         os.close(1)
