@@ -44,7 +44,10 @@ class CudaElementwise(ExpressionLaunch):
     """The launch of a scalar function over the elements of arrays that broadcast."""
 
     def results(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-        """Computes the results on arrays at one place, with None where one is not wanted."""
+        """Computes the results on arrays at one place, with None where one is not wanted.
+
+        Kernels see views of one shape of as few dimensions as will do, with steps of zero where they are broadcast.
+        """
         dtype = np.result_type(*[array.dtype for array in arrays])
         computed = compute_dtype(dtype)
         static = static_of(attrs)
@@ -55,7 +58,9 @@ class CudaElementwise(ExpressionLaunch):
         check_inputs(expression.inputs, arrays, computed, self.opdef.subject)
         shape = self._shape(arrays)
         made = [memory.empty(shape, dtype) for _ in expression.wanted]
-        views = collapsed_views([*made, *arrays], shape, memory)
+        operands = [*made, *arrays]
+        dims, steps = collapsed(shape, [np.broadcast_to(array, shape).strides for array in operands])
+        views = [memory.broadcast(array, tuple(dims), tuple(own)) for array, own in zip(operands, steps, strict=True)]
         if made and made[0].size:
             key = (static, dtype, views[0].ndim)
             if key not in self._kernels:
@@ -78,12 +83,6 @@ def geometry_for(size: int) -> Geometry:
     """Returns the launch of a grid-stride loop over so many elements."""
     threads = min(_THREADS, -(-size // _WARP) * _WARP)
     return Geometry((min(-(-size // threads), _MOST_BLOCKS),), (threads,))
-
-
-def collapsed_views(arrays: Sequence[Any], shape: tuple[int, ...], memory: Memory) -> list[Any]:
-    """Returns arrays as views of one shape of as few dimensions as will do, with steps of zero where broadcast."""
-    dims, steps = collapsed(shape, [np.broadcast_to(array, shape).strides for array in arrays])
-    return [memory.broadcast(array, tuple(dims), tuple(own)) for array, own in zip(arrays, steps, strict=True)]
 
 
 def elementwise_kernel(name: str, expression: Expression, dtype: np.dtype[Any], ndim: int = 1) -> Callable[..., Any]:

@@ -41,7 +41,13 @@ class BoundKernel:
         is_compiled = type(function).__module__.startswith("numba.cuda")
         self._function = function if is_compiled else self._cuda.jit(getattr(function, "py_func", function))
         if check is not None and not is_compiled and not is_simulated():
-            self._function.compile = _checked(self._function.compile, check)
+            compile = self._function.compile
+
+            def checked(signature: Any) -> Any:
+                check()
+                return compile(signature)
+
+            self._function.compile = checked
         self._ready: dict[Any, Any] = {}
 
     def __call__(self, geometry: Geometry, arguments: Sequence[Any]) -> None:
@@ -74,14 +80,6 @@ class BoundKernel:
         if pointer is None:
             return asked, asked  # as part of the key it stays alive
         return self._cuda.external_stream(pointer) if pointer else 0, pointer
-
-
-def _checked(compile: Callable[..., Any], check: Callable[[], None]) -> Callable[..., Any]:
-    def checked(signature: Any) -> Any:
-        check()
-        return compile(signature)
-
-    return checked
 
 
 def at_one_place(values: Sequence[Any], subject: str) -> tuple[Memory, Sequence[Any]]:

@@ -69,7 +69,12 @@ def functions(precision: str) -> Mapping[str, Function]:
     Args:
         precision: `float32` or `float64`, what arguments and results are numbers of.
     """
-    leaves = _simulated(precision) if is_simulated() else _libdevice(precision)
+    if is_simulated():
+        leaves = _simulated(precision)
+    else:
+        library, suffix = numba_cuda("CUDA functions").libdevice, "f" if precision == "float32" else ""
+        leaves = {name: getattr(library, each.cuda + suffix) for name, each in PRIMITIVES.items() if each.cuda}
+        leaves["product"] = getattr(library, "fmul_rn" if suffix else "dmul_rn")
     return {**leaves, **_built(np.dtype(precision).type, leaves)}
 
 
@@ -121,13 +126,6 @@ def kernel_of(source: str, name: str, computed: np.dtype[Any], stored: np.dtype[
 def _whole(value: Any) -> int:
     """Returns a number without its fraction; the least of all where a device gives that, for what is no number."""
     return int(value) if abs(value) < 2**63 else -(2**63)
-
-
-def _libdevice(precision: str) -> dict[str, Function]:
-    library = numba_cuda("CUDA functions").libdevice
-    suffix = "f" if precision == "float32" else ""
-    leaves = {name: getattr(library, each.cuda + suffix) for name, each in PRIMITIVES.items() if each.cuda}
-    return {**leaves, "product": getattr(library, "fmul_rn" if suffix else "dmul_rn")}
 
 
 def _simulated(precision: str) -> dict[str, Function]:

@@ -190,7 +190,11 @@ class CudaRowwise(ExpressionLaunch):
         static, dtypes = static_of(own), [array.dtype for array in arrays]
         if not function.expression(static).wanted:
             return [None] * len(function.results)
-        code, run = self._kernel(static, dtypes)
+        key = (static, *dtypes)
+        if key not in self._kernels:
+            code = CudaRowCode(function, static, dtypes)
+            self._kernels[key] = code, BoundKernel(code.made())
+        code, run = self._kernels[key]
         function.check_length(shape[-1], static, dtypes)
         values = [own[name] for name in code.expression.attrs]
         check_whole(code.expression.attrs, values, code.computed)
@@ -211,14 +215,6 @@ class CudaRowwise(ExpressionLaunch):
             _finished(array, role, code, shape, axis) for array, role in zip(results, code.results, strict=True)
         )
         return [None if node is None else next(ready) for node in code.expression.outputs]
-
-    def _kernel(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> tuple[CudaRowCode, BoundKernel]:
-        key = (static, *dtypes)
-        found = self._kernels.get(key)
-        if found is None:
-            code = CudaRowCode(self.function, static, dtypes)
-            found = self._kernels[key] = code, BoundKernel(code.made())
-        return found
 
 
 def geometry_for(rows: int, length: int, has_column: bool) -> Geometry:

@@ -13,7 +13,7 @@ import math
 import mmap
 import os
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -88,7 +88,9 @@ def mapped(size: int) -> Block:
         OSError: the OS has no such memory.
     """
     slack = HUGE if size >= HUGE else 0  # never touched, so it costs addresses and no memory
-    block = _anonymous(size + slack)
+    # The default would be shared after a fork.
+    private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+    block = Block(-1, size + slack, **private)
     block.capacity, block.offset, block.stamp = size, 0, 0
     if slack:
         block.offset = -np.frombuffer(block, np.uint8).ctypes.data % HUGE
@@ -96,12 +98,6 @@ def mapped(size: int) -> Block:
             with contextlib.suppress(OSError):  # a kernel built without them
                 block.madvise(mmap.MADV_HUGEPAGE, block.offset, size)
     return block
-
-
-def _anonymous(size: int) -> Block:
-    if sys.platform == "win32":
-        return Block(-1, size)
-    return Block(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # the default would be shared after a fork
 
 
 class Arena:
@@ -117,7 +113,7 @@ class Arena:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._free: dict[int, deque[Block]] = {}  # of each size the longest unused first
+        self._free: defaultdict[int, deque[Block]] = defaultdict(deque)  # of each size the longest unused first
         self._returned: deque[Block] = deque()
         self._held = self._in_use = self._peak = self._allocations = self._reuses = self._clock = 0
         self._at_work = False
@@ -197,19 +193,15 @@ class Arena:
             self._held -= size
             self._reuses += 1
         else:
-            block = self._new(size)
+            try:
+                block = mapped(size)
+            except OSError:
+                self._over(0)
+                block = mapped(size)
+            block.home = self
         self._in_use += size
         if self._in_use > self._peak:
             self._peak = self._in_use
-        return block
-
-    def _new(self, size: int) -> Block:
-        try:
-            block = mapped(size)
-        except OSError:
-            self._over(0)
-            block = mapped(size)
-        block.home = self
         return block
 
     def _settle(self) -> None:
@@ -250,12 +242,9 @@ class Arena:
             if size > self._limit:
                 too_large.append(block)
                 continue
-            stack = self._free.get(size)
-            if stack is None:
-                stack = self._free[size] = deque()
             self._clock += 1
             block.stamp = self._clock
-            stack.append(block)
+            self._free[size].append(block)
             self._held += size
         return too_large + self._over(self._limit) if self._held > self._limit else too_large
 
@@ -263,7 +252,7 @@ class Arena:
         """Takes the longest unused blocks out until no more than the limit is held."""
         dropped = []
         while self._held > limit:
-            oldest = min((stack for stack in self._free.values() if stack), key=_unused_since)
+            oldest = min((stack for stack in self._free.values() if stack), key=lambda stack: stack[0].stamp)
             block = oldest.popleft()
             self._held -= block.capacity
             dropped.append(block)
@@ -280,10 +269,6 @@ class Arena:
     def after_fork_in_child(self) -> None:
         """Goes on in the child; its blocks are copies of the parent's, made when they are written to."""
         self._lock = RLock()
-
-
-def _unused_since(stack: deque[Block]) -> int:
-    return stack[0].stamp
 
 
 class Lease(ndarray):
