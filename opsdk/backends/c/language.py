@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.c.options import c_options
-from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
+from opsdk.backends.call.language import Language, NativeEntry, register_language
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.origin import Origin
@@ -30,6 +30,7 @@ class CffiC(Language):
     may_crash = True
     is_by_dtype = True
     has_entry = True
+    module = "opsdk.backends.c.row"
 
     def text(
         self, source: str, given: Mapping[str, Any], opdef: OpDef, origin: Origin
@@ -51,11 +52,6 @@ class CffiC(Language):
                     f"{subject}: source expected a C text or an existing file, got {source!r}, which does not exist"
                 )
         return source, asdict(read)
-
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch of the compiled functions."""
-        launch: Launch = slow("opsdk.backends.c.row").launch_of(opdef, kernel)
-        return launch
 
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns that the source has no function for the first dtype, where it can be told."""
