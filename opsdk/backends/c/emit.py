@@ -1,4 +1,4 @@
-"""C rows from expressions: source that an author may take over, and that needs no opsdk to be compiled."""
+"""C kernels from expressions: source that an author may take over, and that needs no opsdk to be compiled."""
 
 from __future__ import annotations
 

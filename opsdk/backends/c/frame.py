@@ -26,9 +26,9 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl, OutputDecl
 
-LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's author said that it is meant
+LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the kernel's author said that it is meant
 
-_told: set[tuple[str, str]] = set()  # rows and inputs that the word was said about
+_told: set[tuple[str, str]] = set()  # kernels and inputs that the word was said about
 _CALL = (lambda function, arguments: function(*arguments)).__code__
 
 
@@ -248,9 +248,9 @@ class Frame:
         )
 
     def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
-        """Returns the dtype that chooses the function: that of the input which chose the row, with which others agree.
+        """Returns the dtype that chooses the function: that of the input which chose the kernel; others agree.
 
-        Those of another kind may differ where the op has an infer rule of its own, and the row says of which dtype
+        Those of another kind may differ where the op has an infer rule of its own, and the kernel says of which dtype
         they are or looks that up.
 
         Raises:
@@ -306,10 +306,10 @@ class Frame:
 
 @cache
 def call_at(origin: Origin, name: str) -> Callable[[Any, Sequence[Any]], Any]:
-    """Returns a function that calls another, and looks in every stack as if it stood where a row was registered.
+    """Returns a function that calls another, and looks in every stack as if it stood where a kernel was registered.
 
     A C function has no frame of its own: what faulthandler or a profiler shows is the Python code that called it, which
-    is opsdk's and the same for every row.
+    is opsdk's and the same for every kernel.
 
     Args:
         origin: the place.

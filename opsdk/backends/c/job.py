@@ -1,14 +1,15 @@
-"""A C row on its way to a library: all that decides what the library is, its checks, and the compilation.
+"""A C kernel on its way to a library: all that decides what the library is, its checks, and the compilation.
 
 The compiler reads more than the source: headers however they are named, archives, tables. What they hold decides the
 library as the source does. Only the compiler knows which they are, so what it said is kept in the cache, under all that
-decided it: the row's key and the content of the files that are known already. A later process follows the chain from
+decided it: the kernel's key and the content of the files that are known already. A later process follows the chain from
 reading to reading and runs no compiler. Where the source hides what it includes, or files are looked for in several
 folders, it runs the preprocessor anew, since another file may be found now.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -50,7 +51,7 @@ _FOLDER = ("-I", "-isystem", "-iquote", "-idirafter")
 
 @dataclass(frozen=True)
 class Job:
-    """A C row and its source as it is now; portable, where its library is for any processor of the platform."""
+    """A C kernel and its source as it is now; portable, where its library is for any processor of the platform."""
 
     opdef: OpDef
     kernel: Kernel
@@ -60,7 +61,7 @@ class Job:
 
     @classmethod
     def of(cls, opdef: OpDef, kernel: Kernel) -> Job:
-        """Returns the job of a row."""
+        """Returns the job of a kernel."""
         return cls(opdef, kernel, COptions(**kernel.options), sources.read(opdef, kernel))
 
     @property
@@ -124,7 +125,7 @@ class Job:
         if self.hides_files or self.folders or len(self.compiler.command) > 1:  # `gcc -Ifolder` is one too
             text = self.preprocessed
             tables = [Path(folder, name) for name in re.findall(_TABLE, text) for folder in ("", *self.folders)]
-            return _hashed(tables) + slow("hashlib").sha256(text.encode("utf-8", "replace")).hexdigest()
+            return _hashed(tables) + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         known: set[str] = set()
         while True:
             state = _hashed(map(Path, sorted(known)))
@@ -185,8 +186,8 @@ class Job:
             CompileError: the source cannot be preprocessed.
             BindingError: there is none, or one that cannot be called from outside.
         """
-        found = sources.definitions(self.preprocessed, (*symbols(self.opdef.schema).values(), "opsdk_message"))
-        if not set(found) - {"opsdk_message"}:
+        found = sources.definitions(self.preprocessed, (*symbols(self.opdef.schema).values(), MESSAGE))
+        if not set(found) - {MESSAGE}:
             raise self._nothing_found()
         for name, definition in found.items():
             if definition.static:
@@ -200,10 +201,7 @@ class Job:
     @property
     def declarations(self) -> list[str]:
         """The functions as the schema says that they are declared."""
-        return [
-            MESSAGE if name == "opsdk_message" else prototype(self.opdef.schema, name, definition.returns)
-            for name, definition in self.functions.items()
-        ]
+        return [prototype(self.opdef.schema, name, found.returns) for name, found in self.functions.items()]
 
     def interface(self) -> bytes:
         """Returns Python code that makes the cffi interface of the library, so that a later run need not parse C."""
@@ -245,7 +243,7 @@ class Job:
         if conflict is None or complaint.file != CHECKS:
             return cc.failure(self.subject, complaint)
         definition = self.functions[conflict[1]]
-        expected = MESSAGE if conflict[1] == "opsdk_message" else prototype(self.opdef.schema, conflict[1])
+        expected = prototype(self.opdef.schema, conflict[1])
         where = re.search(_PREVIOUS, complaint.whole, re.MULTILINE)
         return BindingError(
             f"{self.subject}: expected {expected}, got {definition.text}",
@@ -272,7 +270,7 @@ def state_of_archives(options: COptions, inside: Path | None = None) -> str:
     """Returns the content, hashed, of what flags and libraries name for the linker: libraries, scripts, other files.
 
     Args:
-        options: of the row.
+        options: of the kernel.
         inside: only files below this folder count; all of them, unless given.
     """
     flags = [word for flag in options.flags for word in _for_linker(flag)]
@@ -328,7 +326,7 @@ def _listed(preprocessed: str) -> bytes:
 
 def _hashed(paths: Iterable[Path]) -> str:
     """Returns a hash of the names and contents of files, whatever folders they are in."""
-    total = slow("hashlib").sha256()
+    total = hashlib.sha256()
     for path in paths:
         try:
             found = path.stat()
@@ -336,11 +334,9 @@ def _hashed(paths: Iterable[Path]) -> str:
         except OSError:
             content = "gone"
         total.update(f"{content} {path.name}\0".encode("utf-8", errors="surrogateescape"))
-    made: str = total.hexdigest()
-    return made
+    return total.hexdigest()
 
 
 @lru_cache(maxsize=4096)
 def _content(path: Path, *_state: int) -> str:
-    made: str = slow("hashlib").sha256(path.read_bytes()).hexdigest()
-    return made
+    return hashlib.sha256(path.read_bytes()).hexdigest()

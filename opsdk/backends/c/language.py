@@ -35,7 +35,7 @@ class CffiC(Language):
     def text(
         self, source: str, given: Mapping[str, Any], opdef: OpDef, origin: Origin
     ) -> tuple[str, Mapping[str, Any]]:
-        """Returns source and options of a new row: paths made absolute, relative ones from the registering file on.
+        """Returns source and options of a new kernel: paths made absolute, relative ones from the registering file on.
 
         Nothing is read or compiled yet.
 

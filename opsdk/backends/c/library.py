@@ -1,4 +1,4 @@
-"""The compiled functions of a C row, opened: built ahead of time, from the cache, or built now."""
+"""The compiled functions of a C kernel, opened: built ahead of time, from the cache, or built now."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 _open: dict[str, Library] = {}  # by key; libraries are never closed, since functions of them may be anywhere
-_of_row: WeakKeyDictionary[Kernel, Library] = WeakKeyDictionary()  # a row stays what was read at its first call
+_of_row: WeakKeyDictionary[Kernel, Library] = WeakKeyDictionary()  # a kernel stays what was read at its first call
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Library:
 
 
 def library_of(opdef: OpDef, kernel: Kernel) -> Library:
-    """Returns the library of a row, compiled where it is not yet; files that change later do not change the row.
+    """Returns the library of a kernel, compiled where it is not yet; files that change later do not change the kernel.
 
     Raises:
         CompileError, BindingError: see `Job`.
@@ -64,7 +64,7 @@ def library_of(opdef: OpDef, kernel: Kernel) -> Library:
 
 
 def _found(opdef: OpDef, kernel: Kernel) -> Library:
-    """Returns the library of a row as its files are now."""
+    """Returns the library of a kernel as its files are now."""
     job = Job.of(opdef, kernel)
     ahead = prebuilt(job)
     key = str(ahead) if ahead else _key(job)
@@ -76,7 +76,7 @@ def _found(opdef: OpDef, kernel: Kernel) -> Library:
 
 
 def _key(job: Job) -> str:
-    """Returns the key of a row that has to be compiled, for which there have to be a compiler and cffi."""
+    """Returns the key of a kernel that has to be compiled, for which there have to be a compiler and cffi."""
     try:
         assert job.key
         optional("cffi", extra="c", subject=job.subject)  # before the compiler is run for nothing

@@ -1,4 +1,4 @@
-"""The options of a C row, checked when the row is registered."""
+"""The options of a C kernel, checked when the kernel is registered."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class COptions:
 
 # Any: what the caller of `kernel` wrote.
 def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple[str, ...]) -> COptions:
-    """Returns the options of a row.
+    """Returns the options of a kernel.
 
     Args:
         subject: who has them, for messages.

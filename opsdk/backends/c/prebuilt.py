@@ -1,4 +1,4 @@
-"""C rows built ahead of time: libraries that lie beside the Python file that registers the row, found by their content.
+"""C kernels built ahead of time: libraries beside the Python file that registers the kernel, found by their content.
 
 What a library was built from is in its name: source, headers of the package, schema, options, opsdk.h and platform. One
 that was built from anything else is not found, so that it is never used by mistake.
@@ -22,7 +22,7 @@ from opsdk.backends.cache.trust import danger_beside
 from opsdk.core.errors import CompileError
 from opsdk.core.origin import Origin
 
-FOLDER = "_kernels"  # beside the file that registers the row, as __pycache__ is beside what it is compiled from
+FOLDER = "_kernels"  # beside the file that registers the kernel, as __pycache__ is beside what it is compiled from
 _SEAL = b"\n# SHA-256 of the library: "
 
 
@@ -32,7 +32,7 @@ def interface_of(library: Path) -> Path:
 
 
 def prebuilt(job: Job) -> Path | None:
-    """Returns the library that was built from a row as it is now; None where there is none that can be trusted."""
+    """Returns the library that was built from a kernel as it is now; None where there is none that can be trusted."""
     folder = _folder(job.kernel.origin)
     if folder is None or not folder.is_dir():
         return None
@@ -67,7 +67,7 @@ def _tell(text: str) -> None:
 
 
 def outdated(job: Job) -> str:
-    """Returns what libraries a row has that were built from something else, for messages; empty where it has none."""
+    """Returns which libraries of a kernel were built from something else, for messages; empty where it has none."""
     folder = _folder(job.kernel.origin)
     names = sorted(path.name for path in folder.glob(f"{job.opdef.schema.name}.*{LIBRARY_SUFFIX}")) if folder else []
     if not names:
@@ -76,14 +76,14 @@ def outdated(job: Job) -> str:
 
 
 def place_of(job: Job, out: Path | None = None) -> Path:
-    """Returns where the library of a row belongs.
+    """Returns where the library of a kernel belongs.
 
     Args:
-        job: the row.
+        job: the kernel.
         out: the folder that stands for the one that the top-level package is in; that folder itself unless given.
 
     Raises:
-        CompileError: the row is registered in no file.
+        CompileError: the kernel is registered in no file.
     """
     folder = _folder(job.kernel.origin, out)
     if folder is None:
@@ -95,7 +95,7 @@ def place_of(job: Job, out: Path | None = None) -> Path:
 
 
 def build_ahead(job: Job, made: Path) -> None:
-    """Compiles a row for any processor of this platform; where that fails, nothing is left in the place.
+    """Compiles a kernel for any processor of this platform; where that fails, nothing is left in the place.
 
     Raises:
         CompileError, BindingError: see `Job`.
@@ -111,7 +111,7 @@ def build_ahead(job: Job, made: Path) -> None:
         seal = hashlib.sha256(library.read_bytes()).hexdigest()
         interface.write_bytes(job.interface() + _SEAL + seal.encode())
         interface.replace(interface_of(made))
-        library.replace(made)  # the library last: with it the row counts as built
+        library.replace(made)  # the library last: with it the kernel counts as built
     finally:
         for path in (library, interface):
             path.unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def build_ahead(job: Job, made: Path) -> None:
 
 
 def remove_outdated(kept: list[Path]) -> None:
-    """Removes, for this platform, what other versions of the rows left behind in the folders of these."""
+    """Removes, for this platform, what other versions of the kernels left behind in the folders of these."""
     for library in kept:
         name = library.name.partition(".")[0]
         for path in library.parent.glob(f"{name}.{_platform()}.*"):
@@ -163,7 +163,7 @@ def _folder(origin: Origin, out: Path | None = None) -> Path | None:
 
 
 def _top(origin: Origin) -> Path:
-    """Returns the folder of the top-level package that registers a row; of the file, where it is in no package."""
+    """Returns the folder of the top-level package that registers a kernel; of the file, where it is in no package."""
     home = Path(origin.file).parent
     return home.parents[len(_packages(origin)) - 2] if len(_packages(origin)) > 1 else home
 

@@ -1,4 +1,4 @@
-"""The launch of a C row, its trial in guarded memory, and the bare C function behind it."""
+"""The launch of a C kernel, its trial in guarded memory, and the bare C function behind it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARK = 0xA5
 
 @dataclass(frozen=True)
 class CFunction:
-    """A C function of a row.
+    """A C function of a kernel.
 
     Attributes:
         symbol: its name.
@@ -43,19 +43,19 @@ class CFunction:
 
 
 def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
-    """Returns the C function that an op's C row has for a dtype, compiled where it is not yet. No Python is in it.
+    """Returns the C function that an op's C kernel has for a dtype, compiled where it is not yet. No Python is in it.
 
     Raises:
-        KernelNotFoundError: the op has no C row for the dtype, or the row's source no function.
+        KernelNotFoundError: the op has no C kernel for the dtype, or the kernel's source no function.
         CompileError, BindingError: the source does not compile, or not to what the schema says.
     """
     opdef = op.opdef if isinstance(op, Op) else op
     wanted = as_dtype(dtype)
-    rows = [row for row in opdef.kernels if row.language == "c" and row.key.serves("cpu", wanted, (wanted,))]
-    if not rows:
+    found = [one for one in opdef.kernels if one.language == "c" and one.key.serves("cpu", wanted, (wanted,))]
+    if not found:
         there = ", ".join(map(str, opdef.kernels))
         raise KernelNotFoundError(f"{opdef.subject}: no C row for {wanted.name}; there are {there}")
-    library = library_of(opdef, max(rows, key=lambda row: row.key.dtype is not None))
+    library = library_of(opdef, max(found, key=lambda kernel: kernel.key.dtype is not None))
     function = function_for(opdef, library, wanted)
     symbol = symbols(opdef.schema)[wanted.name]
     ffi = library.ffi
@@ -65,7 +65,7 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
 
 
 def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
-    """Returns the dtypes that a row has a function for.
+    """Returns the dtypes that a kernel has a function for.
 
     Raises:
         CompileError, BindingError: the source does not compile, or not to what the schema says.
@@ -74,7 +74,7 @@ def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns the launch of a row: it compiles the source where that is not done yet.
+    """Returns the launch of a kernel: it compiles the source where that is not done yet.
 
     Raises:
         CompileError, BindingError: the source does not compile, or not to what the schema says.
@@ -114,7 +114,7 @@ def _like_before(
     """Returns the fast path of a call that differs from the one before in nothing but its arrays.
 
     Args:
-        free: the frames of the row, one of which may know that call.
+        free: the frames of the kernel, one of which may know that call.
         point: gives the address of a contiguous array.
         given: the attributes that a call has to have; any unless given.
         complete: all of them, with those that have a default.
@@ -175,12 +175,12 @@ def _like_before(
 
 # Any: one entry per input and per output, an array or a list of arrays; attribute values.
 def run_guarded(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int) -> list[Any]:
-    """Runs a C row into outputs that hold `fill` and returns them, one entry for each that it makes.
+    """Runs a C kernel into outputs that hold `fill` and returns them, one entry for each that it makes.
 
     All that it writes has a margin around it, where a loop that leaves its array shows.
 
     Raises:
-        IndexError: the row wrote beside an output, or beside an input that it changes.
+        IndexError: the kernel wrote beside an output, or beside an input that it changes.
     """
     lent: list[tuple[str, np.ndarray, int]] = []
     schema = opdef.schema
@@ -194,7 +194,7 @@ def run_guarded(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapp
         return array
 
     def guarded(array: Any, name: str) -> Any:
-        if array is None or not array.flags.c_contiguous:  # of others the row sees a copy, or what lies between
+        if array is None or not array.flags.c_contiguous:  # of others the kernel sees a copy, or what lies between
             return array
         copy = allocate(array.shape, array.dtype, f"input {name!r}")
         copy[...] = array

@@ -36,7 +36,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}  # V: bfloat16 is no k
 
 STATUS = "int32_t"
 VOID = "void"
-MESSAGE = "const char *opsdk_message(int32_t status)"
+MESSAGE = "opsdk_message"
 
 # What cffi is told of opsdk.h.
 TYPES = """
@@ -79,7 +79,9 @@ def parameters(schema: OpSchema) -> list[str]:
 
 
 def prototype(schema: OpSchema, symbol: str, returns: str = STATUS) -> str:
-    """Returns the declaration of an op's C function, without a semicolon."""
+    """Returns the declaration of an op's C function, or of the one that has words for a status; without a semicolon."""
+    if symbol == MESSAGE:
+        return f"const char *{MESSAGE}(int32_t status)"
     return f"{returns} {symbol}({', '.join(parameters(schema))})"
 
 

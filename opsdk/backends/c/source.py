@@ -1,4 +1,4 @@
-"""The C source of a row: its text, the file and line it is known by, the author's headers, its functions."""
+"""The C source of a kernel: its text, the file and line it is known by, the author's headers, its functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")
-# Patterns are compiled where they are used: a row that is in the cache needs few.
+# Patterns are compiled where they are used: a kernel that is in the cache needs few.
 _INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]'
 # Whatever may have the compiler read another file, or ask for one; ??/ is a backslash to C11
 _READS = r"include|\bimport\b|\bembed\b|\bincbin\b|\?\?/"
@@ -76,12 +76,12 @@ class Definition:
 
 
 def is_text(source: str) -> bool:
-    """Whether the source of a row is C itself, and not the name of a file."""
+    """Whether the source of a kernel is C itself, and not the name of a file."""
     return any(mark in source for mark in "\n{;")
 
 
 def read(opdef: OpDef, kernel: Kernel) -> CSource:
-    """Returns the source of a row as it is now.
+    """Returns the source of a kernel as it is now.
 
     Raises:
         CompileError: the file is gone, or is no text.

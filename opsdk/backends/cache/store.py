@@ -149,14 +149,9 @@ def cache_clear() -> CacheInfo:
 
 
 @contextmanager
-def locked(path: Path, longest: float | None = None) -> Iterator[bool]:
-    """Holds the lock of a path; gives whether it is held.
-
-    Args:
-        path: a file to lock, made and removed; its folder exists.
-        longest: seconds to wait; `LONGEST` unless given.
-    """
-    deadline = time.monotonic() + (LONGEST if longest is None else longest)
+def locked(path: Path) -> Iterator[bool]:
+    """Holds the lock of a path, a file that is made and removed in a folder that exists; gives whether it is held."""
+    deadline = time.monotonic() + LONGEST
     try:
         file = path.open("ab", buffering=0)
     except OSError:

@@ -2,11 +2,12 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import pytest
 
 from opsdk.backends.cache import store as cache_lock
-from opsdk.backends.cache.store import locked
 from tests.contracts.tree import REPOSITORY
 
 HOLD = """
@@ -21,6 +22,13 @@ with locked(Path(sys.argv[1])) as held:
     print(held, flush=True)
     sys.stdin.read()
 """
+
+
+@contextmanager
+def locked(path, longest=cache_lock.LONGEST):
+    """Holds a lock, and waits for it only so long."""
+    with patch.object(cache_lock, "LONGEST", longest), cache_lock.locked(path) as held:
+        yield held
 
 
 @pytest.fixture
