@@ -28,7 +28,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import opaque_gradient
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
-from opsdk.backends.memory.device import memory_of, zeros_at
+from opsdk.backends.memory.device import memory_at, memory_of
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
@@ -53,7 +53,7 @@ class TensorAlgebra:
         if not application.leave_unreached(is_leaf):
             return [None] * len(node.edges)
         assert plan.call is not None
-        zeros = zeros_at(plan.call.place)
+        zeros = memory_at(plan.call.place, "zeros").zeros
         inputs = application.op_inputs(saved, lambda *output: tensor_of(zeros(*node.spec_of(*output))))
         handle = application.rule.op
         assert isinstance(handle, Op)

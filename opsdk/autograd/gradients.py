@@ -15,7 +15,7 @@ from opsdk.backends.call.application import Application, missing_gradient
 from opsdk.backends.call.plan import CallPlan, keep
 from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.backends.memory.arena import empty
-from opsdk.backends.memory.device import zeros_at
+from opsdk.backends.memory.device import memory_at
 from opsdk.core.errors import OpsdkError, VersionError
 from opsdk.core.fast import FAST
 from opsdk.core.place import CPU
@@ -144,7 +144,7 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     assert plan.call is not None
     assert node.saved is not None
     place = plan.call.place
-    zeros = np.zeros if place is CPU else zeros_at(place)
+    zeros = np.zeros if place is CPU else memory_at(place, "zeros").zeros
     inputs = application.op_inputs(unchanged(node, node.saved), lambda *output: zeros(*node.spec_of(*output)))
     attrs.update(node.specs)
     if place is not CPU:

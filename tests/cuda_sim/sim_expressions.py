@@ -103,6 +103,12 @@ def test_a_number_that_overflows_gives_infinity_without_a_warning():
     assert square(SimulatedArray(np.array([30.0, -0.0]))).tolist() == [np.inf, 1.0]
 
 
+@pytest.mark.parametrize("name", ["scalar", "real", "store", "cuda", "quiet"])
+def test_an_op_may_be_called_as_something_that_its_kernel_calls(name):
+    doubled = elementwise(lambda x: x + x, name=name, namespace="t")
+    assert doubled(SimulatedArray(np.array([1.5, 2.0]))).tolist() == [3.0, 4.0]
+
+
 def test_infinity_and_nan_may_be_constants():
     capped = elementwise(lambda x: apply("where", x == float("inf"), float("nan"), x), name="capped", namespace="t")
     np.testing.assert_array_equal(capped(SimulatedArray(np.array([1.0, np.inf]))).get(), [1.0, np.nan])

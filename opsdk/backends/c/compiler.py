@@ -19,20 +19,25 @@ from opsdk.core.origin import shorten
 _VARIABLES = ("OPSDK_CC", "CC")
 _NAMES = ("cc", "gcc", "clang")
 _INSTALL = {"linux": "apt install gcc", "darwin": "xcode-select --install", "win32": "winget install LLVM.LLVM"}
+_REMEDY = f"{_INSTALL.get(sys.platform, _INSTALL['linux'])}, or name one in OPSDK_CC"
 
 LIBRARY_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 NATIVE = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i686") else "-mcpu=native"
 
-# No -ffast-math: NaN and infinity are values, and a sum written in an order has that order. errno and trapping floating
-# point are read by nobody, and loops that must keep them are not vectorized.
-OPTIMIZE = ("-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math")
-# What C lets pass with a warning, and what then crashes: a misspelt function, a pointer in place of a number.
-STRICT = ("-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types")
-SHARED = ("-fPIC", "-shared")
-MATH = ("-lm",) if os.name != "nt" else ()
-# A function that no library has is an error now, and not a dead process at its first call.
-# And a function of the source is that one: not libm's `gamma`, which the process has already.
-COMPLETE = ("-Wl,-z,defs", "-Wl,-Bsymbolic") if sys.platform.startswith("linux") else ()
+FLAGS = (
+    # No -ffast-math: NaN and infinity are values, and a sum written in an order has that order. errno and trapping
+    # floating point are read by nobody, and loops that must keep them are not vectorized.
+    *("-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math"),
+    # What C lets pass with a warning, and what then crashes: a misspelt function, a pointer in place of a number.
+    *("-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types"),
+    *("-fPIC", "-shared", "-fdiagnostics-color=never"),
+)
+LINKED = (
+    # A function that no library has is an error now, and not a dead process at its first call.
+    # And a function of the source is that one: not libm's `gamma`, which the process has already.
+    *(("-Wl,-z,defs", "-Wl,-Bsymbolic") if sys.platform.startswith("linux") else ()),
+    *(("-lm",) if os.name != "nt" else ()),
+)
 
 _ERROR = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
 _EXPANSION = r"^(?P<file>[^\n]+?):(?P<line>\d+):(?:\d+:)? note: in expansion of macro"
@@ -52,11 +57,21 @@ class Compiler:
 
     Attributes:
         command: how it is called.
-        identity: what decides that its output is another one, read without running it.
     """
 
     command: tuple[str, ...]
-    identity: str
+
+    @property
+    def identity(self) -> str:
+        """What decides that its output is another one, read without running it."""
+        marks = []
+        for word in self.command:
+            path = _which(word)
+            if path is not None:  # `ccache gcc` are two programs
+                real = Path(path).resolve()
+                state = real.stat()
+                marks.append(f"{real} {state.st_mtime_ns} {state.st_size}")
+        return "\n".join([repr(self.command), *marks])
 
 
 @dataclass(frozen=True)
@@ -83,16 +98,16 @@ def find_compiler(subject: str) -> Compiler:
             if path is None:
                 raise CompileError(
                     f"{subject}: {variable} expected a C compiler, got {told!r}, which is no program here; "
-                    f"unset it, or {_remedy()}",
+                    f"unset it, or {_REMEDY}",
                     code="OP402",
                 )
-            return _compiler((path, *command[1:]))
+            return Compiler((path, *command[1:]))
     for name in _NAMES:
         path = _which(name)
         if path is not None:
-            return _compiler((path,))
+            return Compiler((path,))
     raise CompileError(
-        f"{subject}: no C compiler, tried $OPSDK_CC and $CC (unset), {', '.join(_NAMES)}; {_remedy()}", code="OP402"
+        f"{subject}: no C compiler, tried $OPSDK_CC and $CC (unset), {', '.join(_NAMES)}; {_REMEDY}", code="OP402"
     )
 
 
@@ -131,7 +146,7 @@ def expect_room(complaint: Complaint, path: Path) -> None:
         raise OSError(errno.ENOSPC, said, str(path))
 
 
-def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:
+def failure(subject: str, complaint: Complaint) -> CompileError:
     """Returns the error of a source that does not compile: the compiler's first error at the author's own line."""
     where = f"{shorten(complaint.file)}:{complaint.line}" if complaint.file else ""
     shown = complaint.whole.strip().splitlines()
@@ -141,7 +156,6 @@ def failure(subject: str, complaint: Complaint, help: str = "") -> CompileError:
         f"{subject}: does not compile, {f'{where}: ' if where else ''}{complaint.text}{_advice(complaint)}",
         at=f"{where}{_quoted(complaint)}",
         because="\n           ".join(shown),
-        help=help,
     )
 
 
@@ -167,17 +181,6 @@ def machine() -> str:
     return "\n".join([*words, *(line for line in first.splitlines() if line.startswith(kept))])
 
 
-def _compiler(command: tuple[str, ...]) -> Compiler:
-    marks = []
-    for word in command:
-        path = _which(word)
-        if path is not None:  # `ccache gcc` are two programs
-            real = Path(path).resolve()
-            state = real.stat()
-            marks.append(f"{real} {state.st_mtime_ns} {state.st_size}")
-    return Compiler(command, "\n".join([repr(command), *marks]))
-
-
 def _which(name: str) -> str | None:
     """Returns the path of a program; shutil, which knows it too, takes 4 ms to import."""
     if os.name != "posix":
@@ -186,10 +189,6 @@ def _which(name: str) -> str | None:
     folders = [""] if "/" in name else os.get_exec_path()
     paths = [os.path.join(folder, name) for folder in folders]  # noqa: PTH118
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113
-
-
-def _remedy() -> str:
-    return f"{_INSTALL.get(sys.platform, _INSTALL['linux'])}, or name one in OPSDK_CC"
 
 
 def _complaint(said: str) -> Complaint:

@@ -1,4 +1,4 @@
-"""C rows from expressions: source that an author may take over, and that needs no opsdk to be compiled."""
+"""C kernels from expressions: source that an author may take over, and that needs no opsdk to be compiled."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opsdk.backends.c.signature import suffix_of
+from opsdk.backends.c.signature import symbols
 from opsdk.core.errors import DefinitionError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.c_source import PRELUDE, scalar_function
 from opsdk.expr.exact import check_constants
 from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.scalar import ScalarFunction, scalar_of, static_of
+from opsdk.expr.scalar import scalar_of, static_of
 
 _KINDS = {"float": "double {0}_attr", "int": "int64_t {0}_attr", "bool[]": "const int32_t *{0}_attr, int64_t {0}_size"}
 ROUNDED = 5  # the status of a function that was given a whole number which its dtype does not hold
@@ -48,7 +48,9 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
         DefinitionError: the op is not elementwise, or has attributes that are no numbers.
     """
     opdef = op.opdef
-    scalar = _scalar_of(opdef)
+    scalar = scalar_of(opdef)
+    if scalar is None or isinstance(scalar, RowFunction):
+        raise DefinitionError(f"{opdef.subject}: C source expected an op made with opsdk.elementwise, got another")
     given = {decl.name: 0.0 if decl.is_required else decl.default for decl in opdef.schema.attrs}
     static = static_of({**given, **{name: () for name in given if is_mask(name)}})
     odd = [name for name, _ in static if not is_mask(name)]
@@ -66,18 +68,11 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
         parts += [
             PRELUDE.format(real=real, f=ending),
             scalar_function(expression, inner, real),
-            _entry(opdef, f"{opdef.schema.name}_{suffix_of(np.dtype(dtype))}", inner, real),
+            _entry(opdef, symbols(opdef.schema)[dtype], inner, real),
         ]
     if any(decl.type == "int" for decl in opdef.schema.attrs):
         parts.append(_MESSAGE)
     return "\n".join([*parts, ""])
-
-
-def _scalar_of(opdef: OpDef) -> ScalarFunction:
-    found = scalar_of(opdef)
-    if found is not None and not isinstance(found, RowFunction):
-        return found
-    raise DefinitionError(f"{opdef.subject}: C source expected an op made with opsdk.elementwise, got another")
 
 
 def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:

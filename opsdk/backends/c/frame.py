@@ -5,29 +5,90 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
-from opsdk.backends.c.call import call_at
 from opsdk.backends.c.library import Library
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import Signature, suffix_of
+from opsdk.backends.c.signature import attribute_converter, dlpack_type, prototype, symbols
 from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.memory.layout import C_ALIGNED, is_plain, is_truth, plain
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.nested import flat
+from opsdk.core.origin import Origin
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl, OutputDecl
 
-LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the row's author said that it is meant
+LARGE = 1 << 20  # bytes; a copy of more is worth a word, unless the kernel's author said that it is meant
 
-_told: set[tuple[str, str]] = set()  # rows and inputs that the word was said about
+_told: set[tuple[str, str]] = set()  # kernels and inputs that the word was said about
+_CALL = (lambda function, arguments: function(*arguments)).__code__
+
+
+# Any, in this file: cffi's interfaces, types and values, which have no types in Python; attribute values.
+class TensorSlot:
+    """One DLTensor, and what it was last filled with; the shape is written anew only where it differs."""
+
+    __slots__ = ("_ffi", "_shape", "_strides", "arguments", "dtype", "shape", "strides", "struct")
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+        self.struct = ffi.new("DLTensor *")
+        self.struct.device.device_type = 1
+        self.arguments = (self.struct,)
+        self.shape: tuple[int, ...] | None = None
+        self.strides: tuple[int, ...] | None = None
+        self.dtype: np.dtype[Any] | None = None
+
+    def fill(self, array: np.ndarray) -> bool:
+        """Points the struct to an array; returns whether its shape or dtype is another one than before."""
+        differs = array.shape != self.shape or array.dtype is not self.dtype
+        if differs or array.strides != self.strides:
+            self._describe(array)
+        if array.flags.num & C_ALIGNED == C_ALIGNED:
+            self.struct.data = self._ffi.from_buffer(array)
+        else:
+            self.struct.data = self._ffi.cast("void *", array.__array_interface__["data"][0])
+        return differs
+
+    def _describe(self, array: np.ndarray) -> None:
+        struct, ndim, item = self.struct, array.ndim, array.itemsize
+        if struct.ndim != ndim or self.shape is None:
+            self._shape = self._ffi.new("int64_t[]", max(ndim, 1))
+            self._strides = self._ffi.new("int64_t[]", max(ndim, 1))
+            struct.ndim, struct.shape, struct.strides = ndim, self._shape, self._strides
+        for axis in range(ndim):
+            self._shape[axis] = array.shape[axis]
+            self._strides[axis] = array.strides[axis] // item
+        struct.dtype.code, struct.dtype.bits, struct.dtype.lanes = dlpack_type(array.dtype)
+        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+
+
+class ListSlot:
+    """The DLTensors of a list of arrays."""
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+        self._slots: list[TensorSlot] = []
+        self.arguments: tuple[Any, ...] = (ffi.new("DLTensor *[]", 1), 0)
+
+    def fill(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Points to arrays; returns whether their number, a shape or a dtype is another one than before."""
+        differs = len(arrays) != len(self._slots)
+        if differs:
+            self._slots = [TensorSlot(self._ffi) for _ in arrays]
+            pointers = self._ffi.new("DLTensor *[]", [slot.struct for slot in self._slots] or 1)
+            self.arguments = (pointers, len(arrays))
+        for slot, array in zip(self._slots, arrays, strict=True):
+            differs = slot.fill(array) or differs
+        return differs
 
 
 class Frame:
@@ -40,7 +101,6 @@ class Frame:
     def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
-        self._kernel = kernel
         self._origin = str(kernel.origin)
         self._enter = call_at(kernel.origin, f"{schema.name}, c row")
         self._library = library
@@ -94,7 +154,9 @@ class Frame:
             if convert is not None:
                 texts[name] = given[0]
             arguments += given
-        self._call(arguments, values, attrs)
+        status = self._enter(self.function, arguments)  # without the GIL
+        if status:
+            raise self.failure(status, values, attrs)
         for array, copy in back:
             array[...] = copy
         if self._may_be_quick:
@@ -112,17 +174,12 @@ class Frame:
         if self._options.checks and self._opdef.check is not None:
             self._opdef.check(values, attrs)
         said = self._library.message(status)
-        symbol = Signature.of(self._opdef.schema).symbol(self._suffix)
+        symbol = symbols(self._opdef.schema)[self._dtype]
         return KernelStatusError(
             f"{self._opdef.subject}, c row: {symbol} returned status {status}{f', {said}' if said else ''}",
             at=self._origin,
             details={"status": status, "message": said},
         )
-
-    def _call(self, arguments: list[Any], values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
-        status = self._enter(self.function, arguments)  # without the GIL
-        if status:
-            raise self.failure(status, values, attrs)
 
     def _learn(self, values: Sequence[Any], ready: list[np.ndarray], texts: Mapping[str, Any]) -> None:
         """Keeps what the next call is compared with, and what it needs."""
@@ -175,7 +232,7 @@ class Frame:
         ]
         dtype = self._dtype_of(values)
         function = function_for(self._opdef, self._library, dtype)
-        self._suffix = suffix_of(dtype)
+        self._dtype = dtype.name
         self.attrs = dict(attrs)
         self.function = function
 
@@ -191,9 +248,9 @@ class Frame:
         )
 
     def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
-        """Returns the dtype that chooses the function: that of the input which chose the row, with which others agree.
+        """Returns the dtype that chooses the function: that of the input which chose the kernel; others agree.
 
-        Those of another kind may differ where the op has an infer rule of its own, and the row says of which dtype
+        Those of another kind may differ where the op has an infer rule of its own, and the kernel says of which dtype
         they are or looks that up.
 
         Raises:
@@ -202,11 +259,7 @@ class Frame:
         wanted = dict(self._options.dtypes)
         schema = self._opdef.schema
         deciding = schema.deciding(values)
-        named = [
-            (decl, item)
-            for decl, value in zip(schema.inputs, values, strict=True)
-            for item in flat(value)
-        ]
+        named = [(decl, item) for decl, value in zip(schema.inputs, values, strict=True) for item in flat(value)]
         first = next(((decl.name, item.dtype) for decl, item in named if item is deciding), None)
         for decl, item in named:
             assert first is not None
@@ -251,21 +304,35 @@ class Frame:
                     )
 
 
+@cache
+def call_at(origin: Origin, name: str) -> Callable[[Any, Sequence[Any]], Any]:
+    """Returns a function that calls another, and looks in every stack as if it stood where a kernel was registered.
+
+    A C function has no frame of its own: what faulthandler or a profiler shows is the Python code that called it, which
+    is opsdk's and the same for every kernel.
+
+    Args:
+        origin: the place.
+        name: what the frame is called.
+    """
+    code = _CALL.replace(co_filename=origin.file, co_firstlineno=origin.line, co_name=name)
+    return FunctionType(code, {}, name)
+
+
 def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Returns the function of a library for a dtype.
 
     Raises:
         KernelNotFoundError: the source has none; the message names those that it has.
     """
-    function = library.functions.get(suffix_of(dtype))
+    function = library.functions.get(dtype.name)
     if function is None:
-        signature = Signature.of(opdef.schema)
-        there = ", ".join(signature.symbol(suffix) for suffix in library.functions)
-        symbol = signature.symbol(suffix_of(dtype))
+        named = symbols(opdef.schema)
+        there, symbol = ", ".join(named[name] for name in library.functions), named[dtype.name]
         raise KernelNotFoundError(
             f"{opdef.subject}, c row: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
             "the inputs",
-            help=f"{signature.prototype(symbol)} {{ ... }}",
+            help=f"{prototype(opdef.schema, symbol)} {{ ... }}",
         )
     return function
 

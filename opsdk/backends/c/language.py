@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.c.options import c_options
-from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
+from opsdk.backends.call.language import Language, NativeEntry, register_language
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.origin import Origin
@@ -30,11 +30,12 @@ class CffiC(Language):
     may_crash = True
     is_by_dtype = True
     has_entry = True
+    module = "opsdk.backends.c.row"
 
     def text(
         self, source: str, given: Mapping[str, Any], opdef: OpDef, origin: Origin
     ) -> tuple[str, Mapping[str, Any]]:
-        """Returns source and options of a new row: paths made absolute, relative ones from the registering file on.
+        """Returns source and options of a new kernel: paths made absolute, relative ones from the registering file on.
 
         Nothing is read or compiled yet.
 
@@ -52,16 +53,11 @@ class CffiC(Language):
                 )
         return source, asdict(read)
 
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch of the compiled functions."""
-        launch: Launch = slow("opsdk.backends.c.row").launch_of(opdef, kernel)
-        return launch
-
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns that the source has no function for the first dtype, where it can be told."""
         if not dtypes:
             return ""
-        missing: str = slow("opsdk.backends.c.function").missing_function(opdef, kernel, dtypes[0])
+        missing: str = slow("opsdk.backends.c.source").missing_function(opdef, kernel, dtypes[0])
         return missing
 
     def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
@@ -73,7 +69,7 @@ class CffiC(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
-        made: list[Any] = slow("opsdk.backends.c.guarded").run_guarded(opdef, kernel, inputs, attrs, fill)
+        made: list[Any] = slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
         return made
 
     def entry(

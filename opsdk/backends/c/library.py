@@ -1,4 +1,4 @@
-"""The compiled functions of a C row, opened: built ahead of time, from the cache, or built now."""
+"""The compiled functions of a C kernel, opened: built ahead of time, from the cache, or built now."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 from opsdk.backends.c.compiler import LIBRARY_SUFFIX
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.openmp import short_waits
-from opsdk.backends.c.prebuilt import Prebuilt, outdated, prebuilt
-from opsdk.backends.c.signature import SUFFIXES
-from opsdk.backends.cache.store import cached_bytes, cached_file
+from opsdk.backends.c.prebuilt import interface_of, outdated, prebuilt
+from opsdk.backends.c.signature import symbols
+from opsdk.backends.cache.store import cached, cached_bytes
 from opsdk.backends.call.floating_modes import kept_modes
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional
@@ -22,8 +22,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 _open: dict[str, Library] = {}  # by key; libraries are never closed, since functions of them may be anywhere
-_openmp: dict[str, Library] = {}  # by file
-_of_row: WeakKeyDictionary[Kernel, Library] = WeakKeyDictionary()  # a row stays what was read at its first call
+_of_row: WeakKeyDictionary[Kernel, Library] = WeakKeyDictionary()  # a kernel stays what was read at its first call
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +31,10 @@ class Library:
 
     Attributes:
         ffi: cffi's interface to it, which makes its structs (Any: cffi has no types).
-        functions: by the suffix of their dtype.
+        functions: by the name of their dtype.
         file: the library's file.
         lib: what cffi opened.
+        has_threads: whether it runs threads of OpenMP.
         looks_up: whether its source asks for the dtypes of tensors.
     """
 
@@ -42,6 +42,7 @@ class Library:
     functions: dict[str, Callable[..., Any]]
     file: str
     lib: Any
+    has_threads: bool
     looks_up: bool
 
     def message(self, status: int) -> str:
@@ -51,17 +52,9 @@ class Library:
         text = self.lib.opsdk_message(status)
         return "" if text == self.ffi.NULL else self.ffi.string(text).decode("utf-8", errors="replace")
 
-    def returns(self, function: Callable[..., Any]) -> str:
-        """Returns the C type that a function returns."""
-        return str(self.ffi.getctype(self.ffi.typeof(function).result))
-
-    def address(self, symbol: str) -> int:
-        """Returns where a function is."""
-        return int(self.ffi.cast("uintptr_t", self.ffi.addressof(self.lib, symbol)))
-
 
 def library_of(opdef: OpDef, kernel: Kernel) -> Library:
-    """Returns the library of a row, compiled where it is not yet; files that change later do not change the row.
+    """Returns the library of a kernel, compiled where it is not yet; files that change later do not change the kernel.
 
     Raises:
         CompileError, BindingError: see `Job`.
@@ -71,18 +64,19 @@ def library_of(opdef: OpDef, kernel: Kernel) -> Library:
 
 
 def _found(opdef: OpDef, kernel: Kernel) -> Library:
-    """Returns the library of a row as its files are now."""
+    """Returns the library of a kernel as its files are now."""
     job = Job.of(opdef, kernel)
     ahead = prebuilt(job)
-    key = str(ahead.library) if ahead else _key(job)
+    key = str(ahead) if ahead else _key(job)
     library = _open.get(key)
     if library is None:
-        library = _open.setdefault(key, _from_cache(job) if ahead is None else _from_prebuilt(job, ahead))
+        made = _from_cache(job) if ahead is None else _opened(job, interface_of(ahead).read_bytes(), key)
+        library = _open.setdefault(key, made)
     return library
 
 
 def _key(job: Job) -> str:
-    """Returns the key of a row that has to be compiled, for which there have to be a compiler and cffi."""
+    """Returns the key of a kernel that has to be compiled, for which there have to be a compiler and cffi."""
     try:
         assert job.key
         optional("cffi", extra="c", subject=job.subject)  # before the compiler is run for nothing
@@ -91,21 +85,17 @@ def _key(job: Job) -> str:
         raise CompileError(str(error), because=outdated(job), code=error.code) from error.__cause__
 
 
-def _from_prebuilt(job: Job, ahead: Prebuilt) -> Library:
-    return _opened(job, ahead.interface.read_bytes(), str(ahead.library))
-
-
 def _from_cache(job: Job) -> Library:
-    path = cached_file("c", job.whole_key, LIBRARY_SUFFIX, job.build)
-    interface = cached_bytes("c", f"{job.whole_key}\0{_backend_version()}", ".py", job.interface)
+    path = cached("c", job.whole_key, LIBRARY_SUFFIX, job.build)
+    version = optional("_cffi_backend", extra="c", subject="C rows").__version__
+    interface = cached_bytes("c", f"{job.whole_key}\0{version}", ".py", job.interface)
     try:
         return _opened(job, interface, str(path))
     except CompileError:
         if path.exists():
             raise
-    return _opened(
-        job, interface, str(cached_file("c", job.whole_key, LIBRARY_SUFFIX, job.build))
-    )  # the cache was cleared
+    path = cached("c", job.whole_key, LIBRARY_SUFFIX, job.build)  # the cache was cleared
+    return _opened(job, interface, str(path))
 
 
 def _opened(job: Job, interface: bytes, file: str) -> Library:
@@ -120,16 +110,10 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
         raise CompileError(
             f"{job.subject}: was built and does not open, {error}", at=str(job.kernel.origin), because=file
         ) from error
-    there, signature = dir(lib), job.signature
-    functions = {
-        suffix: getattr(lib, signature.symbol(suffix))
-        for suffix in SUFFIXES.values()
-        if signature.symbol(suffix) in there
-    }
-    library = Library(ffi, functions, file, lib, job.looks_up)
-    if job.options.uses_openmp and _has_threads(ffi, lib):
-        _openmp[file] = library
-    return library
+    there = dir(lib)
+    functions = {dtype: getattr(lib, name) for dtype, name in symbols(job.opdef.schema).items() if name in there}
+    has_threads = job.options.uses_openmp and _has_threads(ffi, lib)
+    return Library(ffi, functions, file, lib, has_threads, job.looks_up)
 
 
 def _has_threads(ffi: Any, lib: Any) -> bool:
@@ -140,14 +124,11 @@ def _has_threads(ffi: Any, lib: Any) -> bool:
         return False
 
 
-def _backend_version() -> str:
-    return str(optional("_cffi_backend", extra="c", subject="C rows").__version__)
-
-
 def _after_fork() -> None:
     """Keeps a forked child from waiting for threads of OpenMP that it does not have."""
-    for library in _openmp.values():
-        library.lib.omp_set_num_threads(1)
+    for library in _open.values():
+        if library.has_threads:
+            library.lib.omp_set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):

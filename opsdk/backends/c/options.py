@@ -1,10 +1,10 @@
-"""The options of a C row, checked when the row is registered."""
+"""The options of a C kernel, checked when the kernel is registered."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -51,7 +51,7 @@ class COptions:
 
 # Any: what the caller of `kernel` wrote.
 def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple[str, ...]) -> COptions:
-    """Returns the options of a row.
+    """Returns the options of a kernel.
 
     Args:
         subject: who has them, for messages.
@@ -85,9 +85,10 @@ def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple
 
 
 def _words(subject: str, name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(word, (str, os.PathLike)) for word in _listed(value)):
+    words = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (None,)
+    if not all(isinstance(word, (str, os.PathLike)) for word in words):
         raise DefinitionError(f"{subject}: {name} expected a list of texts, got {value!r}")
-    return tuple(os.fspath(word) for word in value)
+    return tuple(map(os.fspath, words))
 
 
 def _macros(subject: str, value: Any) -> tuple[str, ...]:
@@ -121,10 +122,3 @@ def _dtypes(subject: str, value: Any, inputs: tuple[str, ...]) -> tuple[tuple[st
         except OpsdkError as error:
             raise DefinitionError(f"{subject}: dtypes[{name!r}]: {error}") from error
     return tuple((name, as_dtype(dtype).name) for name, dtype in value.items())
-
-
-def _listed(value: Any) -> tuple[Any, ...]:
-    try:
-        return tuple(value)
-    except TypeError:
-        return (None,)  # no list: refused by the caller

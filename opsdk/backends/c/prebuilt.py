@@ -1,4 +1,4 @@
-"""C rows built ahead of time: libraries that lie beside the Python file that registers the row, found by their content.
+"""C kernels built ahead of time: libraries beside the Python file that registers the kernel, found by their content.
 
 What a library was built from is in its name: source, headers of the package, schema, options, opsdk.h and platform. One
 that was built from anything else is not found, so that it is never used by mistake.
@@ -10,60 +10,52 @@ import hashlib
 import os
 import platform
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from opsdk.backends.c.compiler import LIBRARY_SUFFIX
-from opsdk.backends.c.job import Job
-from opsdk.backends.c.read import folders_in, state_of_archives, state_of_folders
-from opsdk.backends.c.source import headers_of, hides_files, opsdk_header
+from opsdk.backends.c.job import Job, folders_in, state_of_archives, state_of_folders
+from opsdk.backends.c.signature import parameters
+from opsdk.backends.c.source import HEADER, headers_of, hides_files
 from opsdk.backends.cache.trust import danger_beside
 from opsdk.core.errors import CompileError
 from opsdk.core.origin import Origin
 
-FOLDER = "_kernels"  # beside the file that registers the row, as __pycache__ is beside what it is compiled from
-INTERFACE_SUFFIX = ".cffi"
+FOLDER = "_kernels"  # beside the file that registers the kernel, as __pycache__ is beside what it is compiled from
 _SEAL = b"\n# SHA-256 of the library: "
 
 
-@dataclass(frozen=True)
-class Prebuilt:
-    """A library that was built ahead of time.
-
-    Attributes:
-        library: the shared library.
-        interface: Python code that makes its cffi interface.
-    """
-
-    library: Path
-    interface: Path
+def interface_of(library: Path) -> Path:
+    """Returns where the Python code is that makes the cffi interface of a library."""
+    return library.with_suffix(".cffi")
 
 
-def prebuilt(job: Job) -> Prebuilt | None:
-    """Returns the library that was built from a row as it is now; None where there is none that can be trusted."""
+def prebuilt(job: Job) -> Path | None:
+    """Returns the library that was built from a kernel as it is now; None where there is none that can be trusted."""
     folder = _folder(job.kernel.origin)
     if folder is None or not folder.is_dir():
         return None
-    found = _named(job, folder)
-    if not (found.library.is_file() and found.interface.is_file()):
+    library = _named(job, folder)
+    interface = interface_of(library)
+    if not (library.is_file() and interface.is_file()):
         return None
-    for path in (found.library, found.interface):
+    for path in (library, interface):
         danger = danger_beside(path, Path(job.kernel.origin.file))
         if danger is not None:
-            _tell(f"opsdk: {found.library} is not used, {danger.reason}; {danger.remedy}\n")
+            _tell(f"opsdk: {library} is not used, {danger.reason}; {danger.remedy}\n")
             return None
-    if not _is_whole(found):
-        _tell(f"opsdk: {found.library} is not used, it is not as it was built; build it again, opsdk build\n")
+    if not _is_whole(library):
+        _tell(f"opsdk: {library} is not used, it is not as it was built; build it again, opsdk build\n")
         return None
-    return found
+    return library
 
 
-def _is_whole(found: Prebuilt) -> bool:
+def _is_whole(library: Path) -> bool:
     """Whether a library is what its interface was written for; a damaged one may end the process when it is opened."""
     try:
-        seal = found.interface.read_bytes().rpartition(_SEAL)[2].strip().decode()
-        return bool(seal == hashlib.sha256(found.library.read_bytes()).hexdigest())
+        seal = interface_of(library).read_bytes().rpartition(_SEAL)[2].strip().decode()
+        return bool(seal == hashlib.sha256(library.read_bytes()).hexdigest())
     except (OSError, ValueError):
         return False
 
@@ -75,23 +67,23 @@ def _tell(text: str) -> None:
 
 
 def outdated(job: Job) -> str:
-    """Returns what libraries a row has that were built from something else, for messages; empty where it has none."""
+    """Returns which libraries of a kernel were built from something else, for messages; empty where it has none."""
     folder = _folder(job.kernel.origin)
-    names = sorted(path.name for path in folder.glob(f"{job.signature.name}.*{LIBRARY_SUFFIX}")) if folder else []
+    names = sorted(path.name for path in folder.glob(f"{job.opdef.schema.name}.*{LIBRARY_SUFFIX}")) if folder else []
     if not names:
         return ""
     return f"{folder} has {', '.join(names)}, built from another source, by another opsdk or for another platform"
 
 
-def place_of(job: Job, out: Path | None = None) -> Prebuilt:
-    """Returns where the library of a row belongs.
+def place_of(job: Job, out: Path | None = None) -> Path:
+    """Returns where the library of a kernel belongs.
 
     Args:
-        job: the row.
+        job: the kernel.
         out: the folder that stands for the one that the top-level package is in; that folder itself unless given.
 
     Raises:
-        CompileError: the row is registered in no file.
+        CompileError: the kernel is registered in no file.
     """
     folder = _folder(job.kernel.origin, out)
     if folder is None:
@@ -102,24 +94,24 @@ def place_of(job: Job, out: Path | None = None) -> Prebuilt:
     return _named(job, folder)
 
 
-def build_ahead(job: Job, made: Prebuilt) -> None:
-    """Compiles a row for any processor of this platform; where that fails, nothing is left in the place.
+def build_ahead(job: Job, made: Path) -> None:
+    """Compiles a kernel for any processor of this platform; where that fails, nothing is left in the place.
 
     Raises:
         CompileError, BindingError: see `Job`.
         OSError: the folder cannot be written.
     """
     job = replace(job, portable=True)
-    folder = made.library.parent
+    folder = made.parent
     folder.mkdir(parents=True, exist_ok=True)
-    mark = f".{os.getpid()}.tmp"
-    library, interface = (path.with_name(f".{path.name}{mark}") for path in (made.library, made.interface))
+    library = made.with_name(f".{os.getpid()}.tmp.{made.name}")
+    interface = interface_of(library)
     try:
         job.build(library)
         seal = hashlib.sha256(library.read_bytes()).hexdigest()
         interface.write_bytes(job.interface() + _SEAL + seal.encode())
-        interface.replace(made.interface)
-        library.replace(made.library)  # the library last: with it the row counts as built
+        interface.replace(interface_of(made))
+        library.replace(made)  # the library last: with it the kernel counts as built
     finally:
         for path in (library, interface):
             path.unlink(missing_ok=True)
@@ -127,19 +119,17 @@ def build_ahead(job: Job, made: Prebuilt) -> None:
             folder.rmdir()
 
 
-def remove_outdated(kept: list[Prebuilt]) -> None:
-    """Removes, for this platform, what other versions of the rows left behind in the folders of these."""
-    stay = {path for one in kept for path in (one.library, one.interface)}
-    for one in kept:
-        name = one.library.name.partition(".")[0]
-        for path in one.library.parent.glob(f"{name}.{_platform()}.*"):
-            if path not in stay:
+def remove_outdated(kept: list[Path]) -> None:
+    """Removes, for this platform, what other versions of the kernels left behind in the folders of these."""
+    for library in kept:
+        name = library.name.partition(".")[0]
+        for path in library.parent.glob(f"{name}.{_platform()}.*"):
+            if path.with_suffix(LIBRARY_SUFFIX) not in kept:
                 path.unlink(missing_ok=True)
 
 
-def _named(job: Job, folder: Path) -> Prebuilt:
-    stem = f"{job.signature.name}.{_platform()}.{_digest(job)}"
-    return Prebuilt(folder / f"{stem}{LIBRARY_SUFFIX}", folder / f"{stem}{INTERFACE_SUFFIX}")
+def _named(job: Job, folder: Path) -> Path:
+    return folder / f"{job.opdef.schema.name}.{_platform()}.{_digest(job)}{LIBRARY_SUFFIX}"
 
 
 def _digest(job: Job) -> str:
@@ -153,7 +143,7 @@ def _digest(job: Job) -> str:
     inside = [folder for folder in named if Path(folder).is_relative_to(top)]
     hides = hides_files(job.source, inside)
     parts = [
-        *(job.signature.name, *job.signature.parameters, opsdk_header(), job.source.text),
+        *(job.opdef.schema.name, *parameters(job.opdef.schema), HEADER.read_text(encoding="utf-8"), job.source.text),
         *(headers_of(job.source, inside), repr(options.define), repr(options.flags), repr(options.openmp)),
         *(repr(options.libraries), state_of_archives(options, inside=top)),
         *([state_of_folders([job.source.folder, *inside])] if hides else []),
@@ -173,7 +163,7 @@ def _folder(origin: Origin, out: Path | None = None) -> Path | None:
 
 
 def _top(origin: Origin) -> Path:
-    """Returns the folder of the top-level package that registers a row; of the file, where it is in no package."""
+    """Returns the folder of the top-level package that registers a kernel; of the file, where it is in no package."""
     home = Path(origin.file).parent
     return home.parents[len(_packages(origin)) - 2] if len(_packages(origin)) > 1 else home
 

@@ -1,4 +1,4 @@
-"""The launch of a C row, and the bare C function behind it."""
+"""The launch of a C kernel, its trial in guarded memory, and the bare C function behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.backends.c.frame import Frame, function_for
 from opsdk.backends.c.library import library_of
-from opsdk.backends.c.signature import SUFFIXES, Signature, suffix_of
+from opsdk.backends.c.signature import prototype, symbols
 from opsdk.backends.call.checked import Sampling
 from opsdk.backends.call.language import Launch
 from opsdk.backends.memory.layout import C_ALIGNED
@@ -21,10 +21,13 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 
+_MARGIN = 4096  # bytes on either side of guarded memory; far enough for any index that is wrong by one, or by a row
+_MARK = 0xA5
+
 
 @dataclass(frozen=True)
 class CFunction:
-    """A C function of a row.
+    """A C function of a kernel.
 
     Attributes:
         symbol: its name.
@@ -40,39 +43,38 @@ class CFunction:
 
 
 def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
-    """Returns the C function that an op's C row has for a dtype, compiled where it is not yet. No Python is in it.
+    """Returns the C function that an op's C kernel has for a dtype, compiled where it is not yet. No Python is in it.
 
     Raises:
-        KernelNotFoundError: the op has no C row for the dtype, or the row's source no function.
+        KernelNotFoundError: the op has no C kernel for the dtype, or the kernel's source no function.
         CompileError, BindingError: the source does not compile, or not to what the schema says.
     """
     opdef = op.opdef if isinstance(op, Op) else op
     wanted = as_dtype(dtype)
-    rows = [row for row in opdef.kernels if row.language == "c" and row.key.serves("cpu", wanted, (wanted,))]
-    if not rows:
+    found = [one for one in opdef.kernels if one.language == "c" and one.key.serves("cpu", wanted, (wanted,))]
+    if not found:
         there = ", ".join(map(str, opdef.kernels))
         raise KernelNotFoundError(f"{opdef.subject}: no C row for {wanted.name}; there are {there}")
-    library = library_of(opdef, max(rows, key=lambda row: row.key.dtype is not None))
+    library = library_of(opdef, max(found, key=lambda kernel: kernel.key.dtype is not None))
     function = function_for(opdef, library, wanted)
-    signature = Signature.of(opdef.schema)
-    symbol = signature.symbol(suffix_of(wanted))
-    return CFunction(
-        symbol, library.address(symbol), signature.prototype(symbol, library.returns(function)), library.file
-    )
+    symbol = symbols(opdef.schema)[wanted.name]
+    ffi = library.ffi
+    address = int(ffi.cast("uintptr_t", ffi.addressof(library.lib, symbol)))
+    returns = str(ffi.getctype(ffi.typeof(function).result))
+    return CFunction(symbol, address, prototype(opdef.schema, symbol, returns), library.file)
 
 
 def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
-    """Returns the dtypes that a row has a function for.
+    """Returns the dtypes that a kernel has a function for.
 
     Raises:
         CompileError, BindingError: the source does not compile, or not to what the schema says.
     """
-    functions = library_of(opdef, kernel).functions
-    return tuple(as_dtype(name) for name, suffix in SUFFIXES.items() if suffix in functions)
+    return tuple(map(as_dtype, library_of(opdef, kernel).functions))
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns the launch of a row: it compiles the source where that is not done yet.
+    """Returns the launch of a kernel: it compiles the source where that is not done yet.
 
     Raises:
         CompileError, BindingError: the source does not compile, or not to what the schema says.
@@ -112,7 +114,7 @@ def _like_before(
     """Returns the fast path of a call that differs from the one before in nothing but its arrays.
 
     Args:
-        free: the frames of the row, one of which may know that call.
+        free: the frames of the kernel, one of which may know that call.
         point: gives the address of a contiguous array.
         given: the attributes that a call has to have; any unless given.
         complete: all of them, with those that have a default.
@@ -169,3 +171,46 @@ def _like_before(
         return None
 
     return run
+
+
+# Any: one entry per input and per output, an array or a list of arrays; attribute values.
+def run_guarded(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int) -> list[Any]:
+    """Runs a C kernel into outputs that hold `fill` and returns them, one entry for each that it makes.
+
+    All that it writes has a margin around it, where a loop that leaves its array shows.
+
+    Raises:
+        IndexError: the kernel wrote beside an output, or beside an input that it changes.
+    """
+    lent: list[tuple[str, np.ndarray, int]] = []
+    schema = opdef.schema
+
+    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "an output") -> np.ndarray:
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        memory = np.full(size + 2 * _MARGIN, _MARK, np.uint8)
+        array: np.ndarray = np.ndarray(shape, dtype, memory, _MARGIN)
+        array[...] = fill
+        lent.append((what, memory, size))
+        return array
+
+    def guarded(array: Any, name: str) -> Any:
+        if array is None or not array.flags.c_contiguous:  # of others the kernel sees a copy, or what lies between
+            return array
+        copy = allocate(array.shape, array.dtype, f"input {name!r}")
+        copy[...] = array
+        return copy
+
+    inputs = list(inputs)
+    for i in schema.mutated_inputs:
+        name = schema.input_names[i]
+        given = inputs[i]
+        inputs[i] = [guarded(item, name) for item in given] if isinstance(given, list) else guarded(given, name)
+    frame = Frame(opdef, kernel, library_of(opdef, kernel))
+    frame.allocate = allocate
+    made = frame.run(inputs, attrs)
+    for what, memory, size in lent:
+        for side, margin in (("before", memory[:_MARGIN]), ("behind", memory[_MARGIN + size :])):
+            touched = int((margin != _MARK).sum())
+            if touched:
+                raise IndexError(f"it wrote {touched} bytes {side} {what}")
+    return list(made) if isinstance(made, tuple) else [made] if schema.fresh_outputs else []

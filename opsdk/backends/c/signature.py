@@ -1,13 +1,15 @@
-"""The C signature of an op: what a function for one dtype is called, takes and returns."""
+"""The C signature of an op: what a function for one dtype is called, takes and returns, attributes as C has them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from opsdk.core.dtype import NAMES
-from opsdk.define.schema.attribute import TYPE
+from opsdk.core.errors import AttributeValueError
+from opsdk.define.schema.attribute import TYPE, AttrDecl
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 SUFFIXES = {
@@ -34,7 +36,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}  # V: bfloat16 is no k
 
 STATUS = "int32_t"
 VOID = "void"
-MESSAGE = "const char *opsdk_message(int32_t status)"
+MESSAGE = "opsdk_message"
 
 # What cffi is told of opsdk.h.
 TYPES = """
@@ -46,7 +48,7 @@ typedef struct {
 } DLTensor;
 """
 
-_SCALARS = {
+SCALARS = {
     "float": "double",
     "int": "int64_t",
     "bool": "int32_t",
@@ -64,43 +66,23 @@ _WORDS = (
 _TAKEN = frozenset(_WORDS.split())
 
 
-@dataclass(frozen=True)
-class Signature:
-    """What C functions of an op are called and take.
-
-    Attributes:
-        name: the op's name, which every function's name starts with.
-        parameters: the declarations of the parameters, in order.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-
-    @classmethod
-    def of(cls, schema: OpSchema) -> Signature:
-        """Returns the signature of an op's C functions: inputs, outputs that they fill, attributes."""
-        declared = [text for decl in schema.inputs for text in _tensor(decl, fills=decl.mutated)]
-        declared += [text for i in schema.fresh_outputs for text in _tensor(schema.outputs[i], fills=True)]
-        declared += [text for decl in schema.attrs for text in _attribute(decl.name, decl.type)]
-        return cls(schema.name, tuple(declared))
-
-    def symbol(self, suffix: str) -> str:
-        """Returns the name of the function for a dtype."""
-        return f"{self.name}_{suffix}"
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The names of the functions for all dtypes."""
-        return tuple(self.symbol(suffix) for suffix in SUFFIXES.values())
-
-    def prototype(self, symbol: str, returns: str = STATUS) -> str:
-        """Returns a declaration, without a semicolon."""
-        return f"{returns} {symbol}({', '.join(self.parameters)})"
+def symbols(schema: OpSchema) -> dict[str, str]:
+    """Returns what the C functions of an op are called, by the names of their dtypes."""
+    return {dtype: f"{schema.name}_{suffix}" for dtype, suffix in SUFFIXES.items()}
 
 
-def suffix_of(dtype: np.dtype[np.generic]) -> str:
-    """Returns how a dtype is written in the name of a function."""
-    return SUFFIXES[dtype.name]
+def parameters(schema: OpSchema) -> list[str]:
+    """Returns how the parameters of an op's C functions are declared: inputs, outputs that they fill, attributes."""
+    declared = [text for decl in schema.inputs for text in _tensor(decl, fills=decl.mutated)]
+    declared += [text for i in schema.fresh_outputs for text in _tensor(schema.outputs[i], fills=True)]
+    return declared + [text for decl in schema.attrs for text in _attribute(decl.name, decl.type)]
+
+
+def prototype(schema: OpSchema, symbol: str, returns: str = STATUS) -> str:
+    """Returns the declaration of an op's C function, or of the one that has words for a status; without a semicolon."""
+    if symbol == MESSAGE:
+        return f"const char *{MESSAGE}(int32_t status)"
+    return f"{returns} {symbol}({', '.join(parameters(schema))})"
 
 
 def dlpack_type(dtype: np.dtype[np.generic]) -> tuple[int, int, int]:
@@ -122,7 +104,7 @@ def _attribute(name: str, declared: str) -> tuple[str, ...]:
     match = TYPE.fullmatch(declared)
     assert match is not None, declared
     scalar, is_list, is_optional = match.groups()
-    name, kind = _name(name), _SCALARS[scalar]
+    name, kind = _name(name), SCALARS[scalar]
     if is_list:
         pointer = f"{kind}const *" if kind.endswith("*") else f"const {kind} *"
         return f"{pointer}{name}", f"int64_t {name}_len"
@@ -130,3 +112,52 @@ def _attribute(name: str, declared: str) -> tuple[str, ...]:
         return (f"{kind}{name}",)
     by_pointer = bool(is_optional) or scalar == "complex"  # a complex number is two doubles
     return (f"const {kind} *{name}" if by_pointer else f"{kind} {name}",)
+
+
+# Any, in what follows: cffi's interfaces and values, which have no types in Python; attribute values.
+def attribute_converter(ffi: Any, decl: AttrDecl) -> Callable[[Any, list[Any]], tuple[Any, ...]] | None:
+    """Returns the function from an attribute's value to its C arguments; None where the value itself is the argument.
+
+    Memory that the arguments point to and do not own is added to the list that the function is given; whoever calls
+    keeps that and the arguments until the C function has returned.
+    """
+    match = TYPE.fullmatch(decl.type)
+    assert match is not None, decl.type
+    scalar, is_list, is_optional = match.groups()
+
+    def array(values: Any, keep: list[Any]) -> tuple[Any, ...]:
+        if values is None:
+            return ffi.NULL, 0
+        items = [part for value in values for part in _parts(ffi, scalar, value)]
+        keep.append(items)  # texts, which an array of pointers does not own
+        return ffi.new(f"{SCALARS[scalar]}[]", items or 1), len(values)
+
+    def pointer(value: Any, keep: list[Any]) -> tuple[Any, ...]:
+        return (ffi.NULL if value is None else ffi.new(f"{SCALARS[scalar]}[]", _parts(ffi, scalar, value)),)
+
+    def converted(value: Any, keep: list[Any]) -> tuple[Any, ...]:
+        return (ffi.NULL if value is None else _parts(ffi, scalar, value)[0],)
+
+    if is_list:
+        return array
+    if (is_optional and scalar != "str") or scalar == "complex":
+        return pointer
+    return converted if scalar in ("str", "dtype") else None
+
+
+def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:
+    if scalar == "complex":
+        return [value.real, value.imag]
+    if scalar == "str":
+        if "\0" in value:
+            raise AttributeValueError(
+                f"c row: expected a text without the character NUL, at which C ends it, got {value!r}; cut it yourself"
+            )
+        try:
+            return [ffi.new("char[]", value.encode())]
+        except UnicodeEncodeError as error:
+            raise AttributeValueError(
+                f"c row: expected a text of characters that UTF-8 has, got {value!r}, with half of a pair; "
+                "value.encode(errors='replace').decode() takes such out"
+            ) from error
+    return [ffi.new("DLDataType *", dlpack_type(value))[0]] if scalar == "dtype" else [value]

@@ -1,18 +1,23 @@
-"""The C source of a row: its text, the file and line it is known by, and the author's headers that it includes."""
+"""The C source of a kernel: its text, the file and line it is known by, the author's headers, its functions."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from opsdk.backends.c.signature import STATUS, VOID, symbols
 from opsdk.core.errors import CompileError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 HEADER = Path(__file__).with_name("opsdk.h")
+# Patterns are compiled where they are used: a kernel that is in the cache needs few.
 _INCLUDE = r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]'
 # Whatever may have the compiler read another file, or ask for one; ??/ is a backslash to C11
 _READS = r"include|\bimport\b|\bembed\b|\bincbin\b|\?\?/"
@@ -26,6 +31,11 @@ _CHANGED = (
     r"\b(?:shape|ndim)\b\s*(?:\[[^\]]*\])?\s*(?:[-+*/|&^%]?=(?!=)|\+\+|--)",
     r"(?:\+\+|--)[^;]{0,40}\b(?:shape|ndim)\b",
 )
+
+_DIRECTIVE = r"(?m)^#.*$"
+_ATTRIBUTE = r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"
+_CALLED = r"\b([A-Za-z_]\w*)\s*\("
+_NO_NAMES = frozenset({"if", "for", "while", "switch", "return", "sizeof", "__attribute__"})
 
 
 @dataclass(frozen=True)
@@ -50,13 +60,28 @@ class CSource:
         return f"{line_directive(self.line, self.file)}{self.text}\n"
 
 
+@dataclass(frozen=True)
+class Definition:
+    """A function with a body.
+
+    Attributes:
+        returns: `void`, or `int32_t` for everything else, which the compiler checks.
+        static: whether nothing outside of the source can call it.
+        text: how it is declared there.
+    """
+
+    returns: str
+    static: bool
+    text: str
+
+
 def is_text(source: str) -> bool:
-    """Whether the source of a row is C itself, and not the name of a file."""
+    """Whether the source of a kernel is C itself, and not the name of a file."""
     return any(mark in source for mark in "\n{;")
 
 
 def read(opdef: OpDef, kernel: Kernel) -> CSource:
-    """Returns the source of a row as it is now.
+    """Returns the source of a kernel as it is now.
 
     Raises:
         CompileError: the file is gone, or is no text.
@@ -115,11 +140,6 @@ def _headers(source: CSource, include_dirs: Sequence[str]) -> dict[tuple[str, Pa
     return found
 
 
-def looks_up(text: str) -> bool:
-    """Whether a C text asks for the dtypes of tensors, under any name."""
-    return re.search(r"\bOPSDK_IS\s*\(|(?:->|\.)\s*dtype\b", text) is not None
-
-
 def shapes_stay(text: str) -> bool:
     """Whether a C text neither makes a DLTensor nor changes the shape of one, so that sizes can be computed once.
 
@@ -127,11 +147,6 @@ def shapes_stay(text: str) -> bool:
     """
     bare = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     return re.search("|".join((*_MADE, *_CHANGED)), bare) is None
-
-
-def opsdk_header() -> str:
-    """Returns the text of opsdk.h."""
-    return HEADER.read_text(encoding="utf-8")
 
 
 def line_directive(line: int, file: str) -> str:
@@ -148,3 +163,63 @@ def _written_at(text: str, file: str) -> tuple[str, int] | None:
         return None  # a notebook's cell, or no text
     at = python.find(text)
     return None if at < 0 else (file, python.count("\n", 0, at) + 1)
+
+
+def missing_function(opdef: OpDef, kernel: Kernel, dtype: np.dtype[Any]) -> str:
+    """Returns what is missing where a C source has no function for a dtype; empty where it has, or nobody can tell.
+
+    Macros may make functions that only the preprocessor sees, and headers may hold some.
+    """
+    try:
+        text = read(opdef, kernel).text
+    except CompileError as error:
+        return str(error)
+    known = symbols(opdef.schema)
+    symbol = known.get(dtype.name, dtype.name)
+    if "##" in text or re.search(r'#\s*include\s*"(?!opsdk\.h)', text) or re.search(rf"\b{symbol}\b", text):
+        return ""
+    there = [name for name in names_defined(text) if name in known.values()]
+    return f"its source has no function {symbol}; there are {', '.join(there) or 'none'}"
+
+
+def definitions(preprocessed: str, wanted: Collection[str]) -> dict[str, Definition]:
+    """Returns the wanted functions that a preprocessed text defines, by name."""
+    text = re.sub(_ATTRIBUTE, " ", re.sub(_DIRECTIVE, "", preprocessed))
+    found: dict[str, Definition] = {}
+    for name in wanted:
+        for match in re.finditer(rf"\b{name}\s*\(", text):
+            end = _closing(text, match.end() - 1)
+            if end is None or not text[end + 1 :].lstrip().startswith("{"):
+                continue  # a declaration or a call
+            start = max(text.rfind(mark, 0, match.start()) for mark in ";}{") + 1
+            before = text[start : match.start()].split()
+            kind = " ".join(word for word in before if word not in ("static", "inline", "extern", "__inline"))
+            found[name] = Definition(
+                VOID if kind == VOID else STATUS,
+                "static" in before,
+                " ".join(f"{kind} {text[match.start() : end + 1]}".split()),
+            )
+            break
+    return found
+
+
+def names_defined(source: str) -> tuple[str, ...]:
+    """Returns the names of what looks like functions with a body in a source, for a message."""
+    text = re.sub(_DIRECTIVE, "", re.sub(r"/\*.*?\*/|//[^\n]*", " ", source, flags=re.DOTALL))
+    names = []
+    for match in re.finditer(_CALLED, text):
+        end = _closing(text, match.end() - 1)
+        is_body = end is not None and text[end + 1 :].lstrip().startswith("{")
+        if is_body and match[1] not in _NO_NAMES:
+            names.append(match[1])
+    return tuple(dict.fromkeys(names))
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Returns where the bracket that opens at `start` closes."""
+    depth = 0
+    for match in re.compile(r"[()]").finditer(text, start):
+        depth += 1 if match[0] == "(" else -1
+        if not depth:
+            return match.start()
+    return None

@@ -9,7 +9,7 @@ import atexit
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,7 +77,9 @@ def places(kind: str, problems: list[OSError]) -> Iterator[Path]:
     if found is None:
         try:
             make_tagged(home)
-            _try(home)
+            probe = home / f".{os.getpid()}-{os.urandom(6).hex()}.tmp"
+            probe.touch(exist_ok=False)
+            probe.unlink()
             found = danger(home)  # somebody else may have been faster
         except OSError as error:
             problems.append(error)
@@ -87,7 +89,10 @@ def places(kind: str, problems: list[OSError]) -> Iterator[Path]:
                 yield home
     if found is not None:
         _tell(f"is not used, {found.reason}; {found.remedy}, or set OPSDK_CACHE_DIR to a folder of your own")
-    for root in _roots():
+    roots = [_MEMORY]
+    with suppress(FileNotFoundError):  # it writes to each that it knows, and found none
+        roots.insert(0, slow("tempfile").gettempdir())
+    for root in roots:
         try:
             folder = _of_process(root) / kind
             make_tagged(folder)
@@ -102,15 +107,6 @@ def cannot_write(folder: Path, error: OSError) -> None:
     if folder.parent == cache_folder():
         reason = error.strerror or str(error)
         _tell(f"cannot be written, {reason}; make room or set OPSDK_CACHE_DIR to a folder that can be")
-
-
-def nowhere(problems: Sequence[OSError]) -> NowhereError:
-    """Returns the error of code that could be kept in no folder at all, for one reason each."""
-    return NowhereError(
-        f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
-        "make room, or set OPSDK_CACHE_DIR to one",
-        because="; ".join(dict.fromkeys(map(str, problems))),
-    )
 
 
 def is_private(folder: Path) -> bool:
@@ -134,29 +130,11 @@ def is_tagged(folder: Path) -> bool:
         return False
 
 
-def _try(folder: Path) -> None:
-    """Makes a file in a folder, and removes it.
-
-    Raises:
-        OSError: that cannot be done.
-    """
-    probe = folder / f".{os.getpid()}-{os.urandom(6).hex()}.tmp"
-    probe.touch(exist_ok=False)
-    probe.unlink()
-
-
 def _tell(what: str) -> None:
     folder = cache_folder()
     if folder not in _told:
         _told.add(folder)
         sys.stderr.write(f"opsdk: what is compiled is kept until the process ends: {folder} {what}\n")
-
-
-def _roots() -> Iterator[str]:
-    """Yields folders in which a temporary one may be made."""
-    with suppress(FileNotFoundError):  # it writes to each that it knows, and found none
-        yield slow("tempfile").gettempdir()
-    yield _MEMORY
 
 
 def _of_process(root: str) -> Path:

@@ -1,7 +1,9 @@
 """A content-addressed cache on disk: what was built once from the same key is not built again.
 
 A name is the hash of everything that decides a file's content, so a file is never changed, only absent or there. The
-lock saves work and nothing rests on it: two builders of one key make the same file, and the later one replaces it.
+lock saves work and nothing rests on it: two builders of one key make the same file, and the later one replaces it. It
+is held by one thread of one process, freed by the system when the process dies, and bounded: who waits too long goes
+on without it.
 """
 
 from __future__ import annotations
@@ -9,21 +11,16 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
+from weakref import WeakSet
 
-from opsdk.backends.cache.lock import locked
-from opsdk.backends.cache.places import (
-    NowhereError,
-    cache_folder,
-    cannot_write,
-    filled,
-    is_tagged,
-    nowhere,
-    places,
-)
+from opsdk.backends.cache.places import NowhereError, cache_folder, cannot_write, filled, is_tagged, places
 from opsdk.backends.cache.trust import danger, danger_of_file
 from opsdk.core.lazy import slow
 
@@ -33,6 +30,10 @@ _FINISHED = r"[0-9a-f]{32}\..*"  # patterns are compiled where they are used: mo
 _UNFINISHED = r"\.([0-9a-f]{32}\.)?.*[0-9a-f]{12}\.tmp.*|\.[0-9a-f]{32}\..*lock"
 _MAGIC = b"opsdk-seal-1"
 _SEAL = 8 + 32 + len(_MAGIC)  # length, SHA-256, magic: the last bytes of a sealed file
+LONGEST = 300.0  # seconds to wait for another builder; no compiler takes as long over one kernel
+_QUIET = 2.0  # seconds of waiting before it is said; a kernel is compiled in less
+_PAUSE = 0.005  # seconds between two looks at a lock that somebody else holds
+_files: WeakSet[IO[Any]] = WeakSet()  # a forked child closes them: it would hold the locks of its parent
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,10 @@ class CacheInfo:
 
 
 def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
-    """Returns the file of a key, built where it is not there yet.
+    """Returns the file of a key, built where it is not there yet, or is not as it was written.
 
-    Safe from several threads and processes at once; a builder that is killed leaves no file under the final name.
+    Safe from several threads and processes at once; a builder that is killed leaves no file under the final name. The
+    file ends with a seal, 52 bytes of length and checksum, which loaders of shared libraries do not read.
 
     Args:
         kind: what sort of file it is; its folder.
@@ -72,22 +74,28 @@ def cached(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> P
     Raises:
         NowhereError: neither the cache folder nor a temporary one can be written.
     """
-    return _cached(kind, key, suffix, build, Path.exists)
-
-
-def cached_file(kind: str, key: str, suffix: str, build: Callable[[Path], None]) -> Path:
-    """Returns the file of a key as `cached` does, and builds it anew where it is not as it was written.
-
-    The file ends with a seal, 52 bytes of length and checksum, which loaders of shared libraries do not read.
-    """
-
-    def sealed(path: Path) -> None:
-        build(path)
-        content = path.read_bytes()
-        with path.open("ab") as file:
-            file.write(len(content).to_bytes(8, "little") + slow("hashlib").sha256(content).digest() + _MAGIC)
-
-    return _cached(kind, key, suffix, sealed, lambda path: _unsealed(path) is not None)
+    assert kind.isidentifier(), kind
+    name = _name(key, suffix)
+    for folder in filled(kind):
+        if _content(folder / name) is not None:
+            return folder / name
+    problems: list[OSError] = []
+    for folder in places(kind, problems):
+        try:
+            final = folder / name
+            with locked(folder / f".{name}.lock"):
+                if _content(final) is None:  # who waited for the lock finds it built
+                    _sweep_once(folder)
+                    _build(final, suffix, build)
+            return final
+        except OSError as error:  # a full disk, a quota: what matters is that the next place has room
+            problems.append(error)
+            cannot_write(folder, error)
+    raise NowhereError(
+        f"cache: expected a folder that can be written, got neither {cache_folder()} nor a temporary one; "
+        "make room, or set OPSDK_CACHE_DIR to one",
+        because="; ".join(dict.fromkeys(map(str, problems))),
+    ) from problems[-1]
 
 
 def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) -> bytes:
@@ -99,17 +107,17 @@ def cached_bytes(kind: str, key: str, suffix: str, make: Callable[[], bytes]) ->
         path.write_bytes(made[0])
 
     try:
-        path = cached_file(kind, key, suffix, build)
+        path = cached(kind, key, suffix, build)
     except NowhereError:  # these bytes need no file
         return made[0] if made else make()
-    held = made[0] if made else _unsealed(path)
+    held = made[0] if made else _content(path)
     return held if held is not None else make()  # None: somebody damaged the file after it was looked at
 
 
 def held_bytes(kind: str, key: str, suffix: str) -> bytes | None:
     """Returns the bytes that `cached_bytes` keeps under a key; None where there are none, or none that are whole."""
-    paths = [folder / _name(key, suffix) for folder in filled(kind)]
-    return next((data for path in paths if _holds(path, Path.exists) and (data := _unsealed(path)) is not None), None)
+    contents = (_content(folder / _name(key, suffix)) for folder in filled(kind))
+    return next((content for content in contents if content is not None), None)
 
 
 def cache_info() -> CacheInfo:
@@ -140,38 +148,76 @@ def cache_clear() -> CacheInfo:
     return CacheInfo(folder, removed)
 
 
-def _cached(kind: str, key: str, suffix: str, build: Callable[[Path], None], is_good: Callable[[Path], bool]) -> Path:
-    assert kind.isidentifier(), kind
-    name = _name(key, suffix)
-    for folder in filled(kind):
-        if _holds(folder / name, is_good):
-            return folder / name
-    problems: list[OSError] = []
-    for folder in places(kind, problems):
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Holds the lock of a path, a file that is made and removed in a folder that exists; gives whether it is held."""
+    deadline = time.monotonic() + LONGEST
+    try:
+        file = path.open("ab", buffering=0)
+    except OSError:
+        yield False
+        return
+    with file:  # closing it frees the lock
+        _files.add(file)
+        is_held = _acquire(path, file, deadline)
         try:
-            final = folder / name
-            with locked(folder / f".{name}.lock"):
-                if not _holds(final, is_good):  # who waited for the lock finds it built
-                    _sweep_once(folder)
-                    _build(final, suffix, build)
-            return final
-        except OSError as error:  # a full disk, a quota: what matters is that the next place has room
-            problems.append(error)
-            cannot_write(folder, error)
-    raise nowhere(problems) from problems[-1]
+            yield is_held
+        finally:
+            if is_held:  # removed before it is free: who waits on the removed file gets it and looks anew
+                with suppress(OSError):  # Windows: others wait on it
+                    path.unlink(missing_ok=True)
+
+
+def _acquire(path: Path, file: IO[Any], deadline: float) -> bool:
+    """Locks an open file; returns whether that was possible in time."""
+    waits_from = time.monotonic()
+    is_told = False
+    while not _try(file):
+        now = time.monotonic()
+        if now > deadline:
+            return False
+        if not is_told and now >= waits_from + _QUIET:
+            is_told = True
+            holder = _holder(path)
+            if holder != f"process {os.getpid()}":  # another thread
+                rest = f"at most {deadline - now:.0f} s more, then goes on without it"
+                sys.stderr.write(f"opsdk: waits for {holder}, which holds {path}; {rest}\n")
+        time.sleep(_PAUSE)
+    with suppress(OSError):  # a full disk: who waits then does not learn who holds the lock
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+    return True
+
+
+def _holder(path: Path) -> str:
+    """Returns who holds a lock, as far as the holder wrote it and it can be read."""
+    try:
+        number = path.read_text(encoding="ascii")
+    except (OSError, ValueError):  # on Windows nobody reads a locked file
+        number = ""
+    return f"process {number}" if number.isdecimal() else "another process"
+
+
+def _try(file: IO[Any]) -> bool:
+    """Takes the lock, or says that somebody else has it; a file system without locks has them all free."""
+    try:
+        if os.name == "nt":
+            msvcrt = slow("msvcrt")
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl = slow("fcntl")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _name(key: str, suffix: str) -> str:
     digest = slow("hashlib").sha256(f"{FORMAT} {key}".encode()).hexdigest()
     return f"{digest[:32]}{suffix}"
-
-
-def _holds(path: Path, is_good: Callable[[Path], bool]) -> bool:
-    """Whether a file is there that nobody else may have written, and is good."""
-    try:
-        return danger_of_file(path) is None and is_good(path)
-    except OSError:
-        return False
 
 
 def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
@@ -180,6 +226,9 @@ def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
         build(temporary)
         temporary.chmod(temporary.stat().st_mode & 0o755)  # whatever the umask: what lies here is executed
         with temporary.open("rb+") as file:
+            content = file.read()
+            file.write(len(content).to_bytes(8, "little") + slow("hashlib").sha256(content).digest() + _MAGIC)
+            file.flush()
             os.fsync(file.fileno())  # a name must not reach the disk before what it names
         try:
             temporary.replace(final)
@@ -190,20 +239,17 @@ def _build(final: Path, suffix: str, build: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _unsealed(path: Path) -> bytes | None:
-    """Returns the content of a sealed file; None where the seal does not fit it, or there is no such file."""
+def _content(path: Path) -> bytes | None:
+    """Returns the content of a file; None where it is missing, somebody else may have written it, or it is damaged."""
     try:
+        if danger_of_file(path) is not None:
+            return None
         data = path.read_bytes()
     except OSError:
         return None
     content, seal = data[:-_SEAL], data[-_SEAL:]
     fits = len(seal) == _SEAL and seal.endswith(_MAGIC) and int.from_bytes(seal[:8], "little") == len(content)
     return content if fits and slow("hashlib").sha256(content).digest() == seal[8:40] else None
-
-
-@functools.cache
-def _sweep_once(folder: Path) -> None:
-    _sweep(folder)
 
 
 def _sweep(folder: Path) -> None:
@@ -215,6 +261,9 @@ def _sweep(folder: Path) -> None:
                 path.unlink()
         except OSError:
             continue  # another process swept it
+
+
+_sweep_once = functools.cache(_sweep)
 
 
 def _finished(kind: Path) -> Iterator[tuple[Path, int]]:
@@ -232,3 +281,12 @@ def _folders(folder: Path) -> list[Path]:
         return [path for path in folder.iterdir() if is_tagged(path)]
     except OSError:
         return []
+
+
+def _after_fork() -> None:
+    for file in list(_files):
+        file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

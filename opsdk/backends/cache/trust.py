@@ -35,7 +35,10 @@ def danger(folder: Path, above: int = 1) -> Danger | None:
     """
     if os.name != "posix":
         return None
-    own = {identity for parent in (folder, *folder.parents[:above]) if (identity := _identity(parent))}
+    own = set()
+    for parent in (folder, *folder.parents[:above]):
+        with suppress(OSError):
+            own.add((parent.stat().st_dev, parent.stat().st_ino))
     at, pending, links = "/", list(reversed(folder.parts[1:])), 0
     while True:
         try:
@@ -105,14 +108,6 @@ def make_private(folder: Path) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):  # somebody else was faster, or it is no folder, as the next one says
             each.mkdir(mode=0o700)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_dev, state.st_ino
 
 
 def _of_owner(path: str, state: os.stat_result) -> Danger | None:

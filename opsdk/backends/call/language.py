@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import KernelNotFoundError
-from opsdk.core.lazy import optional
+from opsdk.core.lazy import optional, slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.notation import LANGUAGES, Notation
@@ -58,6 +58,7 @@ class Language(Notation):
         may_crash: whether a kernel may end the process, so that `opsdk check` runs it in another.
         is_by_dtype: whether a kernel has a function of its own for each dtype.
         has_entry: whether there are C functions that `opsdk.native` can give.
+        module: where `launch_of` is, imported when the first kernel is compiled; empty where `compile` is overridden.
         manner: how a kernel runs, in the words of `opsdk explain`; empty where its name says it.
         packages: what it needs beside opsdk; looked up, imported when the first kernel is compiled.
         extra: the extra of opsdk that installs them; empty where they are installed by their names.
@@ -70,13 +71,17 @@ class Language(Notation):
     may_crash: bool = False
     is_by_dtype: bool = False
     has_entry: bool = False
+    module: str = ""
     manner: str = ""
     packages: tuple[str, ...] = ()
     extra: str = ""
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns the callable of a row; compilation itself may wait until the first launch."""
-        raise NotImplementedError
+        if not self.module:
+            raise NotImplementedError
+        launch: Launch = slow(self.module).launch_of(opdef, kernel)
+        return launch
 
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns why a call with tensors of these dtypes will fail, as far as is known without compiling anything."""

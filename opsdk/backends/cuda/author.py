@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from opsdk.backends.call.buffers import allocate
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
-from opsdk.backends.memory.device import Memory
 from opsdk.backends.numba.cpu import check_unchanged, reads_as_registered
 from opsdk.core.errors import LaunchError
 from opsdk.core.nested import each, flat
@@ -35,32 +33,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     """
     check_row(opdef, kernel)
     check_unchanged(opdef, kernel)
-    return _launch(opdef, kernel, kernel.options["launch"])
-
-
-def check_row(opdef: OpDef, kernel: Kernel) -> None:
-    """Checks that a user's row says how it is launched and fills what it has to.
-
-    Raises:
-        LaunchError: it does not.
-    """
-    where = f"{opdef.subject}, CUDA row at {kernel.origin}"
-    outputs = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
-    unfilled = [name for name in outputs if name not in kernel.parameters]
-    if unfilled:
-        raise LaunchError(
-            f"{where}: expected a parameter for every output, got none for {', '.join(map(repr, unfilled))}; "
-            "a CUDA kernel returns nothing, it fills what it is given"
-        )
-    if kernel.options.get("launch") is None:
-        named = (outputs or list(opdef.schema.output_names))[0]
-        raise LaunchError(
-            f"{where}: expected a launch shape, got none; pass launch=opsdk.launch.elementwise({named!r}), or another "
-            "of opsdk.launch"
-        )
-
-
-def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
+    shape: LaunchShape = kernel.options["launch"]
     subject = f"{opdef.subject}, CUDA row"
     schema = opdef.schema
     inputs, fresh, names = schema.input_names, schema.fresh_outputs, kernel.parameters
@@ -86,11 +59,35 @@ def _launch(opdef: OpDef, kernel: Kernel, shape: LaunchShape) -> Launch:
                     for array, changed in zip(flat(tensors[name]), flat(seen[name]), strict=True):
                         _write_back(array, changed)
         if given is not values:
-            _give_back(values, given, schema.mutated_inputs, memory)
+            for i in schema.mutated_inputs:  # back to where the caller has them
+                for array, changed in zip(flat(values[i]), flat(given[i]), strict=True):
+                    array[...] = memory.to_host(changed)
             made = [memory.to_host(array) for array in made]
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
     return launch
+
+
+def check_row(opdef: OpDef, kernel: Kernel) -> None:
+    """Checks that a user's row says how it is launched and fills what it has to.
+
+    Raises:
+        LaunchError: it does not.
+    """
+    where = f"{opdef.subject}, CUDA row at {kernel.origin}"
+    outputs = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
+    unfilled = [name for name in outputs if name not in kernel.parameters]
+    if unfilled:
+        raise LaunchError(
+            f"{where}: expected a parameter for every output, got none for {', '.join(map(repr, unfilled))}; "
+            "a CUDA kernel returns nothing, it fills what it is given"
+        )
+    if kernel.options.get("launch") is None:
+        named = (outputs or list(opdef.schema.output_names))[0]
+        raise LaunchError(
+            f"{where}: expected a launch shape, got none; pass launch=opsdk.launch.elementwise({named!r}), or another "
+            "of opsdk.launch"
+        )
 
 
 def is_needed(geometry: Geometry, written: Sequence[Any], subject: str) -> bool:
@@ -119,10 +116,3 @@ def _write_back(array: Any, seen: Any) -> None:
     """Copies what a kernel wrote into a copy of an input to the input itself."""
     if seen is not array and not np.may_share_memory(array, seen):
         array[...] = seen.reshape(array.shape)
-
-
-def _give_back(values: Sequence[Any], given: Sequence[Any], mutated: Sequence[int], memory: Memory) -> None:
-    """Copies inputs that a kernel changed back to where the caller has them."""
-    pairs = [zip(flat(values[i]), flat(given[i]), strict=True) for i in mutated]
-    for array, changed in chain(*pairs):
-        array[...] = memory.to_host(changed)

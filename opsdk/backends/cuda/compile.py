@@ -3,7 +3,7 @@
 The entry takes plain values, in the order of the kernel's parameters: a tensor is a pointer to contiguous elements and
 its sizes as int64, a float attribute a double, an int or bool one an int64. That of an expression takes pointers only,
 outputs first, then the attributes, then the number of elements; that of a row expression ends with the number of rows
-and the length of one, and is launched as `cuda_row_source.row_source` says. Nothing of Numba or Python is in it.
+and the length of one, and is launched as `rowwise.CudaRowCode` says. Nothing of Numba or Python is in it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.cuda.author import check_row
-from opsdk.backends.cuda.elementwise import compiled_text, names_for
-from opsdk.backends.cuda.math import compute_dtype, device_function
+from opsdk.backends.cuda.elementwise import elementwise_kernel
+from opsdk.backends.cuda.launch import classes_of, failures
+from opsdk.backends.cuda.math import compiled_text, compute_dtype, device_function
 from opsdk.backends.cuda.rowwise import CudaRowCode
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, numba_cuda
-from opsdk.backends.cuda.source import pointer_source
-from opsdk.backends.numba.failure import typing_failure
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import ArityError, CompileError, DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.lazy import optional
@@ -41,6 +40,7 @@ from opsdk.expr.scalar import ScalarFunction, static_of
 
 _ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
 _NUMBERS = {"float": "double", "int": "int64", "bool": "int64"}
+_NO_COMPILER = {"NvvmSupportError", "DynamicLibNotFoundError", "CudaSupportError", "NvrtcSupportError"}
 _lock = RLock()
 
 
@@ -118,60 +118,48 @@ def compile_cuda(
         raise KernelNotFoundError(f"{opdef.subject}: no kernel for (cuda, {kinds[0]}); registered: {rows}")
     complete = complete_attrs(opdef, attrs or {})
     if isinstance(row.source, RowFunction):
-        entry = _row_entry(row.source, kinds, complete)
+        name, parameters, make = _row_entry(row.source, kinds, complete)
     elif isinstance(row.source, ScalarFunction):
-        entry = _expression_entry(row.source, kinds, complete)
+        name, parameters, make = _expression_entry(row.source, kinds, complete)
     else:
         check_row(opdef, row)
-        entry = _user_entry(opdef, row, kinds, complete, ndims or {})
-    ptx = _compiled(opdef, row, entry, cc)
-    return CudaCode(entry.name, tuple(entry.parameters), ptx, cc)
+        name, parameters, make = _user_entry(opdef, row, kinds, complete, ndims or {})
+    ptx = _compiled(opdef, row, make, [_numba_type(kind) for _, kind in parameters], cc)
+    mangled = _ENTRY.search(ptx)
+    assert mangled is not None, ptx
+    return CudaCode(name, tuple(parameters), ptx.replace(mangled[1], name), cc)
 
 
-@dataclass
-class _Entry:
-    """A function to be compiled: its name, its parameters as C and as Numba write them, and what makes it."""
-
-    name: str
-    parameters: list[tuple[str, str]]
-    types: list[Any]
-    make: Callable[[], Callable[..., Any]]
+# A function to be compiled: its name, its parameters as `CudaCode` has them, and what makes it.
+_Entry = tuple[str, list[tuple[str, str]], Callable[[], Callable[..., Any]]]
 
 
 def _expression_entry(scalar: ScalarFunction, kinds: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> _Entry:
     expression = scalar.expression(static_of(attrs))
     dtype = np.result_type(*kinds)
     check_constants(expression.wanted, compute_dtype(dtype), f"op {scalar.name!r}")
-    name = f"{scalar.name}_{'_'.join(kind.name for kind in kinds)}"
-    outputs = [(f"y{k}", dtype) for k in range(len(expression.wanted))]
-    tensors = [*outputs, *zip(expression.inputs, kinds, strict=True)]
-    numbers = [*((attr, "double") for attr in expression.attrs), ("n", "int64")]
-    source = pointer_source(name, len(expression.inputs), len(expression.attrs), len(expression.wanted))
-    return _Entry(
-        name,
-        [*((tensor, f"{kind.name} *") for tensor, kind in tensors), *numbers],
-        [*(_pointer(kind) for _, kind in tensors), *(_number(kind) for _, kind in numbers)],
-        lambda: compiled_text(source, name, names_for(expression, name, dtype)),
-    )
+    name = _named(scalar.name, kinds)
+    parameters = [
+        *((f"y{k}", f"{dtype.name} *") for k in range(len(expression.wanted))),
+        *((x, f"{kind.name} *") for x, kind in zip(expression.inputs, kinds, strict=True)),
+        *((attr, "double") for attr in expression.attrs),
+        ("n", "int64"),
+    ]
+    return name, parameters, lambda: elementwise_kernel(name, expression, dtype)
 
 
 def _row_entry(rows: RowFunction, kinds: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> _Entry:
     code = CudaRowCode(rows, static_of({name: value for name, value in attrs.items() if name != AXIS}), kinds)
     stored = [code.computed if role == COLUMN else code.stored for role in code.results]
-    parameters: list[tuple[str, str | np.dtype[Any]]] = [
-        *((f"y{k}", dtype) for k, dtype in enumerate(stored)),
-        *zip(rows.inputs, kinds, strict=True),
+    parameters = [
+        *((f"y{k}", f"{dtype.name} *") for k, dtype in enumerate(stored)),
+        *((x, f"{kind.name} *") for x, kind in zip(rows.inputs, kinds, strict=True)),
         *((attr, "double") for attr in code.expression.attrs),
-        *([("status", np.dtype("int32"))] if code.checks else []),
+        *([("status", "int32 *")] if code.checks else []),
         ("rows", "int64"),
         ("n", "int64"),
     ]
-    return _Entry(
-        f"{rows.name}_{'_'.join(kind.name for kind in kinds)}",
-        [(name, kind if isinstance(kind, str) else f"{kind.name} *") for name, kind in parameters],
-        [_number(kind) if isinstance(kind, str) else _pointer(kind) for _, kind in parameters],
-        code.made,
-    )
+    return _named(rows.name, kinds), parameters, code.made
 
 
 def _user_entry(
@@ -189,15 +177,12 @@ def _user_entry(
     for scratch_name, scratch in row.options.get("scratch", {}).items():
         shape, given[scratch_name] = scratch.spec({**ones, **attrs})
         sizes[scratch_name] = len(shape)
-    name = f"{schema.name}_{'_'.join(kind.name for kind in kinds)}"
     parameters: list[tuple[str, str]] = []
-    types: list[Any] = []
     arguments: list[str] = []
     for parameter in row.parameters:
         if parameter in given:
             lengths = [f"{parameter}_size{axis}" for axis in range(sizes[parameter])]
             parameters += [(parameter, f"{given[parameter].name} *"), *((length, "int64") for length in lengths)]
-            types += [_pointer(given[parameter]), *(_number("int64") for _ in lengths)]
             arguments.append(f"array({parameter}, ({''.join(f'{length}, ' for length in lengths)}))")
             continue
         kind = _NUMBERS.get(schema.attr(parameter).type)
@@ -208,18 +193,16 @@ def _user_entry(
                 at=str(row.origin),
             )
         parameters.append((parameter, kind))
-        types.append(_number(kind))
         arguments.append(parameter)
+    name = _named(schema.name, kinds)
     source = f"def {name}({', '.join(p for p, _ in parameters)}):\n    kernel({', '.join(arguments)})\n"
     function: Any = row.source
-    return _Entry(
-        name,
-        parameters,
-        types,
-        lambda: compiled_text(
-            source, name, {"kernel": device_function(getattr(function, "py_func", function)), "array": _array()}
-        ),
-    )
+    python = getattr(function, "py_func", function)
+    return name, parameters, lambda: compiled_text(source, name, {"kernel": device_function(python), "array": _array()})
+
+
+def _named(name: str, kinds: Sequence[np.dtype[Any]]) -> str:
+    return f"{name}_{'_'.join(kind.name for kind in kinds)}"
 
 
 def _ndim(row: Kernel, name: str, ndims: Mapping[str, int]) -> int:
@@ -231,17 +214,16 @@ def _ndim(row: Kernel, name: str, ndims: Mapping[str, int]) -> int:
     return ndims.get(name, 1)
 
 
-def _pointer(dtype: np.dtype[Any]) -> Any:
+def _numba_type(kind: str) -> Any:
+    """Returns how Numba writes the type of a parameter."""
     numba = optional("numba", extra="cuda", subject="compiling for CUDA")
+    if not kind.endswith(" *"):
+        return {"double": numba.types.float64, "int64": numba.types.int64}[kind]
+    dtype = as_dtype(kind.removesuffix(" *"))
     try:
         return numba.types.CPointer(numba.from_dtype(dtype))
     except numba.core.errors.NumbaNotImplementedError as error:
         raise DTypeError(f"compiling for CUDA: expected a dtype that Numba knows, got {dtype}") from error
-
-
-def _number(kind: str) -> Any:
-    types = optional("numba", extra="cuda", subject="compiling for CUDA").types
-    return {"double": types.float64, "int64": types.int64}[kind]
 
 
 def _array() -> Any:
@@ -273,28 +255,22 @@ def _array() -> Any:
     return array
 
 
-def _compiled(opdef: OpDef, row: Kernel, entry: _Entry, cc: tuple[int, int]) -> str:
+def _compiled(
+    opdef: OpDef, row: Kernel, make: Callable[[], Callable[..., Any]], types: Sequence[Any], cc: tuple[int, int]
+) -> str:
     cuda = numba_cuda("compiling for CUDA")
     void = optional("numba", extra="cuda", subject="compiling for CUDA").types.void
-    try:
-        with _compiling_for(cc):
-            made = cuda.compile(
-                entry.make(), void(*entry.types), cc=cc, device=False, abi="numba", output="ptx", opt=True
-            )[0]
-    except Exception as error:
-        family = {kind.__name__ for kind in type(error).__mro__}
-        if family & {"NumbaError", "UnsupportedBytecodeError"}:
-            raise typing_failure(opdef, row.origin, error, row="CUDA row") from error
-        if family & {"NvvmSupportError", "DynamicLibNotFoundError", "CudaSupportError", "NvrtcSupportError"}:
+    with failures(opdef, row.origin, opdef.subject), _compiling_for(cc):
+        try:
+            made = cuda.compile(make(), void(*types), cc=cc, device=False, abi="numba", output="ptx", opt=True)[0]
+        except Exception as error:
+            if not classes_of(error) & _NO_COMPILER:
+                raise
             raise MissingDependencyError(
                 f"{opdef.subject}: compiling for CUDA needs NVVM and NVRTC, Numba says {error}: "
                 'pip install "opsdk[cuda]"'
             ) from error
-        raise
-    text = made.decode() if isinstance(made, bytes) else str(made)
-    found = _ENTRY.search(text)
-    assert found is not None, text
-    return text.replace(found[1], entry.name)
+    return made.decode() if isinstance(made, bytes) else str(made)
 
 
 @contextmanager

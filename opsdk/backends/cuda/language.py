@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opsdk.backends.call.language import Language, Launch, register_language
+from opsdk.backends.call.language import Language, register_language
 from opsdk.backends.native.language import Expressions
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
@@ -30,6 +30,7 @@ class NumbaCUDA(Language):
     places = ("cuda",)
     freezes = True
     stays_inside = False
+    module = "opsdk.backends.cuda.author"
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
         """Returns the options with launch shape and scratch made ready.
@@ -51,11 +52,6 @@ class NumbaCUDA(Language):
         if "scratch" in given:
             made["scratch"] = as_scratch(given["scratch"], schema, subject)
         return made
-
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that gives the kernel its arguments in its own order."""
-        launch: Launch = slow("opsdk.backends.cuda.author").launch_of(opdef, kernel)
-        return launch
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int

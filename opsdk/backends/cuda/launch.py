@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -40,7 +41,13 @@ class BoundKernel:
         is_compiled = type(function).__module__.startswith("numba.cuda")
         self._function = function if is_compiled else self._cuda.jit(getattr(function, "py_func", function))
         if check is not None and not is_compiled and not is_simulated():
-            self._function.compile = _checked(self._function.compile, check)
+            compile = self._function.compile
+
+            def checked(signature: Any) -> Any:
+                check()
+                return compile(signature)
+
+            self._function.compile = checked
         self._ready: dict[Any, Any] = {}
 
     def __call__(self, geometry: Geometry, arguments: Sequence[Any]) -> None:
@@ -75,14 +82,6 @@ class BoundKernel:
         return self._cuda.external_stream(pointer) if pointer else 0, pointer
 
 
-def _checked(compile: Callable[..., Any], check: Callable[[], None]) -> Callable[..., Any]:
-    def checked(signature: Any) -> Any:
-        check()
-        return compile(signature)
-
-    return checked
-
-
 def at_one_place(values: Sequence[Any], subject: str) -> tuple[Memory, Sequence[Any]]:
     """Returns the memory that a launch works in, and its inputs there.
 
@@ -113,6 +112,42 @@ def argument(value: Any) -> Any:
     return value
 
 
+class ExpressionLaunch(ABC):
+    """The launch of an expression on CUDA: its kernels, by kind of call.
+
+    Args:
+        opdef: the op.
+        function: what it computes on one element, or on one row.
+        origin: where it was written.
+    """
+
+    def __init__(self, opdef: OpDef, function: Any, origin: Origin) -> None:
+        self.opdef = opdef
+        self.function = function
+        self.origin = origin
+        self._kernels: dict[Any, Any] = {}
+
+    def launch(self, /, *values: Any, **attrs: Any) -> Any:
+        """Computes the results: an array, or a tuple with None where a result is not wanted.
+
+        Raises:
+            ShapeError: the shapes are not those that the function takes.
+            DTypeError: a dtype that is not computed with on a device.
+            AttributeValueError: `row_take` was given a position outside of the row.
+        """
+        subject = f"{self.opdef.subject}, CUDA row"
+        memory, arrays = at_one_place(values, subject)
+        with failures(self.opdef, self.origin, subject), memory.active():
+            made = self.results(memory, arrays, attrs)
+        if arrays is not values:
+            made = [None if array is None else memory.to_host(array) for array in made]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    @abstractmethod
+    def results(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+        """Computes the results on arrays at one place, with None where one is not wanted."""
+
+
 @contextmanager
 def failures(opdef: OpDef, origin: Origin, subject: str) -> Iterator[None]:
     """Gives the compiler's errors and that of a missing driver by name; what a kernel raises when simulated stays.
@@ -125,7 +160,7 @@ def failures(opdef: OpDef, origin: Origin, subject: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        family = {kind.__name__ for kind in type(error).__mro__}  # by name: two packages have classes of these names
+        family = classes_of(error)
         if family & {"NumbaError", "UnsupportedBytecodeError"}:
             raise typing_failure(opdef, origin, error, row="CUDA row") from error
         said = " ".join(str(error).split())
@@ -136,3 +171,8 @@ def failures(opdef: OpDef, origin: Origin, subject: str) -> Iterator[None]:
                 f'{subject} needs libnvvm, which Numba does not find ({said}): pip install "opsdk[cuda]"'
             ) from error
         raise
+
+
+def classes_of(error: Exception) -> set[str]:
+    """Returns the names of the classes that an error is of: two packages have classes of the names asked for."""
+    return {kind.__name__ for kind in type(error).__mro__}

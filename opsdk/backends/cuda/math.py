@@ -1,4 +1,4 @@
-"""CUDA mathematics: every primitive of expressions as a function that a CUDA kernel can call.
+"""CUDA mathematics: every primitive of expressions as a function that a kernel can call, and kernels of such text.
 
 On a device the functions are those of libdevice, in the precision that they were asked for. In Numba's simulator the
 same definitions stand on NumPy's functions of one number, so that what is built here runs there as it is written.
@@ -69,7 +69,12 @@ def functions(precision: str) -> Mapping[str, Function]:
     Args:
         precision: `float32` or `float64`, what arguments and results are numbers of.
     """
-    leaves = _simulated(precision) if is_simulated() else _libdevice(precision)
+    if is_simulated():
+        leaves = _simulated(precision)
+    else:
+        library, suffix = numba_cuda("CUDA functions").libdevice, "f" if precision == "float32" else ""
+        leaves = {name: getattr(library, each.cuda + suffix) for name, each in PRIMITIVES.items() if each.cuda}
+        leaves["product"] = getattr(library, "fmul_rn" if suffix else "dmul_rn")
     return {**leaves, **_built(np.dtype(precision).type, leaves)}
 
 
@@ -78,11 +83,49 @@ def device_function(function: Function) -> Function:
     return function if is_simulated() else numba_cuda("CUDA function").jit(device=True)(function)
 
 
-def _libdevice(precision: str) -> dict[str, Function]:
-    library = numba_cuda("CUDA functions").libdevice
-    suffix = "f" if precision == "float32" else ""
-    leaves = {name: getattr(library, each.cuda + suffix) for name, each in PRIMITIVES.items() if each.cuda}
-    return {**leaves, "product": getattr(library, "fmul_rn" if suffix else "dmul_rn")}
+def compiled_text(source: str, name: str, names: Mapping[str, Any]) -> Function:
+    """Returns the function of a name that a source defines, with what the source refers to."""
+    space = dict(names)
+    exec(compile(source, f"<opsdk CUDA {name}>", "exec"), space)
+    function: Function = space[name]
+    return function
+
+
+def kernel_of(source: str, name: str, computed: np.dtype[Any], stored: np.dtype[Any], scalar: str = "") -> Function:
+    """Returns a kernel as a function that Numba compiles or simulates.
+
+    Its source may use `cuda`, the primitives by their names, `product`, `inf`, `nan`, `int64`, `real`, which makes a
+    number one of the computation's precision, `store`, which makes it one of the results' dtype, and `scalar`.
+
+    Args:
+        source: the text, which defines `name`.
+        name: of the kernel.
+        computed: the dtype of the computation.
+        stored: that of the results.
+        scalar: the text of what the kernel calls `scalar`, which defines `<name>_scalar` and uses the same names.
+    """
+    names: dict[str, Any] = {
+        **functions(computed.name),
+        "cuda": numba_cuda("CUDA row"),
+        "real": computed.type,
+        "store": stored.type,
+        "int64": np.int64,
+        "inf": math.inf,
+        "nan": math.nan,
+    }
+    if scalar:
+        names["scalar"] = device_function(compiled_text(scalar, f"{name}_scalar", names))
+    if not is_simulated():
+        return compiled_text(source, name, names)
+    # Each simulated thread has NumPy's warnings to itself. The simulator gives `cuda` to the namespace of what it
+    # runs, so that the kernel has to be in the same one.
+    quiet = f"def quiet(*values):\n    with errstate(all='ignore'):\n        {name}(*values)\n"
+    return compiled_text(source + quiet, "quiet", {**names, "int64": _whole, "errstate": np.errstate})
+
+
+def _whole(value: Any) -> int:
+    """Returns a number without its fraction; the least of all where a device gives that, for what is no number."""
+    return int(value) if abs(value) < 2**63 else -(2**63)
 
 
 def _simulated(precision: str) -> dict[str, Function]:

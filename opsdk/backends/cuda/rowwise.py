@@ -1,41 +1,78 @@
-"""Row expressions on CUDA: a kernel for each kind of call, which a block runs for each row."""
+"""Row expressions on CUDA: a kernel for each kind of call, in which a block runs each row, its threads sharing it.
+
+Of `x - row_max(x)`, with one input and one result, it is
+
+    def kernel(p1, p0, rows, n):
+        tx = int64(cuda.threadIdx.x)
+        width = int64(cuda.blockDim.x)
+        size = real(n)
+        part0 = cuda.shared.array(256, real)
+        for r in range(int64(cuda.blockIdx.x), rows, int64(cuda.gridDim.x)):
+            row = r * n
+            t1 = real(-inf)
+            for j in range(tx, n, width):
+                x0 = real(p0[row + j])
+                t1 = maximum(t1, x0)
+            part0[tx] = t1
+            cuda.syncthreads()
+            half = width // 2
+            while half > 0:
+                if tx < half:
+                    part0[tx] = maximum(part0[tx], part0[tx + half])
+                cuda.syncthreads()
+                half = half // 2
+            t1 = part0[0]
+            cuda.syncthreads()
+            for j in range(tx, n, width):
+                ...
+
+Nothing is kept between two loops: what a later one needs is computed again, which costs less than memory would. In a
+value that is compared with its own extreme products are rounded by `product`, so that it is the same each time. The
+order of a sum follows from the length of the row and the size of a block, so that a call gives the same bits each time.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from opsdk.backends.call.language import Launch
-from opsdk.backends.cuda.elementwise import compiled_text
-from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
-from opsdk.backends.cuda.math import compute_dtype, functions
-from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_positions
-from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
+from opsdk.backends.cuda.launch import BoundKernel, ExpressionLaunch
+from opsdk.backends.cuda.math import compute_dtype, kernel_of
 from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
+from opsdk.backends.native.row_writer import Reduced, RowWriter, indented
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.origin import Origin
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_whole
+from opsdk.expr.node import Node, topological
 from opsdk.expr.row.row import COLUMN
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.row.row_infer import AXIS
+from opsdk.expr.row.row_plan import compared_with_extremes, lowered
 from opsdk.expr.scalar import Static, static_of
 
 _MOST_BLOCKS = 4096  # more than any device runs at once; a block takes several rows beyond
 _LINES = 256  # of a column result, one a block: the same on every device, so that sums are
 _WARP = 32
 _EACH = 4  # positions that a thread of a long row takes at least
+MOST_THREADS = 256  # of a block; shared memory is reserved for as many
+_BLOCK = 64  # positions that a thread sums one by one
+_TOGETHER = 8  # reductions that are joined at once, each in shared memory of its own: 16 KiB of float64
 
 
 # Any, in this file: arrays of NumPy or CuPy, attribute values, functions of numbers.
-class CudaRowCode:
-    """A row kernel for one combination of dtypes and static attributes.
+class CudaRowCode(RowWriter):
+    """A row kernel for one combination of dtypes and static attributes, over pointers or arrays of one dimension.
+
+    Its parameters are the results, the inputs, the attributes, `status` if it takes positions, the number of rows and
+    the length of one. Blocks have a power of two of threads, up to `MOST_THREADS`. A `column` result is a line of zeros
+    for each block, to which the block adds its own rows. `status` becomes 1 where a position lies outside of the row.
 
     Args:
         rows: the function.
@@ -46,119 +83,138 @@ class CudaRowCode:
         expression: what it computes.
         results: roles of the results that are wanted.
         stored, computed: the dtypes of the results and of the computation.
-        checks: whether it reports positions outside of a row.
-        name, source: of the kernel.
+        checks: whether it takes single elements, whose positions may lie outside of the row, and reports that.
+        name, source: of the kernel, as `kernel_of` takes them.
 
     Raises:
         DTypeError: a dtype that devices do not compute with.
     """
 
+    over = "for j in range(tx, n, width):"
+    blocks = f"for base in range(tx, n, width * {_BLOCK}):"
+    block = f"for j in range(base, min(base + width * {_BLOCK}, n), width):"
+    steps: ClassVar[Mapping[str, str]] = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum"}
+    cheap = math.inf
+    _most = 0
+
     def __init__(self, rows: RowFunction, static: Static, dtypes: Sequence[np.dtype[Any]]) -> None:
-        self.expression = rows.expression(static)
         for dtype in dtypes:
             if dtype.kind not in "biu":
                 compute_dtype(dtype)
         self.stored = rows.dtype(dtypes)
         self.computed = compute_dtype(self.stored)
         rows.check_constants(static, dtypes)
-        outputs = zip(rows.results, self.expression.outputs, strict=True)
-        self.results = tuple(role for role, node in outputs if node is not None)
-        self.checks = takes_positions(self.expression)
+        expression = rows.expression(static)
+        results = [role for role, node in zip(rows.results, expression.outputs, strict=True) if node is not None]
+        super().__init__(expression, rows.roles, results, [dtype.name for dtype in dtypes])
+        below = topological(list(compared_with_extremes(lowered(expression.wanted))))
+        self._rounded = {node for node in below if node.op in ("mul", "square")}
+        self.checks = any(node.op == "row_take" for node in topological(expression.wanted))
         self.name = f"{rows.name}_rows"  # no primitive's name, which the kernel may call
-        names = [dtype.name for dtype in dtypes]
-        self.source = row_source(self.name, self.expression, rows.roles, self.results, names)
+        self.source = self._source()
 
     def made(self) -> Callable[..., Any]:
         """Returns the kernel as a function that Numba compiles or simulates."""
-        names = {
-            **functions(self.computed.name),
-            "cuda": numba_cuda("CUDA row"),
-            "real": self.computed.type,
-            "store": self.stored.type,
-            "int64": np.int64,
-            "inf": math.inf,
-            "nan": math.nan,
-        }
-        if not is_simulated():
-            return compiled_text(self.source, self.name, names)
-        # Each simulated thread has NumPy's warnings to itself. The simulator gives `cuda` to the namespace of what it
-        # runs, so that the kernel has to be in the same one.
-        quiet = f"def quiet(*values):\n    with errstate(all='ignore'):\n        {self.name}(*values)\n"
-        names |= {"int64": _whole, "errstate": np.errstate}
-        return compiled_text(self.source + quiet, "quiet", names)
+        return kernel_of(self.source, self.name, self.computed, self.stored)
+
+    def _text(self, node: Node) -> str:
+        if node not in self._rounded:
+            return super()._text(node)
+        left, right = (self._ref(node.args[0]), self._ref(node.args[-1]))
+        return f"product({left}, {right})"
+
+    def load(self, pointer: str, dtype: str, index: str) -> str:
+        """Returns how an element is read, as a number of the computation."""
+        return f"real({pointer}[{index}])"
+
+    def store(self, pointer: str, index: str, value: str) -> str:
+        """Returns how a result is written."""
+        return f"{pointer}[{index}] = store({value})"
+
+    def refused(self) -> list[str]:
+        """Returns what is done where a position lies outside of the row."""
+        return [*self.once(["status[0] = 1"]), "return"]  # the whole block: all its threads read the same position
+
+    def once(self, lines: Sequence[str]) -> list[str]:
+        """Returns lines as the first thread of a block does them."""
+        return ["if tx == 0:", *indented(lines)]
+
+    def walked(self, inside: Sequence[str], reductions: Sequence[Reduced]) -> list[str]:
+        """Returns the loop over a row, after which the threads join what each has accumulated."""
+        lines = super().walked(inside, reductions)
+        for start in range(0, len(reductions), _TOGETHER):
+            lines += self._joined(reductions[start : start + _TOGETHER])
+        return lines
+
+    def _joined(self, reductions: Sequence[Reduced]) -> list[str]:
+        self._most = max(self._most, len(reductions))
+        steps = [
+            f"part{i}[tx] = {self.steps[entry.op]}(part{i}[tx], part{i}[tx + half])"
+            for i, entry in enumerate(reductions)
+        ]
+        return [
+            *(f"part{i}[tx] = {entry.name}" for i, entry in enumerate(reductions)),
+            "cuda.syncthreads()",
+            "half = width // 2",
+            "while half > 0:",
+            *indented(["if tx < half:", *indented(steps), "cuda.syncthreads()", "half = half // 2"]),
+            *(f"{entry.name} = part{i}[0]" for i, entry in enumerate(reductions)),
+            "cuda.syncthreads()",  # all have read before the next reduction writes
+        ]
+
+    def _source(self) -> str:
+        count = self.inputs + len(self.results)
+        pointers = [f"p{i}" for i in (*range(self.inputs, count), *range(self.inputs))]
+        raw = [f"s{i}" for i in range(len(self.expression.attrs))]
+        status = ["status"] if self.checks else []
+        lines = ["tx = int64(cuda.threadIdx.x)", "width = int64(cuda.blockDim.x)", "size = real(n)"]
+        lines += self.attributes()
+        body = self.row()
+        lines += [f"part{i} = cuda.shared.array({MOST_THREADS}, real)" for i in range(self._most)]
+        if COLUMN in self.results:
+            lines.append("line = int64(cuda.blockIdx.x) * n")
+        lines += ["for r in range(int64(cuda.blockIdx.x), rows, int64(cuda.gridDim.x)):"]
+        lines += indented(["row = r * n", *body])
+        head = f"def {self.name}({', '.join([*pointers, *raw, *status, 'rows', 'n'])}):"
+        return "\n".join([head, *indented(lines), ""])
 
 
-def _whole(value: Any) -> int:
-    """Returns a number without its fraction; the least of all where a device gives that, for what is no number."""
-    return int(value) if abs(value) < 2**63 else -(2**63)
+class CudaRowwise(ExpressionLaunch):
+    """The launch of a row function over the rows of arrays."""
 
-
-class CudaRowwise:
-    """Everything about the CUDA row of one row function: its kernels, by kind of call.
-
-    Args:
-        opdef: the op.
-        rows: what it computes on one row.
-        origin: where it was written.
-    """
-
-    def __init__(self, opdef: OpDef, rows: RowFunction, origin: Origin) -> None:
-        self.opdef = opdef
-        self.rows = rows
-        self.origin = origin
-        self._kernels: dict[Any, tuple[CudaRowCode, BoundKernel]] = {}
-
-    def launch(self, /, *values: Any, **attrs: Any) -> Any:
-        """Computes the results: an array, or a tuple with None where a result is not wanted.
-
-        Raises:
-            ShapeError: the shapes are not those of the inputs' roles.
-            DTypeError: a dtype that is not computed with on a device.
-            AttributeValueError: `row_take` was given a position outside of the row.
-        """
-        subject = f"{self.opdef.subject}, CUDA row"
-        memory, arrays = at_one_place(values, subject)
-        with failures(self.opdef, self.origin, subject), memory.active():
-            made = self._launched(memory, arrays, attrs)
-        if arrays is not values:
-            made = [None if array is None else memory.to_host(array) for array in made]
-        return made[0] if len(made) == 1 else tuple(made)
-
-    def _launched(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-        given, shape, axis = laid_out(self.opdef, self.rows, arrays, attrs, in_order)
+    def results(self, memory: Memory, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+        """Computes the results on arrays at one place, with None where one is not wanted."""
+        function: RowFunction = self.function
+        given, shape, axis = laid_out(self.opdef, function, arrays, attrs, in_order)
         own = {name: value for name, value in attrs.items() if name != AXIS}
         static, dtypes = static_of(own), [array.dtype for array in arrays]
-        if not self.rows.expression(static).wanted:
-            return [None] * len(self.rows.results)
-        code, run = self._kernel(static, dtypes)
-        self.rows.check_length(shape[-1], static, dtypes)
+        if not function.expression(static).wanted:
+            return [None] * len(function.results)
+        key = (static, *dtypes)
+        if key not in self._kernels:
+            code = CudaRowCode(function, static, dtypes)
+            self._kernels[key] = code, BoundKernel(code.made())
+        code, run = self._kernels[key]
+        function.check_length(shape[-1], static, dtypes)
         values = [own[name] for name in code.expression.attrs]
         check_whole(code.expression.attrs, values, code.computed)
-        self.rows.check_numbers(arrays, static)
+        function.check_numbers(arrays, static)
         if not math.prod(shape):  # nothing to launch for; what there is of such rows is numbers without a meaning
-            made = self.rows(*arrays, **attrs)
+            made = function(*arrays, **attrs)
             return list(made) if isinstance(made, tuple) else [made]
         rows, length = math.prod(shape[:-1]), shape[-1]
         geometry = geometry_for(rows, length, COLUMN in code.results)
         results = [_result(memory, code, role, shape, geometry.grid[0]) for role in code.results]
         numbers = [code.computed.type(value) for value in values]
-        status = [_zeros(memory, (1,), np.dtype("int32"))] if code.checks else []
+        status = [memory.zeros((1,), np.dtype("int32"))] if code.checks else []
         run(geometry, [*(array.reshape(-1) for array in (*results, *given)), *numbers, *status, rows, length])
         if status and memory.to_host(status[0])[0]:
-            self.rows(*arrays, **attrs)  # the reference meets the same position, and names it
+            function(*arrays, **attrs)  # the reference meets the same position, and names it
             raise AttributeValueError(f"{self.opdef.subject}: row_take expected a position in [0, {length})")
         ready = iter(
             _finished(array, role, code, shape, axis) for array, role in zip(results, code.results, strict=True)
         )
         return [None if node is None else next(ready) for node in code.expression.outputs]
-
-    def _kernel(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> tuple[CudaRowCode, BoundKernel]:
-        key = (static, *dtypes)
-        found = self._kernels.get(key)
-        if found is None:
-            code = CudaRowCode(self.rows, static, dtypes)
-            found = self._kernels[key] = code, BoundKernel(code.made())
-        return found
 
 
 def geometry_for(rows: int, length: int, has_column: bool) -> Geometry:
@@ -172,15 +228,9 @@ def in_order(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
-def _zeros(memory: Memory, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
-    made = memory.empty(shape, dtype)
-    made.fill(0)
-    return made
-
-
 def _result(memory: Memory, code: CudaRowCode, role: str, shape: tuple[int, ...], blocks: int) -> Any:
     if role == COLUMN:
-        return _zeros(memory, (blocks, shape[-1]), code.computed)
+        return memory.zeros((blocks, shape[-1]), code.computed)
     return memory.empty(result_shape(role, shape), code.stored)
 
 
@@ -191,6 +241,5 @@ def _finished(array: Any, role: str, code: CudaRowCode, shape: tuple[int, ...], 
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns the launch of an expression's row on CUDA."""
-    source: Any = kernel.source  # Any: of the form that the language says
-    return CudaRowwise(opdef, source, kernel.origin).launch
+    """Returns the launch of a row expression on CUDA."""
+    return CudaRowwise(opdef, kernel.source, kernel.origin).launch

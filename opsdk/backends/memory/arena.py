@@ -1,29 +1,34 @@
 """The arena: output arrays on memory that earlier ones gave back.
 
 The first touch of fresh pages costs more than most kernels compute, so blocks are kept and lent again, the last
-returned first, since that one may still be in cache. An array of the arena has a `Lease` as its base, and every view of
-the array has the array; when the last of them dies the lease dies, and its block goes back.
+returned first, since that one may still be in cache. They are of a few sizes, and on huge pages where the OS grants
+them. An array of the arena has a `Lease` as its base, and every view of the array has the array; when the last of them
+dies the lease dies, and its block goes back.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import mmap
 import os
-from collections import deque
+import sys
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from opsdk.backends.memory.block import Block, mapped, rounded
 from opsdk.core.flags import FLAGS, on_change
 
 # Measured: where a program holds a few arrays of this size and drops them, as a forward and its backward do, malloc
 # gives the pages back and faults them in again, for three to four times what a kernel takes; a lease takes 1 to 2 µs.
 SMALLEST = 64 << 10
+HUGE = 2 << 20  # what a huge page covers on x86-64 and on most of arm64; elsewhere it is an alignment like another
 
 _BYTES = np.dtype(np.uint8)
 
@@ -47,6 +52,54 @@ class MemoryStats:
     reuses: int
 
 
+class Block(mmap.mmap):
+    """Mapped memory. It goes back to the OS when nothing refers to the block.
+
+    Attributes:
+        offset: where the usable bytes begin.
+        capacity: how many there are.
+        home: what takes the block back when it was lent.
+        stamp: when that happened last, in the count of its home.
+    """
+
+    __slots__ = ("capacity", "home", "offset", "stamp")
+
+    home: Arena
+    offset: int
+    capacity: int
+    stamp: int
+
+
+@lru_cache(256)
+def rounded(count: int) -> int:
+    """Returns the size of block that serves `count` bytes, more than 4 of them.
+
+    There are four sizes in every power of two, so that arrays of nearly the same size share blocks; a block is at most
+    a quarter larger than what was asked for.
+    """
+    shift = (count - 1).bit_length() - 3
+    return -(-count >> shift) << shift
+
+
+def mapped(size: int) -> Block:
+    """Returns a new block of `size` bytes, zeros; it begins at a page, from `HUGE` bytes on at a multiple of `HUGE`.
+
+    Raises:
+        OSError: the OS has no such memory.
+    """
+    slack = HUGE if size >= HUGE else 0  # never touched, so it costs addresses and no memory
+    # The default would be shared after a fork.
+    private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+    block = Block(-1, size + slack, **private)
+    block.capacity, block.offset, block.stamp = size, 0, 0
+    if slack:
+        block.offset = -np.frombuffer(block, np.uint8).ctypes.data % HUGE
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            with contextlib.suppress(OSError):  # a kernel built without them
+                block.madvise(mmap.MADV_HUGEPAGE, block.offset, size)
+    return block
+
+
 class Arena:
     """Free blocks by size, and the count of those that are lent.
 
@@ -60,7 +113,7 @@ class Arena:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._free: dict[int, deque[Block]] = {}  # of each size the longest unused first
+        self._free: defaultdict[int, deque[Block]] = defaultdict(deque)  # of each size the longest unused first
         self._returned: deque[Block] = deque()
         self._held = self._in_use = self._peak = self._allocations = self._reuses = self._clock = 0
         self._at_work = False
@@ -140,19 +193,15 @@ class Arena:
             self._held -= size
             self._reuses += 1
         else:
-            block = self._new(size)
+            try:
+                block = mapped(size)
+            except OSError:
+                self._over(0)
+                block = mapped(size)
+            block.home = self
         self._in_use += size
         if self._in_use > self._peak:
             self._peak = self._in_use
-        return block
-
-    def _new(self, size: int) -> Block:
-        try:
-            block = mapped(size)
-        except OSError:
-            self._over(0)
-            block = mapped(size)
-        block.home = self
         return block
 
     def _settle(self) -> None:
@@ -193,12 +242,9 @@ class Arena:
             if size > self._limit:
                 too_large.append(block)
                 continue
-            stack = self._free.get(size)
-            if stack is None:
-                stack = self._free[size] = deque()
             self._clock += 1
             block.stamp = self._clock
-            stack.append(block)
+            self._free[size].append(block)
             self._held += size
         return too_large + self._over(self._limit) if self._held > self._limit else too_large
 
@@ -206,7 +252,7 @@ class Arena:
         """Takes the longest unused blocks out until no more than the limit is held."""
         dropped = []
         while self._held > limit:
-            oldest = min((stack for stack in self._free.values() if stack), key=_unused_since)
+            oldest = min((stack for stack in self._free.values() if stack), key=lambda stack: stack[0].stamp)
             block = oldest.popleft()
             self._held -= block.capacity
             dropped.append(block)
@@ -223,10 +269,6 @@ class Arena:
     def after_fork_in_child(self) -> None:
         """Goes on in the child; its blocks are copies of the parent's, made when they are written to."""
         self._lock = RLock()
-
-
-def _unused_since(stack: deque[Block]) -> int:
-    return stack[0].stamp
 
 
 class Lease(ndarray):

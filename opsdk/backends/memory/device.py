@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -24,62 +24,43 @@ from opsdk.define.opdef import OpDef
 
 
 # Any, in this file: arrays of whichever module holds the memory.
-class Memory(Protocol):
-    """The memory of one place."""
+class Memory:
+    """The memory of one place: of the host, unless a class below says otherwise.
 
-    place: Place
-    has_views: bool  # whether a read-only view can stand in for an array
-
-    def is_new(self, value: Any, inputs: Sequence[Any]) -> bool:
-        """Whether a value that a kernel gave is surely an array here, in memory apart from all inputs."""
-        ...
-
-    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
-        """Returns an array that holds nothing yet."""
-        ...
-
-    def from_host(self, array: np.ndarray) -> Any:
-        """Returns a copy of a NumPy array here."""
-        ...
-
-    def to_host(self, array: Any) -> np.ndarray:
-        """Returns a copy of an array as a NumPy array."""
-        ...
-
-    def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
-        """Returns a view of an array with other sizes and steps in bytes."""
-        ...
-
-    def active(self) -> AbstractContextManager[Any]:
-        """Returns a context in which launches and allocations go to this place."""
-        ...
-
-
-class HostMemory:
-    """Host memory."""
+    Attributes:
+        place: the place.
+        has_views: whether a read-only view can stand in for an array.
+        is_new: whether a value that a kernel gave is surely an array here, in memory apart from all inputs.
+    """
 
     place = CPU
     has_views = True
-    is_new = staticmethod(is_new)
+    is_new: Callable[[Any, Sequence[Any]], bool] = staticmethod(is_new)
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         """Returns an array that holds nothing yet."""
         return self._here(np.empty(shape, dtype))
 
+    def zeros(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """Returns an array of zeros."""
+        made = self.empty(shape, dtype)
+        made.fill(0)
+        return made
+
     def from_host(self, array: np.ndarray) -> Any:
-        """Returns a copy."""
+        """Returns a copy of a NumPy array here."""
         return self._here(np.array(array, order="C"))
 
     def to_host(self, array: Any) -> np.ndarray:
-        """Returns a copy."""
+        """Returns a copy of an array as a NumPy array."""
         return self._host(array).copy()
 
     def broadcast(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
-        """Returns a view with other sizes and steps."""
+        """Returns a view of an array with other sizes and steps in bytes."""
         return self._here(np.lib.stride_tricks.as_strided(self._host(array), shape, strides))
 
     def active(self) -> AbstractContextManager[Any]:
-        """Returns a context that changes nothing."""
+        """Returns a context in which launches and allocations go to this place."""
         return nullcontext()
 
     def _here(self, array: np.ndarray) -> Any:
@@ -89,7 +70,7 @@ class HostMemory:
         return array
 
 
-class DeviceMemory:
+class DeviceMemory(Memory):
     """What the memories of all devices share: each array that a kernel gives is looked at."""
 
     has_views = False
@@ -99,7 +80,7 @@ class DeviceMemory:
         return False
 
 
-class SimulatedMemory(DeviceMemory, HostMemory):
+class SimulatedMemory(DeviceMemory):
     """The memory of the one device that the simulator has: host memory in arrays of a class of their own."""
 
     place = Place("cuda", 0)
@@ -143,7 +124,7 @@ class CuPyMemory(DeviceMemory):
         return self.module.cuda.Device(self.place.index)
 
 
-HOST = HostMemory()
+HOST = Memory()
 _SIMULATED = SimulatedMemory()
 _DEVICES: dict[int, CuPyMemory] = {}
 
@@ -158,9 +139,7 @@ def is_device_array(value: Any) -> bool:
 
 def place_of(array: Any) -> Place:
     """Returns where an array lives."""
-    if array.__class__ is ndarray or not is_device_array(array):
-        return CPU
-    return _SIMULATED.place if array.__class__ is SimulatedArray else Place("cuda", array.device.id)
+    return CPU if array.__class__ is ndarray else memory_of(array).place
 
 
 def memory_of(array: Any) -> Memory:
@@ -192,18 +171,6 @@ def memory_at(place: Place, subject: str) -> Memory:
     if not 0 <= place.index < count:
         raise PlaceError(f"{subject}: expected one of {count} CUDA devices, counted from 0, got {place}")
     return _on_device(place.index, module)
-
-
-def zeros_at(place: Place) -> Callable[[Sequence[int], np.dtype[Any]], Any]:
-    """Returns what makes arrays of zeros at a place."""
-    memory = memory_at(place, "zeros")
-
-    def zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
-        made = memory.empty(shape, dtype)
-        made.fill(0)
-        return made
-
-    return zeros
 
 
 def _on_device(index: int, module: Any) -> CuPyMemory:

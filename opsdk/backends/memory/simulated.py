@@ -56,14 +56,6 @@ class SimulatedArray(NDArrayOperatorsMixin):
             return lambda *args, **options: _run(value, args, options)
         return SimulatedArray(value) if isinstance(value, np.ndarray) else value
 
-    def tolist(self) -> Any:
-        """Returns the values as nested lists."""
-        return self.host.tolist()
-
-    def item(self) -> Any:
-        """Returns the one element as a Python number."""
-        return self.host.item()
-
     def __getitem__(self, index: Any) -> SimulatedArray:
         return SimulatedArray(np.asarray(self.host[_to_host(index)]))
 

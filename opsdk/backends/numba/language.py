@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
+from opsdk.backends.call.language import Language, NativeEntry, register_language
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
@@ -25,13 +25,9 @@ class NumbaCPU(Language):
     freezes = True
     stays_inside = False
     has_entry = True
+    module = "opsdk.backends.numba.cpu"
     packages = ("numba",)
     extra = "numba"
-
-    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns a launch that gives the kernel its arguments in its own order."""
-        launch: Launch = slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel)
-        return launch
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int

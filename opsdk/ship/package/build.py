@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opsdk.backends.c.job import Job
-from opsdk.backends.c.prebuilt import Prebuilt, build_ahead, place_of, remove_outdated
+from opsdk.backends.c.prebuilt import build_ahead, place_of, remove_outdated
 from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.lazy import optional
 from opsdk.core.origin import shorten
@@ -78,9 +78,9 @@ def build(rows: Iterable[Row], out: Path | None) -> Exit:
         TargetError: the folder cannot be written.
     """
     optional("cffi", extra="c", subject="building C rows")
-    built: list[Prebuilt] = []
+    built: list[Path] = []
     failed = 0
-    tried: set[Prebuilt] = set()  # rows of one source, for several dtypes, have one library
+    tried: set[Path] = set()  # rows of one source, for several dtypes, have one library
     for row in rows:
         try:
             job = Job.of(row.opdef, row.kernel)
@@ -100,7 +100,7 @@ def build(rows: Iterable[Row], out: Path | None) -> Exit:
             raise TargetError(f"{where}: expected a folder that can be written, got: {error.strerror}") from error
         else:
             built.append(made)
-            print(shorten(str(made.library)))
+            print(shorten(str(made)))
     if not failed:
         remove_outdated(built)
         return Exit.PASS

@@ -35,7 +35,7 @@ def library(made):
 def test_a_library_is_opened_once(tmp_path):
     first, again = library(fresh(tmp_path)), library(fresh(tmp_path))
     assert first is again
-    assert list(first.functions) == ["f32"]
+    assert list(first.functions) == ["float32"]
     assert Path(first.file).is_relative_to(tmp_path)
 
 

@@ -37,6 +37,10 @@ def test_what_c_cannot_write_as_a_number_is_no_macro(value):
         read(define={"A": value})
 
 
+def test_words_may_come_from_a_generator():
+    assert read(flags=(word for word in ["-O1", "-g"])).flags == ("-O1", "-g")
+
+
 def test_dtypes_are_named_as_elsewhere():
     assert read(dtypes={"index": int}).dtypes == (("index", "int64"),)
 

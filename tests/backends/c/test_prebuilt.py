@@ -68,12 +68,12 @@ def test_what_more_people_may_write_than_the_python_file_is_not_used(package, ca
     op = load(package)
     made = built(op)
     assert prebuilt(job(op)) == made
-    path = made.library.parent if which == "folder" else getattr(made, which)
+    path = {"folder": made.parent, "library": made, "interface": made.with_suffix(".cffi")}[which]
     path.chmod(path.stat().st_mode | 0o002)
     assert prebuilt(job(op)) is None
     assert prebuilt(job(op)) is None
     said = capsys.readouterr().err
-    assert said.startswith(f"opsdk: {made.library} is not used, others may write to {path} (mode ")
+    assert said.startswith(f"opsdk: {made} is not used, others may write to {path} (mode ")
     assert said.count("\n") == 1
     (package / "ops").chmod(0o777)  # then they may write the Python file too
     assert prebuilt(job(op)) == made
@@ -83,7 +83,7 @@ def test_what_more_people_may_write_than_the_python_file_is_not_used(package, ca
 def test_a_library_of_another_user_than_the_python_files_is_not_used(package):
     op = load(package)
     made = built(op)
-    os.chown(made.library, 12345, -1)
+    os.chown(made, 12345, -1)
     assert prebuilt(job(op)) is None
     os.chown(package / "ops" / "twice.py", 12345, -1)
     assert prebuilt(job(op)) == made
@@ -108,10 +108,10 @@ def test_a_row_that_was_built_needs_no_compiler_and_no_cache(package, tmp_path, 
     with monkeypatch.context() as with_compiler:
         with_compiler.delenv("OPSDK_CC")
         made = built(load(package))
-    assert made.library.parent == package / "ops" / FOLDER
+    assert made.parent == package / "ops" / FOLDER
     twice = load(package)
     assert twice(X, by=5.0).tolist() == [5.0, 15.0]
-    assert c_library.library_of(twice.opdef, job(twice).kernel).file == str(made.library)
+    assert c_library.library_of(twice.opdef, job(twice).kernel).file == str(made)
     assert not (tmp_path / "cache").exists()
 
 
@@ -139,7 +139,7 @@ def test_what_was_built_from_anything_else_is_not_used(package, file, text, caps
     made = built(load(package))
     (package / "ops" / file).write_text(text)
     assert prebuilt(job(load(package))) is None
-    assert made.library.exists()
+    assert made.exists()
 
 
 def test_a_header_that_a_macro_names_counts_too(package):
@@ -150,10 +150,11 @@ def test_a_header_that_a_macro_names_counts_too(package):
     assert prebuilt(job(load(package))) is None
 
 
-def test_another_opsdk_header_or_platform_is_not_used(package, monkeypatch):
+def test_another_opsdk_header_or_platform_is_not_used(package, tmp_path, monkeypatch):
     built(load(package))
+    (tmp_path / "opsdk.h").write_text("another")
     with monkeypatch.context() as other:
-        other.setattr(c_prebuilt, "opsdk_header", lambda: "another")
+        other.setattr(c_prebuilt, "HEADER", tmp_path / "opsdk.h")
         assert prebuilt(job(load(package))) is None
     with monkeypatch.context() as other:
         other.setattr(c_prebuilt.platform, "machine", lambda: "riscv64")
@@ -176,7 +177,7 @@ def test_without_a_compiler_the_error_says_that_something_else_was_built(package
         load(package)(X)
     assert caught.value.code == "OP402"
     assert caught.value.__notes__[0] == (
-        f"  because  {package / 'ops' / FOLDER} has {made.library.name}, built from another source, by another opsdk "
+        f"  because  {package / 'ops' / FOLDER} has {made.name}, built from another source, by another opsdk "
         "or for another platform"
     )
 
@@ -191,7 +192,7 @@ def test_without_a_compiler_and_without_anything_built_nothing_is_said_of_it(pac
 @pytest.mark.parametrize("suffix", [".so", ".cffi"])
 def test_a_library_without_its_other_half_does_not_count(package, suffix):
     made = built(load(package))
-    made.library.with_suffix(suffix).unlink()
+    made.with_suffix(suffix).unlink()
     assert prebuilt(job(load(package))) is None
 
 
@@ -199,11 +200,11 @@ def test_a_library_without_its_other_half_does_not_count(package, suffix):
 @pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:99], lambda data: data[:-9] + b"x"])
 def test_a_damaged_library_is_compiled_anew_and_told_of(package, suffix, damage, capsys):
     made = built(load(package))
-    path = made.library.with_suffix(suffix)
+    path = made.with_suffix(suffix)
     path.write_bytes(damage(path.read_bytes()))
     assert prebuilt(job(load(package))) is None
     assert load(package)(X).tolist() == [2.0, 6.0]
-    said = f"opsdk: {made.library} is not used, it is not as it was built; build it again, opsdk build\n"
+    said = f"opsdk: {made} is not used, it is not as it was built; build it again, opsdk build\n"
     assert capsys.readouterr().err == said
 
 
@@ -245,19 +246,19 @@ def test_a_build_that_fails_keeps_what_there_was(package):
     (package / "ops" / "twice.c").write_text(SOURCE.replace("return 0", "return no"))
     with pytest.raises(CompileError):
         built(load(package))
-    assert sorted((package / "ops" / FOLDER).iterdir()) == sorted([made.library, made.interface])
+    assert sorted((package / "ops" / FOLDER).iterdir()) == sorted([made, made.with_suffix(".cffi")])
 
 
 def test_out_gets_the_folders_of_the_packages(package, tmp_path):
     made = built(load(package), tmp_path / "out")
-    assert made.library.parent == tmp_path / "out" / "packed" / "ops" / FOLDER
+    assert made.parent == tmp_path / "out" / "packed" / "ops" / FOLDER
     assert prebuilt(job(load(package))) is None
 
 
 @pytest.mark.parametrize("module", ["twice", "other.package.twice", "__main__"])
 def test_out_gets_what_a_loose_file_has(package, tmp_path, module):
     made = place_of(job(load(package, module)), tmp_path / "out")
-    assert made.library.parent == tmp_path / "out" / FOLDER
+    assert made.parent == tmp_path / "out" / FOLDER
 
 
 def test_the_module_of_a_package_itself_is_a_package(package, tmp_path):
@@ -266,7 +267,7 @@ def test_the_module_of_a_package_itself_is_a_package(package, tmp_path):
     scope = {"__name__": "packed.ops"}
     exec(compile(file.read_text(), str(file), "exec"), scope)
     made = place_of(job(scope["twice"]), tmp_path / "out")
-    assert made.library.parent == tmp_path / "out" / "packed" / "ops" / FOLDER
+    assert made.parent == tmp_path / "out" / "packed" / "ops" / FOLDER
 
 
 def test_a_row_of_a_cell_has_no_place(package, monkeypatch):
@@ -283,13 +284,13 @@ def test_a_row_of_a_cell_has_no_place(package, monkeypatch):
 
 def test_what_older_sources_left_is_removed_for_this_platform_only(package):
     old = built(load(package))
-    foreign = old.library.with_name(f"twice.other-cpu-64.{'0' * 16}.so")
-    neighbour = old.library.with_name(old.library.name.replace("twice.", "thrice."))
+    foreign = old.with_name(f"twice.other-cpu-64.{'0' * 16}.so")
+    neighbour = old.with_name(old.name.replace("twice.", "thrice."))
     foreign.touch(), neighbour.touch()
     (package / "ops" / "twice.c").write_text(SOURCE + "\n")
     new = built(load(package))
     remove_outdated([new])
-    assert set(old.library.parent.iterdir()) == {new.library, new.interface, foreign, neighbour}
+    assert set(old.parent.iterdir()) == {new, new.with_suffix(".cffi"), foreign, neighbour}
 
 
 def test_the_library_needs_no_python(package):
@@ -299,5 +300,5 @@ def test_the_library_needs_no_python(package):
     if readelf is None:
         pytest.skip("no readelf")
     made = built(load(package))
-    needed = subprocess.run([readelf, "-d", made.library], capture_output=True, text=True, check=True).stdout
+    needed = subprocess.run([readelf, "-d", made], capture_output=True, text=True, check=True).stdout
     assert "python" not in needed.replace(str(Path(sys.prefix)), "")

@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
 
-from opsdk.backends.c.signature import Signature, dlpack_type, suffix_of
+from opsdk.backends.c.signature import SUFFIXES, attribute_converter, dlpack_type, prototype, symbols
 from opsdk.core.dtype import NAMES, as_dtype
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import parse_schema
 
 
-def prototype(schema, returns="int32_t"):
-    signature = Signature.of(parse_schema(schema, "t"))
-    return signature.prototype(signature.symbol("f32"), returns)
+def declared(schema, returns="int32_t"):
+    parsed = parse_schema(schema, "t")
+    return prototype(parsed, symbols(parsed)["float32"], returns)
 
 
 @pytest.mark.parametrize(
@@ -36,21 +37,21 @@ def prototype(schema, returns="int32_t"):
     ],
 )
 def test_the_parameters_are_inputs_outputs_and_attributes(schema, parameters):
-    assert prototype(schema) == f"int32_t f_f32({parameters})"
+    assert declared(schema) == f"int32_t f_f32({parameters})"
 
 
 def test_a_function_may_return_nothing():
-    assert prototype("f(Tensor x) -> Tensor y", "void") == "void f_f32(const DLTensor *x, DLTensor *y)"
+    assert declared("f(Tensor x) -> Tensor y", "void") == "void f_f32(const DLTensor *x, DLTensor *y)"
 
 
 def test_the_name_is_the_ops_without_namespace_and_version():
-    signature = Signature.of(parse_schema("ns::snake@3(Tensor x) -> Tensor y", "t"))
-    assert signature.symbol("bf16") == "snake_bf16"
-    assert {"snake_f64", "snake_bool", "snake_c128"} < set(signature.symbols)
+    made = symbols(parse_schema("ns::snake@3(Tensor x) -> Tensor y", "t"))
+    assert made["bfloat16"] == "snake_bf16"
+    assert {"snake_f64", "snake_bool", "snake_c128"} < set(made.values())
 
 
 def test_every_dtype_has_a_suffix_of_its_own():
-    suffixes = [suffix_of(as_dtype(name)) for name in NAMES if name != "bfloat16"]
+    suffixes = [SUFFIXES[name] for name in NAMES if name != "bfloat16"]
     assert suffixes[:6] == ["bool", "i8", "i16", "i32", "i64", "u8"]
     assert len(set(suffixes)) == len(suffixes)
 
@@ -60,3 +61,11 @@ def test_dtypes_have_dlpacks_codes():
     told = {"float32": (2, 32, 1), "int64": (0, 64, 1), "uint8": (1, 8, 1), "bool": (6, 8, 1), "bfloat16": (4, 16, 1)}
     assert {name: dlpack_type(as_dtype(name)) for name in told} == told
     assert dlpack_type(np.dtype("complex64")) == (5, 64, 1)
+
+
+def test_texts_are_kept_for_as_long_as_the_call_takes():
+    ffi = pytest.importorskip("cffi").FFI()
+    keep = []
+    pointers, count = attribute_converter(ffi, AttrDecl("names", "str[]"))(("ab", "c"), keep)
+    assert [ffi.string(pointers[i]) for i in range(count)] == [b"ab", b"c"]
+    assert [ffi.string(text) for (text, *_) in zip(*keep, strict=True)] == [b"ab", b"c"]

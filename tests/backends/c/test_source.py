@@ -3,8 +3,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opsdk.backends.c.source import CSource, headers_of, hides_files, is_text, line_directive, read, shapes_stay
+import opsdk
+from opsdk.backends.c.source import (
+    CSource,
+    definitions,
+    headers_of,
+    hides_files,
+    is_text,
+    line_directive,
+    missing_function,
+    names_defined,
+    read,
+    shapes_stay,
+)
 from opsdk.core.errors import CompileError
+from opsdk.define.kernel.kernel import Kernel, KernelKey
+from opsdk.define.op import REGISTRY
 from tests.backends.c_rows import op
 
 
@@ -91,10 +105,10 @@ def test_the_unit_begins_with_its_place():
 
 
 def test_the_header_stands_beside_the_code():
-    from opsdk.backends.c.source import HEADER, opsdk_header
+    from opsdk.backends.c.source import HEADER
 
     assert Path(HEADER).name == "opsdk.h"
-    assert "typedef struct" in opsdk_header()
+    assert "typedef struct" in HEADER.read_text()
 
 
 PLAIN = "void f_f32(const DLTensor *x, DLTensor *const *ys) { if (x->shape[0] == 2 && x->ndim >= 1) return; }"
@@ -121,3 +135,95 @@ PLAIN = "void f_f32(const DLTensor *x, DLTensor *const *ys) { if (x->shape[0] ==
 )
 def test_shapes_stay_where_a_text_makes_no_tensor_and_changes_none(text, stays):
     assert shapes_stay(text) is stays
+
+
+TEXT = """
+# 1 "/usr/include/stdint.h" 1 3
+typedef int int32_t;
+# 5 "relu.c" 2
+int32_t relu_f32(const int *x, double (*f)(double));
+static inline int helper(int a) { return relu_f32(0, 0); }
+__attribute__((visibility("default"), optimize("O2"))) void
+relu_f32 (const int *x,
+          double (*f)(double)) {
+  if (relu_f64(x)) { }
+}
+static int32_t relu_i32(int x) { return 0; } const char *message(int s) { return "{"; }
+"""
+
+
+def test_definitions_are_told_from_declarations_and_calls():
+    found = definitions(TEXT, ["relu_f32", "relu_f64", "relu_i32", "message"])
+    assert list(found) == ["relu_f32", "relu_i32", "message"]
+
+
+def test_the_return_type_is_void_or_a_status():
+    found = definitions(TEXT, ["relu_f32", "relu_i32"])
+    assert (found["relu_f32"].returns, found["relu_i32"].returns) == ("void", "int32_t")
+
+
+def test_static_functions_are_marked():
+    found = definitions(TEXT, ["relu_f32", "relu_i32"])
+    assert (found["relu_f32"].static, found["relu_i32"].static) == (False, True)
+
+
+def test_the_text_is_the_declaration_on_one_line():
+    found = definitions(TEXT, ["relu_f32", "message"])
+    assert found["relu_f32"].text == "void relu_f32 (const int *x, double (*f)(double))"
+    assert found["message"].text == "const char * message(int s)"
+
+
+def test_a_pointer_to_void_is_no_void():
+    assert definitions("void *f(int x) { return 0; }", ["f"])["f"].returns == "int32_t"
+
+
+def test_a_text_that_ends_within_brackets_has_no_definition():
+    assert definitions("int f(int x", ["f"]) == {}
+
+
+def test_the_functions_of_a_source_are_named_for_a_message():
+    source = '#include "a.h"\n/* int no(void) {} */\n// int no2() {}\n'
+    source += "int a(int x) { if (x) { b(x); } return c(x); }\nvoid d(){}"
+    assert names_defined(source) == ("a", "d")
+
+
+F32, F64 = np.dtype("float32"), np.dtype("float64")
+
+
+@pytest.fixture
+def missing(tmp_path):
+    """Says what a source lacks for a dtype."""
+
+    @opsdk.op(namespace="tests")
+    def twice(x):
+        return 2 * x
+
+    def ask(source, dtype):
+        return missing_function(twice.opdef, Kernel(KernelKey("cpu"), "c", source, twice.opdef.origin), dtype)
+
+    yield ask
+    assert "tests::twice" in REGISTRY
+
+
+SOURCE = "#include <opsdk.h>\nvoid twice_f32(const DLTensor *x, DLTensor *y) { helper(x); }\n"
+
+
+def test_a_function_that_is_there_is_not_missing(missing):
+    assert missing(SOURCE, F32) == ""
+
+
+def test_a_function_that_is_not_there_is_named_with_those_that_are(missing):
+    assert missing(SOURCE, F64) == "its source has no function twice_f64; there are twice_f32"
+
+
+@pytest.mark.parametrize("line", ['#include "more.h"\n', "#define NAME(s) twice_##s\n"])
+def test_what_only_the_preprocessor_sees_is_not_called_missing(missing, line):
+    assert missing(line + SOURCE, F64) == ""
+
+
+def test_a_file_is_read_and_one_that_is_gone_is_what_is_wrong(missing, tmp_path):
+    file = tmp_path / "rows.c"
+    file.write_text(SOURCE)
+    assert missing(str(file), F32) == ""
+    file.unlink()
+    assert "expected to read" in missing(str(file), F32)

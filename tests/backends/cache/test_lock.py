@@ -2,17 +2,18 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import pytest
 
-from opsdk.backends.cache import lock as cache_lock
-from opsdk.backends.cache.lock import locked
+from opsdk.backends.cache import store as cache_lock
 from tests.contracts.tree import REPOSITORY
 
 HOLD = """
 import os, sys
 from pathlib import Path
-from opsdk.backends.cache.lock import locked
+from opsdk.backends.cache.store import locked
 with locked(Path(sys.argv[1])) as held:
     if "fork" in sys.argv and not os.fork():
         os.close(1)
@@ -21,6 +22,13 @@ with locked(Path(sys.argv[1])) as held:
     print(held, flush=True)
     sys.stdin.read()
 """
+
+
+@contextmanager
+def locked(path, longest=cache_lock.LONGEST):
+    """Holds a lock, and waits for it only so long."""
+    with patch.object(cache_lock, "LONGEST", longest), cache_lock.locked(path) as held:
+        yield held
 
 
 @pytest.fixture
@@ -35,36 +43,39 @@ def test_a_lock_is_held_and_leaves_no_file(path):
     assert not path.exists()
 
 
-class Interrupted:
-    """A lock whose owner is interrupted as soon as he has it, the first time."""
-
-    def __init__(self, lock):
-        self._lock, self._is_first = lock, True
-
-    def __getattr__(self, name):
-        return getattr(self._lock, name)
-
-    def acquire(self, **options):
-        made = self._lock.acquire(**options)
-        if self._is_first:
-            self._is_first = False
-            raise KeyboardInterrupt
-        return made
-
-
 def test_a_lock_whose_owner_was_interrupted_is_free(path, monkeypatch):
-    with locked(path):
-        (made,) = [lock for name, lock in cache_lock._threads.items() if name == str(path)]
-    monkeypatch.setitem(cache_lock._threads, str(path), Interrupted(made))
-    with pytest.raises(KeyboardInterrupt), locked(path):
-        raise AssertionError("the lock was never held")
+    take = cache_lock._try
+
+    def interrupted(file):
+        assert take(file)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cache_lock, "_try", interrupted)
+        with pytest.raises(KeyboardInterrupt), locked(path):
+            raise AssertionError("the lock was never held")
     found = []
-    others = threading.Thread(target=lambda: found.append(locked(path, 1.0).__enter__()))
+
+    def other():
+        with locked(path, 1.0) as held:
+            found.append(held)
+
+    others = threading.Thread(target=other)
     others.start()
     others.join()
     with locked(path, 0.1) as held:
         found.append(held)
     assert found == [True, True]
+
+
+def test_a_long_wait_for_another_thread_is_not_told(path, capsys, monkeypatch):
+    monkeypatch.setattr(cache_lock, "_QUIET", 0.0)
+    with locked(path):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(locked(path, 0.05).__enter__()))
+        thread.start()
+        thread.join()
+    assert (found, capsys.readouterr().err) == ([False], "")
 
 
 def test_a_lock_that_another_thread_holds_is_waited_for_and_not_forever(path):

@@ -27,6 +27,10 @@ def keep(content=b"mine"):
     return cached("thing", "key", ".txt", lambda path: path.write_bytes(content))
 
 
+def content(path):
+    return path.read_bytes()[: -cache._SEAL]
+
+
 def foreign(path, monkeypatch):
     """Has a folder, file or link belong to somebody else, as this process sees it."""
     whole = os.lstat
@@ -45,7 +49,7 @@ def test_a_folder_that_others_may_write_to_is_not_used_and_it_is_said_how_to_men
     path.chmod(0o777)
     (tmp_path / "up/cache/thing").mkdir(exist_ok=True)
     made = keep()
-    assert made.read_bytes() == b"mine"
+    assert content(made) == b"mine"
     assert not made.is_relative_to(tmp_path)
     assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
     assert keep() == made
@@ -61,7 +65,7 @@ def test_what_lies_in_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch
     planted = keep(b"planted")
     assert planted.is_relative_to(tmp_path)
     foreign(tmp_path / place, monkeypatch)
-    assert keep(b"mine").read_bytes() == b"mine"
+    assert content(keep(b"mine")) == b"mine"
     said, path = capsys.readouterr().err, tmp_path / place
     assert f"{path} belongs to user {OTHER}; take over what you trust: chown -R $USER {path}" in said
 
@@ -71,7 +75,7 @@ def test_what_lies_in_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch
 def test_what_really_belongs_to_another_user_is_not_used(tmp_path, place):
     keep(b"planted")
     os.chown(tmp_path / place, OTHER, -1)
-    assert keep(b"mine").read_bytes() == b"mine"
+    assert content(keep(b"mine")) == b"mine"
 
 
 def test_a_link_of_another_user_is_not_followed(tmp_path, folder, monkeypatch):
@@ -79,9 +83,9 @@ def test_a_link_of_another_user_is_not_followed(tmp_path, folder, monkeypatch):
     link = tmp_path / "link"
     link.symlink_to("up/../up")
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(link / "cache"))
-    assert keep(b"other").read_bytes() == b"planted"  # a link of one's own
+    assert content(keep(b"other")) == b"planted"  # a link of one's own
     foreign(link, monkeypatch)
-    assert keep(b"mine").read_bytes() == b"mine"
+    assert content(keep(b"mine")) == b"mine"
     found = danger(link / "cache")
     assert found is not None
     assert found.reason == f"{link} is a link of user {OTHER}"
@@ -141,7 +145,7 @@ def test_a_file_that_others_may_write_to_is_built_again(folder, mode):
     path = keep(b"planted")
     path.chmod(mode)
     assert keep(b"mine") == path
-    assert path.read_bytes() == b"mine"
+    assert content(path) == b"mine"
     assert stat.S_IMODE(path.stat().st_mode) & 0o022 == 0
 
 
@@ -149,9 +153,9 @@ def test_a_link_in_the_place_of_a_file_is_replaced(tmp_path):
     path = keep(b"planted")
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    assert keep(b"mine").read_bytes() == b"mine"
+    assert content(keep(b"mine")) == b"mine"
     assert not path.is_symlink()
-    assert (tmp_path / "elsewhere").read_bytes() == b"planted"
+    assert content(tmp_path / "elsewhere") == b"planted"
     assert danger_of_file(path) is None
 
 

@@ -237,8 +237,7 @@ def test_the_question_for_a_device_is_answered_only_while_compiling(swish):
 
 @needs_compiler
 def test_every_primitive_compiles_in_both_precisions():
-    from opsdk.backends.cuda.elementwise import compiled_text, names_for
-    from opsdk.backends.cuda.source import pointer_source
+    from opsdk.backends.cuda.elementwise import elementwise_kernel
     from opsdk.expr.node import BOOL, Node
     from opsdk.expr.primitives.table import PRIMITIVES
     from opsdk.expr.symbol import Symbol
@@ -252,12 +251,11 @@ def test_every_primitive_compiles_in_both_precisions():
     expression = Expression(("x", "w"), (), tuple(outputs))
     from numba import cuda
 
-    source = pointer_source("every", 2, 0, len(outputs))
     for dtype in (np.dtype("float32"), np.dtype("float64")):
         pointer = numba.types.CPointer(numba.from_dtype(dtype))
         signature = numba.types.void(*[pointer] * (len(outputs) + 2), numba.types.int64)
         with cuda_compile._compiling_for((8, 0)):
-            kernel = compiled_text(source, "every", names_for(expression, "every", dtype))
+            kernel = elementwise_kernel("every", expression, dtype)
             ptx, _ = cuda.compile(kernel, signature, cc=(8, 0), device=False, abi="numba", output="ptx")
         assert ".visible .entry" in ptx
 

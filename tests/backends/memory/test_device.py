@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk.backends.cuda import runtime as cuda_runtime
 from opsdk.backends.memory import device
-from opsdk.backends.memory.device import HOST, check_places, is_device_array, memory_at, memory_of, place_of, zeros_at
+from opsdk.backends.memory.device import HOST, check_places, is_device_array, memory_at, memory_of, place_of
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import MissingDependencyError, PlaceError
 from opsdk.core.place import CPU, CUDAPlace, Place
@@ -50,7 +50,7 @@ def test_a_device_has_no_read_only_views_and_what_a_kernel_gives_there_is_always
 
 def test_the_host_has_a_memory_too():
     assert memory_at(CPU, "t") is HOST
-    assert zeros_at(CPU)((2,), np.dtype("int8")).tolist() == [0, 0]
+    assert HOST.zeros((2,), np.dtype("int8")).tolist() == [0, 0]
 
 
 def test_places_that_nothing_serves_are_refused():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.c.guarded import run_guarded
+from opsdk.backends.c.row import run_guarded
 from opsdk.core.errors import KernelStatusError
 from opsdk.define.op import REGISTRY
 

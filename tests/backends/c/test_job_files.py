@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from opsdk.backends.c import library as c_library
+from opsdk.backends.c.job import asks_linker, folders_in, state_of_archives, state_of_folders, state_of_linked
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.read import asks_linker, folders_in, state_of_archives, state_of_folders, state_of_linked
 from tests.backends.c_rows import nothing, op
 
 X = np.ones(1, "float32")

@@ -9,7 +9,7 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_positions
+from opsdk.backends.cuda.rowwise import MOST_THREADS, CudaRowCode
 from opsdk.define.op import REGISTRY
 from opsdk.expr.elementwise import static_defaults
 from opsdk.expr.primitives.table import PRIMITIVES
@@ -32,10 +32,8 @@ def function_of(op):
 
 
 def source_of(op, kinds, static=()):
-    rows = function_of(op)
-    expression = rows.expression(static)
-    results = [role for role, node in zip(rows.results, expression.outputs, strict=True) if node is not None]
-    return row_source("k", expression, rows.roles, results, kinds), expression, results
+    code = CudaRowCode(function_of(op), static, [np.dtype(kind) for kind in kinds])
+    return code.source.replace(f"{code.name}(", "k("), code
 
 
 class Block:
@@ -134,14 +132,14 @@ def test_whichever_thread_is_first_a_built_in_op_gives_what_its_reference_gives(
     given = [rng.integers(0, 11, (5, 1)) if n == "label" else made[r]() for n, r in zip(names, rows.roles, strict=True)]
     kinds = [array.dtype.name for array in given]
     static = tuple((key, value) for key, value in static_defaults(op.opdef.schema) if key != AXIS)
-    text, expression, results = source_of(op, kinds, static)
-    outputs = [np.zeros((blocks, 11)) if r == COLUMN else np.full(shape if r == FULL else 5, 9.0) for r in results]
-    numbers = [attrs[attr] for attr in expression.attrs]
-    status = [np.zeros(1, np.int32)] if takes_positions(expression) else []
+    text, code = source_of(op, kinds, static)
+    outputs = [np.zeros((blocks, 11)) if r == COLUMN else np.full(shape if r == FULL else 5, 9.0) for r in code.results]
+    numbers = [attrs[attr] for attr in code.expression.attrs]
+    status = [np.zeros(1, np.int32)] if code.checks else []
     run(text, blocks, width, order, *(a.reshape(-1) for a in (*outputs, *given)), *numbers, *status, *shape)
     wanted = rows(*given, **attrs)
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    for ours, role, theirs in zip(outputs, results, wanted, strict=True):
+    for ours, role, theirs in zip(outputs, code.results, wanted, strict=True):
         total = ours.sum(axis=0) if role == COLUMN else ours
         np.testing.assert_allclose(total.reshape(theirs.shape), theirs, rtol=1e-11, atol=1e-13)
     assert not status or status[0][0] == 0
@@ -154,7 +152,7 @@ def test_more_reductions_than_are_joined_at_once_are_joined_in_turn(order, rng):
         return sum((vmath.row_sum(x * float(k)) * float(k) for k in range(1, 20)), vmath.row_min(x) + vmath.row_max(x))
 
     x = rng.normal(size=(3, 7))
-    text, _, _ = source_of(many, ["float64"])
+    text, _ = source_of(many, ["float64"])
     assert text.count("shared.array") == 8
     y = np.empty(3)
     run(text, 1, 8, order, y, x.reshape(-1), 3, 7)
@@ -163,8 +161,8 @@ def test_more_reductions_than_are_joined_at_once_are_joined_in_turn(order, rng):
 
 def test_a_block_adds_its_own_rows_to_its_own_line():
     weighted = rowwise(lambda x, w: x * w, name="weighted", namespace="t", per_column=("w",))
-    text, _, results = source_of(weighted.grad, ["float64"] * 3, (("needs_input_grad", (False, True)),))
-    assert results == [COLUMN]
+    text, code = source_of(weighted.grad, ["float64"] * 3, (("needs_input_grad", (False, True)),))
+    assert code.results == (COLUMN,)
     x, lines = np.arange(15.0).reshape(5, 3), np.zeros((2, 3))
     run(text, 2, 4, list, lines.reshape(-1), x.reshape(-1), np.zeros(3), np.ones(15), 5, 3)
     assert lines.tolist() == [(x[0] + x[2] + x[4]).tolist(), (x[1] + x[3]).tolist()]
@@ -172,7 +170,7 @@ def test_a_block_adds_its_own_rows_to_its_own_line():
 
 def test_a_sum_is_a_tree_over_the_threads_whichever_is_first():
     total = rowwise(lambda x: vmath.row_sum(x), name="total", namespace="t")
-    text, _, _ = source_of(total, ["float64"])
+    text, _ = source_of(total, ["float64"])
     for order in ORDERS:
         y = np.empty(1)
         run(text, 1, 4, order, y, np.array([1e16, 1.0, -1e16, 1.0]), 1, 4)
@@ -181,7 +179,7 @@ def test_a_sum_is_a_tree_over_the_threads_whichever_is_first():
 
 def test_what_a_later_loop_needs_is_computed_again():
     softmax = opsdk.find_op("softmax")
-    text, _, _ = source_of(softmax, ["float32"])
+    text, _ = source_of(softmax, ["float32"])
     assert text.count("exp(") == 2
     assert "scratch" not in text
 
@@ -191,8 +189,8 @@ def test_a_position_outside_ends_the_block_and_leaves_a_status():
     def picked(x, at):
         return vmath.row_take(x, at) + vmath.row_sum(x)
 
-    text, expression, _ = source_of(picked, ["float64", "int64"])
-    assert takes_positions(expression)
+    text, code = source_of(picked, ["float64", "int64"])
+    assert code.checks
     for at, outside, wanted in (
         ([0, 2], 0, [0 + 3, 5 + 12]),
         ([0, 3], 1, [0 + 3, 9]),

@@ -1,11 +1,39 @@
+import sys
+import traceback
+
 import numpy as np
 import pytest
 
-from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
+from opsdk.backends.c.frame import ListSlot, TensorSlot, call_at
 from opsdk.backends.c.signature import TYPES
-from opsdk.define.schema.attribute import AttrDecl
+from opsdk.core.origin import Origin
 
 cffi = pytest.importorskip("cffi")
+
+
+def test_a_call_gives_what_the_function_gives():
+    assert call_at(Origin("ops.py", 7), "f, c row")(lambda a, b: a - b, [5, 2]) == 3
+
+
+def test_its_frame_stands_at_the_row():
+    seen = []
+
+    def look():
+        frame = sys._getframe(1)
+        seen.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+
+    call_at(Origin("ops.py", 7), "f, c row")(look, [])
+    assert seen == [("ops.py", 7, "f, c row")]
+
+
+def test_an_exception_shows_it_in_its_traceback():
+    def fail():
+        raise OverflowError("planted")
+
+    with pytest.raises(OverflowError, match="planted") as caught:
+        call_at(Origin("ops.py", 7), "f, c row")(fail, [])
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert ("ops.py", 7, "f, c row") in [(frame.filename, frame.lineno, frame.name) for frame in frames]
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +89,3 @@ def test_the_tensors_of_a_list_are_pointed_to(ffi):
         pointers, count = slot.arguments
         assert count == len(arrays)
         assert [described(pointers[i]) for i in range(count)] == [expected(array, 2) for array in arrays]
-
-
-def test_texts_are_kept_for_as_long_as_the_call_takes(ffi):
-    keep = []
-    pointers, count = attribute_converter(ffi, AttrDecl("names", "str[]"))(("ab", "c"), keep)
-    assert [ffi.string(pointers[i]) for i in range(count)] == [b"ab", b"c"]
-    assert [ffi.string(text) for (text, *_) in zip(*keep, strict=True)] == [b"ab", b"c"]
