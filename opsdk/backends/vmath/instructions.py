@@ -24,6 +24,7 @@ inline = numba.njit(forceinline=True, error_model="numpy", boundscheck=False, fa
 # For sums that are exact only if every product and sum is rounded by itself
 inline_exact = numba.njit(forceinline=True, error_model="numpy", boundscheck=False, fastmath=False)
 
+UPPER_HALF = (-0x1000, -0x8000000)  # keeps the upper half of a mantissa
 _INTEGERS = {types.float32: types.int32, types.float64: types.int64}
 
 
@@ -153,3 +154,9 @@ def with_sign(lowering: Lowering, x: Any, sign: Any) -> Any:
 def funnel(lowering: Lowering, high: Any, low: Any, shift: Any) -> Any:
     """Returns the lower 64 bits of (high · 2⁶⁴ + low) >> shift, of which the lowest six bits count."""
     return lowering.intrinsic("llvm.fshr", high, low, shift)
+
+
+@inline
+def upper_half(x: Any) -> Any:
+    """Returns x with the lower half of its mantissa cleared."""
+    return from_bits(x, narrow(x, to_bits(x) & pick_integer(x, UPPER_HALF)))

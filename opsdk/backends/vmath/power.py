@@ -14,6 +14,7 @@ import numpy as np
 from opsdk.backends.vmath.exponential import (
     BIAS,
     EXP2,
+    LOG2_E,
     MANTISSA,
     SHIFTER,
     SHIFTER_BITS,
@@ -34,23 +35,14 @@ from opsdk.backends.vmath.instructions import (
     select,
     square_root,
     to_bits,
+    upper_half,
     with_sign,
 )
-from opsdk.backends.vmath.logarithm import (
-    INFINITY,
-    LEAST_NORMAL,
-    LIFT,
-    MANTISSA_MASK,
-    NAN,
-    split,
-    split_any,
-    upper_half,
-)
+from opsdk.backends.vmath.logarithm import INFINITY, LEAST_NORMAL, LIFT, MANTISSA_MASK, NAN, split, split_any
 from opsdk.backends.vmath.rounding import WHOLE
 
 # Any, in every signature: a scalar of Numba's float32 or float64, and the same type back.
 
-LOG2_E = 1.4426950408889634
 POW_END = 1100.0  # 2 to this is infinite, and 2 to its negative rounds to 0
 # (2 artanh(s)/s − 2) / s² and (2ʳ − 1) / r, as in log and exp2, for results that are rounded to float32
 LOG_SHORT = (0.666666656813444, 0.4000036010172458, 0.2853458214043286, 0.23646523210732923)
