@@ -43,7 +43,7 @@ class KernelText:
     def compiled(self) -> tuple[bytes, str]:
         """Returns the object file and the assembly, compiled now."""
         optional("numba", extra="numba", subject=f"compiling {self.name}")
-        build = slow("opsdk.backends.native.elementwise_build").build
+        build = slow("opsdk.backends.native.compiler").build
         made: tuple[bytes, str] = build(self.name, self.source, self.pointers, len(self.attrs), self.compute)
         return made
 

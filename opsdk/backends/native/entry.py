@@ -19,9 +19,7 @@ from opsdk.expr.scalar import static_of
 
 
 # Any, in this file: attribute values.
-def entry_of(
-    opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]
-) -> NativeEntry:
+def entry_of(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> NativeEntry:
     """Returns the function over the elements, or over the rows, of inputs.
 
     Raises:

@@ -92,9 +92,7 @@ class Rowwise:
         key = (static, *[array.dtype for array in arrays])
         found = self._codes.get(key)
         if found is None and self.rows.expression(static).wanted:
-            found = self._codes[key] = RowCode(
-                self.rows, static, [array.dtype for array in arrays], self._whole
-            )
+            found = self._codes[key] = RowCode(self.rows, static, [array.dtype for array in arrays], self._whole)
         return found
 
     # Any: attribute values.

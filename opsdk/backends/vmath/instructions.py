@@ -7,7 +7,7 @@ operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -41,10 +41,11 @@ class Lowering(NamedTuple):
         """LLVM's type of the result."""
         return self.context.get_value_type(self.signature.return_type)
 
-    def intrinsic(self, name: str, *operands: Any) -> Any:
+    def intrinsic(self, name: str, *operands: Any, fastmath: Sequence[str] = ()) -> Any:
         """Calls one of LLVM's own functions, whose operands are of the type of the result."""
         kind = ir.FunctionType(self.result, [self.result] * len(operands))
-        return self.builder.call(self.builder.module.declare_intrinsic(name, [self.result], kind), operands)
+        function = self.builder.module.declare_intrinsic(name, [self.result], kind)
+        return self.builder.call(function, operands, fastmath=fastmath)
 
 
 def instruction(typed: Any) -> Callable[[Callable[..., Any]], Any]:
