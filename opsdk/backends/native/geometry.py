@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from opsdk.backends.native.runtime import ffi
 
 
-@dataclass(frozen=True)
-class Geometry:
-    """What the strided walk reads besides pointers.
+def geometry_of(
+    entry: int, shape: tuple[int, ...], operands: Sequence[ndarray], inputs: int
+) -> tuple[int, Any]:  # Any: cffi has no types
+    """Returns what the strided walk of arrays that broadcast to a shape reads besides pointers, inputs first.
 
     Args:
-        size: number of elements of the broadcast shape.
-        sizes: the array that `strided_source` describes (Any: cffi has no types).
+        entry: the address of the kernel's entry.
+        shape: what all broadcast to.
+        operands: inputs and results.
+        inputs: how many of them are inputs.
+
+    Returns:
+        The number of elements of the shape, and the array that `strided_source` describes.
     """
-
-    size: int
-    sizes: Any
-
-
-def geometry_of(entry: int, shape: tuple[int, ...], operands: Sequence[ndarray], inputs: int) -> Geometry:
-    """Returns the geometry of arrays that broadcast to a shape, inputs first, for the entry at an address."""
-    strides = [_broadcast_strides(array, shape) for array in operands]
+    strides = [np.broadcast_to(array, shape).strides for array in operands]
     dims, steps = collapsed(shape, strides)
     items = [array.itemsize for array in operands]
     dense = [int(own == _row_major(dims, item)) for own, item in zip(steps, items, strict=True)]
     flat = [entry, len(operands), inputs, len(dims), *dims, *items, *[s for own in steps for s in own], *dense]
-    size = 1
-    for dim in shape:
-        size *= dim
-    return Geometry(size, ffi().new("int64_t[]", flat))
+    return math.prod(shape), ffi().new("int64_t[]", flat)
 
 
 def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
@@ -54,12 +51,6 @@ def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[l
             for own, step in zip(steps, here, strict=True):
                 own.append(step)
     return (dims, steps) if dims else ([1], [[0] for _ in strides])
-
-
-def _broadcast_strides(array: ndarray, shape: tuple[int, ...]) -> list[int]:
-    lead = len(shape) - array.ndim
-    own = zip(array.shape, array.strides, shape[lead:], strict=True)
-    return [0] * lead + [0 if size == 1 and dim != 1 else step for size, step, dim in own]
 
 
 def _row_major(dims: Sequence[int], item: int) -> list[int]:

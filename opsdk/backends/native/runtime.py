@@ -14,8 +14,7 @@ from functools import cache
 from typing import Any
 
 from opsdk.backends.cache.store import cached_bytes
-from opsdk.backends.native.loader import Image, host_key, load
-from opsdk.backends.native.versions import sources_key
+from opsdk.backends.native.loader import Image, host_key, load, sources_key
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.lazy import optional, slow
 from opsdk.core.once import once

@@ -42,8 +42,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_walk_is_numpys(case):
     shape, arrays, dims = CASES[case]
-    geometry = geometry_of(77, shape, arrays, len(arrays))
-    sizes = list(geometry.sizes)
+    size, made = geometry_of(77, shape, arrays, len(arrays))
+    sizes = list(made)
     count = len(arrays)
     assert sizes[:4] == [77, count, count, dims]
     sides, items = sizes[4 : 4 + dims], sizes[4 + dims : 4 + dims + count]
@@ -56,13 +56,13 @@ def test_the_walk_is_numpys(case):
         walked = of_numpy(array, shape)
         if dense:
             assert walked == [j * array.itemsize for j in range(len(walked))]
-        elif geometry.size > 1:
+        elif size > 1:
             assert walked != [j * array.itemsize for j in range(len(walked))]
-    assert geometry.size == int(np.prod(shape))
+    assert size == int(np.prod(shape))
 
 
 def test_an_empty_shape_has_no_elements():
-    assert geometry_of(1, (3, 0), [np.zeros((3, 0)), np.zeros((3, 1))], 2).size == 0
+    assert geometry_of(1, (3, 0), [np.zeros((3, 0)), np.zeros((3, 1))], 2)[0] == 0
 
 
 def test_dimensions_are_joined_only_where_every_operand_allows():

@@ -35,11 +35,11 @@ def walk():
                 views[inputs + k][:] = sum(view.astype(kind) for view in views[:inputs]) * (k + 1) + attrs[0]
             return STATUS if len(counts) == fail_at else 0
 
-        geometry = geometry_of(int(tools.cast("intptr_t", entry)), shape, arrays, inputs)
+        size, sizes = geometry_of(int(tools.cast("intptr_t", entry)), shape, arrays, inputs)
         pointers = tools.new("void *[]", [tools.cast("void *", a.__array_interface__["data"][0]) for a in arrays])
         call = tools.cast(PROTOTYPE, strided_address())
-        stop = geometry.size if stop is None else stop
-        status = call(pointers, geometry.sizes, tools.new("double[]", [0.5]), start, stop)
+        stop = size if stop is None else stop
+        status = call(pointers, sizes, tools.new("double[]", [0.5]), start, stop)
         return status, counts
 
     return run
