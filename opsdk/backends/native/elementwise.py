@@ -47,7 +47,7 @@ class Elementwise(Kernels):
         dtype, name = np.result_type(*dtypes), self.function.name
         check_constants(expression.wanted, compute_dtype(dtype), f"op {name!r}")
         results = [dtype.name] * len(expression.wanted)
-        source = kernel_source(expression, [each.name for each in dtypes], results, self._whole).text
+        source = kernel_source(expression, [each.name for each in dtypes], results, self._whole)
         return Code(name, expression, dtypes, dtype, source)
 
     # Any: attribute values.
