@@ -29,7 +29,8 @@ def geometry_of(
     strides = [np.broadcast_to(array, shape).strides for array in operands]
     dims, steps = collapsed(shape, strides)
     items = [array.itemsize for array in operands]
-    dense = [int(own == _row_major(dims, item)) for own, item in zip(steps, items, strict=True)]
+    after = [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
+    dense = [int(own == [item * count for count in after]) for own, item in zip(steps, items, strict=True)]
     flat = [entry, len(operands), inputs, len(dims), *dims, *items, *[s for own in steps for s in own], *dense]
     return math.prod(shape), ffi().new("int64_t[]", flat)
 
@@ -51,11 +52,3 @@ def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[l
             for own, step in zip(steps, here, strict=True):
                 own.append(step)
     return (dims, steps) if dims else ([1], [[0] for _ in strides])
-
-
-def _row_major(dims: Sequence[int], item: int) -> list[int]:
-    steps: list[int] = []
-    for dim in reversed(dims):
-        steps.insert(0, item)
-        item *= dim
-    return steps

@@ -44,13 +44,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _binding(subject: str) -> Any:
-    return optional("llvmlite.binding", extra="numba", subject=subject)
-
-
 @cache
-def _prepare(subject: str = "native kernel") -> Any:
-    binding = _binding(subject)
+def _prepare() -> Any:
+    binding = optional("llvmlite.binding", extra="numba", subject="native kernel")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding

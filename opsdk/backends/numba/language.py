@@ -37,7 +37,7 @@ class NumbaCPU(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
-        made: list[Any] | None = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+        made: list[Any] | None = slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
         return made
 
     def entry(

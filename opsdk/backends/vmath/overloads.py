@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from opsdk.backends.vmath.table import numba_functions
+from opsdk.core.once import once
 from opsdk.expr import vmath
 from opsdk.expr.node import BOOL, FLOAT
 from opsdk.expr.primitives.entry import Primitive
@@ -19,24 +19,19 @@ from opsdk.expr.primitives.table import PRIMITIVES
 # Any, throughout: Numba's types and dispatchers, which have no annotations.
 
 _OPTIONS = {"forceinline": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
-_registered = False
-_lock = threading.Lock()
 
 
+@once
 def register() -> None:
     """Makes the functions known to Numba's compiler; the entry point `numba_extensions` calls it, and so may anybody.
 
     A second call does nothing.
     """
-    global _registered
     numba_functions(np.dtype("float32"))  # made here rather than while Numba compiles and holds its lock
-    with _lock:
-        if not _registered:
-            for primitive in PRIMITIVES.values():
-                if primitive.doc:
-                    _register(getattr(vmath, primitive.function), primitive)
-            overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
-            _registered = True
+    for primitive in PRIMITIVES.values():
+        if primitive.doc:
+            _register(getattr(vmath, primitive.function), primitive)
+    overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
 
 
 def _register(public: Callable[..., Any], primitive: Primitive) -> None:
