@@ -99,8 +99,7 @@ class Code:
         """Returns the object file and the assembly, compiled now."""
         optional("numba", extra="numba", subject=f"compiling {self.name}")
         build = slow("opsdk.backends.native.compiler").build
-        made: tuple[bytes, str] = build(self.name, self.source, self.pointers, len(self.attrs), self.compute.name)
-        return made
+        return build(self.name, self.source, self.pointers, len(self.attrs), self.compute)
 
     def _loaded(self) -> Image:
         """Returns the kernel in memory, from the cache where it is there; equal texts share one image."""

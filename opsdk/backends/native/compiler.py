@@ -141,7 +141,7 @@ def _wrapper(library: Any, context: Any, descriptor: Any, export: Export) -> Any
     return module
 
 
-def build(name: str, text: str, dtypes: Sequence[str], attrs: int, compute: str) -> tuple[bytes, str]:
+def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtype[Any]) -> tuple[bytes, str]:
     """Returns the object file and the assembly of an expression's kernel.
 
     Args:
@@ -149,9 +149,8 @@ def build(name: str, text: str, dtypes: Sequence[str], attrs: int, compute: str)
         text: the source, which defines `kernel`.
         dtypes: names of the dtypes of all pointers.
         attrs: how many numbers it takes.
-        compute: name of the dtype that it computes in.
+        real: the dtype that it computes in.
     """
-    real = np.dtype(compute)
     names: dict[str, Any] = {
         **numba_functions(real),
         "real": real.type,

@@ -153,8 +153,7 @@ def _entry(general: Elementwise) -> Launch:
                 known[dtype] = code.address, min(code.shared_from, SMALLEST // dtype.itemsize), code
         return made
 
-    entry: Launch = FAST.Entry(launch, known, len(general.function.inputs))
-    return entry
+    return FAST.Entry(launch, known, len(general.function.inputs))
 
 
 KERNELS = Elementwise  # what gives C functions

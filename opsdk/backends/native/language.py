@@ -35,8 +35,7 @@ class Expressions(Language):
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch that compiles for the dtypes that it meets."""
-        launch: Launch = slow(self._module).launch_of(opdef, kernel)
-        return launch
+        return slow(self._module).launch_of(opdef, kernel)
 
     # Any: attribute values.
     def check_entry(self, opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
@@ -49,9 +48,7 @@ class Expressions(Language):
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
         """Returns the function over the elements, or over the rows."""
-        kernels = slow(self._module).KERNELS(opdef, kernel.source)
-        made: NativeEntry = kernels.entry(kernel, specs, attrs)
-        return made
+        return slow(self._module).KERNELS(opdef, kernel.source).entry(kernel, specs, attrs)
 
 
 register_language(Expressions(ScalarFunction.kernel_form, "cpu", "opsdk.backends.native.elementwise"))

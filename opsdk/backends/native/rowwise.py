@@ -116,8 +116,7 @@ def _finished(array: ndarray, role: str, code: Code, shape: tuple[int, ...], axi
     """Returns a result in the shape that its caller knows: lines summed, rows back along their axis."""
     if role == COLUMN:
         return total(array, (0,), dtype=code.dtype)
-    made: ndarray = turned_back(array, shape, axis, np.ascontiguousarray)
-    return made
+    return turned_back(array, shape, axis, np.ascontiguousarray)
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:

@@ -47,8 +47,7 @@ def _compile() -> bytes:
     exports = slow("opsdk.backends.native.strided_source").exports()
     if _HAS_THREADS:
         exports += slow("opsdk.backends.native.pool_source").exports()
-    data: bytes = compiler.compile_object("opsdk_runtime", exports)[0]
-    return data
+    return compiler.compile_object("opsdk_runtime", exports)[0]
 
 
 @once
@@ -158,12 +157,9 @@ def run_shared(entry: int, pointers: Any, sizes: Any, attrs: Any, total: int, gr
         grain: the size of a piece; which thread does which piece is not determined, and must not matter.
     """
     pool = None if total <= grain else _running()
-    status: int
     if pool is None or pool.workers == 0:
-        status = _entry_at(entry)(pointers, sizes, attrs, 0, total)
-    else:
-        status = _pool_run()(pool.control, pool.workers, entry, pointers, sizes, attrs, total, grain)
-    return status
+        return _entry_at(entry)(pointers, sizes, attrs, 0, total)
+    return _pool_run()(pool.control, pool.workers, entry, pointers, sizes, attrs, total, grain)
 
 
 @cache

@@ -37,7 +37,8 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     names = kernel.parameters
     given = _given(opdef, kernel)
     shaped = _with_axis if kernel.options.get("parallel") else None
-    lists = Lists.of(opdef, kernel.origin)
+    has_lists = any(decl.kind == "list" for decl in schema.inputs)
+    lists = Lists(opdef, kernel.origin) if has_lists else None
 
     def launch(*values: Any, **attrs: Any) -> Any:
         values = values if given is None else tuple(given(values))

@@ -30,22 +30,19 @@ class NumbaCPU(Language):
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch that gives the kernel its arguments in its own order."""
-        launch: Launch = slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel)
-        return launch
+        return slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel)
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
-        made: list[Any] | None = slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
-        return made
+        return slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
         """Returns a function that runs the kernel from its first element to its last."""
-        made: NativeEntry = slow("opsdk.backends.numba.entry").entry_of(opdef, kernel, specs, attrs)
-        return made
+        return slow("opsdk.backends.numba.entry").entry_of(opdef, kernel, specs, attrs)
 
 
 register_language(NumbaCPU())

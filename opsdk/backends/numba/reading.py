@@ -223,7 +223,8 @@ class Reading:
 
     def _code(self, code: CodeType) -> str:
         # Lines are in the tracebacks of compiled code. Cells of a session have no file that is there in the next one.
-        where = (code.co_filename, code.co_firstlineno) if _is_lasting(code) else ""
+        is_lasting = "ipykernel_" not in code.co_filename and Path(code.co_filename).is_file()
+        where = (code.co_filename, code.co_firstlineno) if is_lasting else ""
         tables = f"{code.co_linetable.hex()} {getattr(code, 'co_exceptiontable', b'').hex()}"
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         local = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -274,10 +275,6 @@ def _is_compiled_as_read(dispatcher: Any) -> bool:
     if not dispatcher.overloads or not dispatcher._can_compile:
         _BEFORE[dispatcher] = now
     return _BEFORE.get(dispatcher) == now
-
-
-def _is_lasting(code: CodeType) -> bool:
-    return "ipykernel_" not in code.co_filename and Path(code.co_filename).is_file()
 
 
 def _is_ours(value: Any) -> bool:
