@@ -61,6 +61,7 @@ SCALE, SCALE_HIGH, SCALE_LOW = 0.9617966939259756, 0.9617966860532761, 7.8726995
 CBRT = (0.552823116852408, 0.587114921610932, -0.1629700955338756, 0.02310505548618808)
 CBRT_2, CBRT_4 = 1.2599210498948732, 1.5874010519681994
 LIFT_ROOT = (2.0**-8, 2.0**-18)  # 1/∛LIFT
+FMOD_STEPS = tuple(2.0**bits for bits in range(252, -1, -28))
 EXPONENT_MASK, LEAST_FIELD, SCALE_FIELD = 2047 << 52, 1 << 52, 2047 << 52
 
 
@@ -229,16 +230,9 @@ def fmod_single(x: Any, y: Any) -> Any:
     """
     a, b = np.float64(magnitude(x)), np.float64(magnitude(y))
     inverse = 1.0 / b
-    r = _without(a, b, inverse, 2.0**252, 2.0**-252)
-    r = _without(r, b, inverse, 2.0**224, 2.0**-224)
-    r = _without(r, b, inverse, 2.0**196, 2.0**-196)
-    r = _without(r, b, inverse, 2.0**168, 2.0**-168)
-    r = _without(r, b, inverse, 2.0**140, 2.0**-140)
-    r = _without(r, b, inverse, 2.0**112, 2.0**-112)
-    r = _without(r, b, inverse, 2.0**84, 2.0**-84)
-    r = _without(r, b, inverse, 2.0**56, 2.0**-56)
-    r = _without(r, b, inverse, 2.0**28, 2.0**-28)
-    r = _without(r, b, inverse, 1.0, 1.0)
+    r = a
+    for scale in FMOD_STEPS:
+        r = _without(r, b, inverse, scale, 1.0 / scale)
     r = select(r < 0.0, r + b, r)
     value = with_sign(np.float32(r), x)
     value = select((a < INFINITY) & (b == INFINITY), x, value)
