@@ -14,11 +14,10 @@ from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.native.code import Code, Kernels, compute_dtype, spread
 from opsdk.backends.native.elementwise_source import kernel_source
 from opsdk.backends.native.geometry import geometry_of
-from opsdk.backends.native.runtime import PROTOTYPE, ffi, piece_of, run_shared, strided_address
+from opsdk.backends.native.runtime import entry_at, ffi, piece_of, run_shared, strided_address
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import OpsdkError, ShapeError
 from opsdk.core.fast import FAST
-from opsdk.core.once import once
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -70,7 +69,8 @@ class Elementwise(Kernels):
             if array.shape != shape or not flags.c_contiguous or not flags.aligned:
                 arrays = tuple([array if array.flags.aligned else array.copy() for array in arrays])
                 shape, size, sizes = self._walk(code, arrays)
-                view, call, address = partial(_address, tools), strided_call(), strided_address()
+                view, address = partial(_address, tools), strided_address()
+                call = entry_at(address)
                 break
         made = [empty(shape, code.dtype) for wanted in code.outputs if wanted]
         pointers = tools.new(code.kind, [view(array) for array in (*arrays, *made)])
@@ -117,12 +117,6 @@ class Elementwise(Kernels):
                 f"{' and '.join(sorted(shapes))}"
             )
         return super().entry(kernel, specs, attrs)
-
-
-@once
-def strided_call() -> Any:
-    """Returns the entry that walks strided operands, callable with cffi arrays (Any: cffi has no types)."""
-    return ffi().cast(PROTOTYPE, strided_address())
 
 
 def _address(tools: Any, array: ndarray) -> Any:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -73,25 +71,19 @@ class _Pool:
         for name, offset in parts:
             getattr(library, name)(ctypes.c_void_p(self.control + offset), None)
         worker = ctypes.c_void_p(_image().addresses["opsdk_pool_worker"])
-        with _signals_blocked():
+        # Signals are blocked in the threads: they are for Python's own, one of which may wait for them.
+        signal = slow("signal")
+        faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
+        try:
             for _ in range(workers):
                 handle = ctypes.c_void_p()
                 create = library.pthread_create
                 if create(ctypes.byref(handle), None, worker, ctypes.c_void_p(self.control)) != 0:
                     break  # the system gives no more threads; those that there are do
                 self.workers += 1
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Blocks signals in the threads made meanwhile: they are for Python's own, one of which may wait for them."""
-    signal = slow("signal")
-    faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _pool: _Pool | None = None
@@ -158,12 +150,13 @@ def run_shared(entry: int, pointers: Any, sizes: Any, attrs: Any, total: int, gr
     """
     pool = None if total <= grain else _running()
     if pool is None or pool.workers == 0:
-        return _entry_at(entry)(pointers, sizes, attrs, 0, total)
+        return entry_at(entry)(pointers, sizes, attrs, 0, total)
     return _pool_run()(pool.control, pool.workers, entry, pointers, sizes, attrs, total, grain)
 
 
 @cache
-def _entry_at(address: int) -> Any:  # Any: a cffi function
+def entry_at(address: int) -> Any:  # Any: a cffi function
+    """Returns the kernel entry at an address, callable with cffi arrays."""
     return ffi().cast(PROTOTYPE, address)
 
 

@@ -35,7 +35,7 @@ def run():
 
         address = int(tools.cast("intptr_t", entry))
         returned = run_shared(address, tools.NULL, tools.NULL, tools.NULL, total, grain)
-        runtime._entry_at.cache_clear()  # the address is free again when this function ends
+        runtime.entry_at.cache_clear()  # the address is free again when this function ends
         return returned, sorted(pieces)
 
     return job
