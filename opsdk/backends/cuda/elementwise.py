@@ -14,7 +14,7 @@ from opsdk.backends.cuda.math import compute_dtype, device_function, functions
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
 from opsdk.backends.cuda.source import kernel_source
 from opsdk.backends.memory.device import Memory
-from opsdk.backends.native.geometry import collapsed
+from opsdk.backends.native.runtime import collapsed
 from opsdk.core.errors import ShapeError
 from opsdk.core.origin import Origin
 from opsdk.define.kernel.kernel import Kernel

@@ -15,7 +15,7 @@ from opsdk.backends.cuda.math import compute_dtype, functions
 from opsdk.backends.cuda.row_source import MOST_THREADS, row_source, takes_positions
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
 from opsdk.backends.memory.device import Memory
-from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
+from opsdk.backends.native.rowwise import laid_out, result_shape, turned_back
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.origin import Origin
 from opsdk.define.kernel.kernel import Kernel

@@ -13,8 +13,7 @@ from opsdk.backends.call.language import Launch, NativeEntry
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.native.code import Code, Kernels, compute_dtype, spread
 from opsdk.backends.native.elementwise_source import kernel_source
-from opsdk.backends.native.geometry import geometry_of
-from opsdk.backends.native.runtime import entry_at, ffi, piece_of, run_shared, strided_address
+from opsdk.backends.native.runtime import entry_at, ffi, geometry_of, piece_of, run_shared, strided_address
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import OpsdkError, ShapeError
 from opsdk.core.fast import FAST

@@ -6,26 +6,27 @@ The code is loops in Python for Numba, row after row, each of which stays in the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
 
+from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import Launch
 from opsdk.backends.memory.arena import empty
 from opsdk.backends.native.code import SHARED_FROM, Code, Kernels, compute_dtype, spread
 from opsdk.backends.native.elementwise_source import INEXACT, inexact_text, load_text, refusals, store_text
-from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
 from opsdk.backends.native.row_writer import RowWriter, indented
 from opsdk.backends.native.runtime import ffi, run_shared
 from opsdk.core.errors import AttributeValueError, OpsdkError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import total
+from opsdk.define.infer import normalize_axes
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import may_round
-from opsdk.expr.row.row import COLUMN, FULL
+from opsdk.expr.row.row import COLUMN, FULL, ROW
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import Static, static_of
@@ -126,6 +127,55 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
 
 
 KERNELS = Rowwise  # what gives C functions
+
+
+# Any: arrays of NumPy or of a device, attribute values.
+def laid_out(
+    opdef: OpDef,
+    rows: RowFunction,
+    arrays: Sequence[Any],
+    attrs: Mapping[str, Any],
+    contiguous: Callable[[Any], Any],
+) -> tuple[list[Any], tuple[int, ...], int]:
+    """Returns the inputs as a kernel reads them, the full shape with the row as its last axis, and which axis that was.
+
+    Args:
+        opdef: the op, for messages.
+        rows: its function.
+        arrays: the inputs of a call.
+        attrs: the attributes of the call, the axis among them.
+        contiguous: returns an array in C order, itself where it is.
+
+    Raises:
+        ShapeError: the shapes are not those of the inputs' roles.
+    """
+    full = arrays[rows.roles.index(FULL)]
+    ndim = full.ndim
+    if not ndim:
+        if opdef.gradient_of is None:
+            infer(opdef, arrays, attrs)  # says it in the caller's terms
+        name = rows.inputs[rows.roles.index(FULL)]
+        raise ShapeError(f"{opdef.subject}: input {name!r} expected at least one axis, got ()")
+    (at,) = normalize_axes(attrs.get(AXIS, -1), ndim, opdef.subject)
+    try:
+        along, shape = rows.rows_last(arrays, ndim, at, opdef.subject)
+    except ShapeError:
+        if opdef.gradient_of is None:
+            infer(opdef, arrays, attrs)  # says it in the caller's terms
+        raise
+    return [contiguous(array) for array in along], shape, at
+
+
+def result_shape(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape in which a kernel writes a result that is not summed over rows."""
+    return shape if role == FULL else (*shape[:-1], 1) if role == ROW else shape[:-1]
+
+
+def turned_back(array: Any, shape: tuple[int, ...], axis: int, contiguous: Callable[[Any], Any]) -> Any:
+    """Returns a result with its rows along the axis that the caller gave."""
+    if axis == len(shape) - 1 or array.ndim < len(shape):
+        return array
+    return contiguous(np.moveaxis(array, -1, axis))
 
 
 def check_rows(opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from opsdk.backends.native.geometry import geometry_of
-from opsdk.backends.native.runtime import PROTOTYPE, ffi, strided_address
+from opsdk.backends.native.runtime import PROTOTYPE, ffi, geometry_of, strided_address
 from opsdk.backends.native.strided_source import LONG_ROW, TILE
 
 STATUS = 5
