@@ -24,7 +24,7 @@ from opsdk.backends.call.language import Launch
 from opsdk.backends.cuda.launch import BoundKernel, ExpressionLaunch
 from opsdk.backends.cuda.math import compute_dtype, kernel_of
 from opsdk.backends.memory.device import Memory
-from opsdk.backends.native.geometry import collapsed
+from opsdk.backends.native.runtime import collapsed
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry

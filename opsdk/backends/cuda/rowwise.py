@@ -43,8 +43,8 @@ from opsdk.backends.call.language import Launch
 from opsdk.backends.cuda.launch import BoundKernel, ExpressionLaunch
 from opsdk.backends.cuda.math import compute_dtype, kernel_of
 from opsdk.backends.memory.device import Memory
-from opsdk.backends.native.row_layout import laid_out, result_shape, turned_back
 from opsdk.backends.native.row_writer import Reduced, RowWriter, indented
+from opsdk.backends.native.rowwise import laid_out, result_shape, turned_back
 from opsdk.core.errors import AttributeValueError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry

@@ -14,7 +14,7 @@ from opsdk.backends.call.language import language_of
 from opsdk.backends.memory.device import place_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import OpsdkError
-from opsdk.core.nested import flat
+from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
 from opsdk.define.infer import Specs
@@ -105,15 +105,8 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
     opdef = (find_op(op) if isinstance(op, str) else op).opdef
     args, given = bind(opdef, inputs, attrs)
     beside = next((item.dtype for item in flat(args) if hasattr(item, "dtype")), None)
-    places = [_place(item) for item in flat(args)]
-    specs = [
-        [_spec(opdef, item, beside) for item in entry]
-        if isinstance(entry, (list, tuple))
-        else None
-        if entry is None
-        else _spec(opdef, entry, beside)
-        for entry in args
-    ]
+    places = [place_of(getattr(item, "_array", item)).kind for item in flat(args)]
+    specs = each(args, lambda item: _spec(opdef, item, beside))
     place = next((kind for kind in places if kind != "cpu"), "cpu")
     return _explanation(opdef, specs, complete_attrs(opdef, given), place, with_gradient=True)
 
@@ -136,7 +129,7 @@ def _explanation(
     rule = opdef.grad if gradient is not None else None
     names = {"input": opdef.schema.input_names, "output": opdef.schema.output_names}
     return Explanation(
-        call=f"{opdef.name}({_inputs(opdef, specs)})",
+        call=f"{opdef.name}({', '.join(_named(opdef.schema.input_names, specs))})",
         rows=tuple(sorted(verdicts, key=lambda verdict: not verdict.is_chosen)),
         results=results,
         saves=() if rule is None else tuple(f"{k} {names[k][i]}" for k in names for i in rule.saves(k)),
@@ -190,8 +183,7 @@ def _outputs(opdef: OpDef, specs: Specs, attrs: Mapping[str, Any]) -> tuple[Sequ
         inferred = opdef.infer(opdef.schema, specs, attrs)
     except OpsdkError as error:
         return [None] * len(opdef.schema.outputs), (f"an error: {error}",)
-    named = zip(opdef.schema.output_names, inferred, strict=True)
-    return inferred, tuple(f"{name}: {_text(spec)}" for name, spec in named)
+    return inferred, _named(opdef.schema.output_names, inferred)
 
 
 def _gradient(
@@ -217,10 +209,6 @@ def _formulas(opdef: OpDef, attrs: Mapping[str, Any], *, is_whole: bool) -> tupl
     return formulas(as_written(expression) if is_whole else expression, opdef.schema.output_names)
 
 
-def _place(value: Any) -> str:
-    return place_of(getattr(value, "_array", value)).kind
-
-
 def _spec(opdef: OpDef, value: Any, beside: Any) -> TensorSpec:
     if isinstance(value, TensorSpec):
         return value
@@ -229,8 +217,8 @@ def _spec(opdef: OpDef, value: Any, beside: Any) -> TensorSpec:
     return TensorSpec.of(as_constant(value, beside, opdef.subject))
 
 
-def _inputs(opdef: OpDef, specs: Specs) -> str:
-    return ", ".join(f"{name}: {_text(spec)}" for name, spec in zip(opdef.schema.input_names, specs, strict=True))
+def _named(names: Sequence[str], specs: Specs) -> tuple[str, ...]:
+    return tuple(f"{name}: {_text(spec)}" for name, spec in zip(names, specs, strict=True))
 
 
 def _text(spec: TensorSpec | list[TensorSpec] | None) -> str:

@@ -9,17 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
+from numba import float64, int32, int64, types, uint8, uint16
 from numba.core import compiler, cpu
 from numba.core.codegen import AOTCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
+from numba.np import numpy_support
+
+from opsdk.backends.native import intrinsics
+from opsdk.backends.vmath.table import numba_functions
 
 # A product and a sum may become one instruction. Nothing else: NaN, infinity and -0 are values, an order is an order.
 FASTMATH = frozenset({"contract"})
 RAISED = 1  # the status of a function that ended with an exception
 
-_INT32, _INT64, _DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
+_ENTRY = (ir.IntType(8).as_pointer().as_pointer(), _INT64.as_pointer(), ir.DoubleType().as_pointer(), _INT64, _INT64)
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,7 @@ def compile_object(name: str, exports: Sequence[Export]) -> tuple[bytes, str]:
             locals={},
             library=library,
         )
-        make = _entry if export.is_range else _wrapper
-        library.add_ir_module(make(library, context, compiled.fndesc, export.symbol))
+        library.add_ir_module(_wrapper(library, context, compiled.fndesc, export))
     library.finalize()
     return library.emit_native_object(), library.get_asm_str()
 
@@ -102,40 +108,76 @@ def _flags(export: Export) -> Any:  # Any: Numba's flags
     return flags
 
 
-def _wrapper(library: Any, context: Any, descriptor: Any, symbol: str) -> Any:  # Any: Numba's objects
-    """Returns a module with the C symbol: it calls the Numba function, whose result comes through a pointer."""
-    module = library.create_ir_module(f"{symbol}_entry")
+def _wrapper(library: Any, context: Any, descriptor: Any, export: Export) -> Any:  # Any: Numba's objects
+    """Returns a module with the C symbol: it calls the Numba function, whose result comes through a pointer.
+
+    A kernel entry takes the function's pointers and numbers out of their arrays.
+    """
+    module = library.create_ir_module(f"{export.symbol}_entry")
     inner_type = context.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
     inner = ir.Function(module, inner_type, descriptor.llvm_func_name)
     result_type = inner_type.args[0].pointee
-    outer = ir.Function(module, ir.FunctionType(result_type, inner_type.args[2:]), symbol)
+    operands = _ENTRY if export.is_range else inner_type.args[2:]
+    outer = ir.Function(module, ir.FunctionType(result_type, operands), export.symbol)
     builder = ir.IRBuilder(outer.append_basic_block("entry"))
     result, exception = builder.alloca(result_type), builder.alloca(inner_type.args[1].pointee)
-    builder.call(inner, [result, exception, *outer.args])
-    builder.ret(builder.load(result))
-    return module
-
-
-def _entry(library: Any, context: Any, descriptor: Any, symbol: str) -> Any:  # Any: Numba's objects
-    """Returns a module with a kernel entry: it takes pointers and attributes out of their arrays."""
-    module = library.create_ir_module(f"{symbol}_entry")
-    inner_type = context.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
-    inner = ir.Function(module, inner_type, descriptor.llvm_func_name)
-    byte = ir.IntType(8).as_pointer()
-    kind = [byte.as_pointer(), _INT64.as_pointer(), _DOUBLE.as_pointer(), _INT64, _INT64]
-    outer = ir.Function(module, ir.FunctionType(_INT32, kind), symbol)
-    pointers, sizes, attrs, start, stop = outer.args
-    builder = ir.IRBuilder(outer.append_basic_block("entry"))
-    result, exception = builder.alloca(_INT32), builder.alloca(inner_type.args[1].pointee)
-    given = [start, stop, sizes]
-    taken = {True: 0, False: 0}
-    for wanted in inner_type.args[5:]:
-        is_pointer = isinstance(wanted, ir.PointerType)
-        index = ir.Constant(_INT64, taken[is_pointer])
-        taken[is_pointer] += 1
-        value = builder.load(builder.gep(pointers if is_pointer else attrs, [index]))
-        given.append(builder.bitcast(value, wanted) if is_pointer else value)
+    given = outer.args
+    if export.is_range:
+        pointers, sizes, attrs, start, stop = outer.args
+        given = [start, stop, sizes]
+        taken = {True: 0, False: 0}
+        for wanted in inner_type.args[5:]:
+            is_pointer = isinstance(wanted, ir.PointerType)
+            index = ir.Constant(_INT64, taken[is_pointer])
+            taken[is_pointer] += 1
+            value = builder.load(builder.gep(pointers if is_pointer else attrs, [index]))
+            given.append(builder.bitcast(value, wanted) if is_pointer else value)
     ended = builder.call(inner, [result, exception, *given])
-    is_done = builder.icmp_signed("==", ended, ir.Constant(ended.type, 0))
-    builder.ret(builder.select(is_done, builder.load(result), ir.Constant(_INT32, RAISED)))
+    made = builder.load(result)
+    if export.is_range:
+        is_done = builder.icmp_signed("==", ended, ir.Constant(ended.type, 0))
+        made = builder.select(is_done, made, ir.Constant(_INT32, RAISED))
+    builder.ret(made)
     return module
+
+
+def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtype[Any]) -> tuple[bytes, str]:
+    """Returns the object file and the assembly of an expression's kernel.
+
+    Args:
+        name: of the C symbol.
+        text: the source, which defines `kernel`.
+        dtypes: names of the dtypes of all pointers.
+        attrs: how many numbers it takes.
+        real: the dtype that it computes in.
+    """
+    names: dict[str, Any] = {
+        **numba_functions(real),
+        "real": real.type,
+        "inf": np.inf,
+        "nan": np.nan,
+        "int32": np.int32,
+        "int64": np.int64,
+        "radd": intrinsics.reduce_add,
+        "rmax": intrinsics.extremum("llvm.maximum"),
+        "rmin": intrinsics.extremum("llvm.minimum"),
+        "scratch": intrinsics.scratch(numpy_support.from_dtype(real)),
+        "release": intrinsics.release,
+        "address_of": intrinsics.address_of,
+        "buffer": intrinsics.tile_buffer(numpy_support.from_dtype(real)),
+        "from_float16": intrinsics.from_float16,
+        "to_float16": intrinsics.to_float16,
+        "from_bfloat16": intrinsics.from_bfloat16,
+        "to_bfloat16": intrinsics.to_bfloat16,
+        "inexact": intrinsics.inexact,
+    }
+    exec(compile(text, f"<opsdk kernel {name}>", "exec"), names)  # our own printer wrote it
+    pointers = [types.CPointer(_storage(dtype)) for dtype in dtypes]
+    signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * attrs)
+    return compile_object(name, [Export(name, names["kernel"], signature, noalias=True, is_range=True)])
+
+
+def _storage(dtype: str) -> Any:
+    if dtype in ("float16", "bfloat16"):
+        return uint16
+    return uint8 if dtype == "bool" else numpy_support.from_dtype(np.dtype(dtype))

@@ -7,7 +7,6 @@ tile that stays in the first cache: one loop over many functions runs out of reg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,23 +25,10 @@ INEXACT = 5  # a status: a whole number, or a position, that the computation doe
 _PLAIN = 3  # what costs no more than this is no function, and may make a stage longer
 
 
-@dataclass(frozen=True)
-class KernelSource:
-    """Source text and what it needs.
-
-    Args:
-        text: defines `kernel(start, stop, sizes, *pointers, *attributes)`.
-        buffers: how many tile buffers it takes from `buffer()`.
-    """
-
-    text: str
-    buffers: int
-
-
 def kernel_source(
     expression: Expression, dtypes: Sequence[str], outputs: Sequence[str], whole: Sequence[str] = ()
-) -> KernelSource:
-    """Returns the source of a contiguous kernel.
+) -> str:
+    """Returns source that defines `kernel(start, stop, sizes, *pointers, *attributes)` of contiguous operands.
 
     Args:
         expression: what to compute.
@@ -79,8 +65,7 @@ def kernel_source(
         body += [f"        {name} = {loads[name].format(i='i')}" for name in used]
         body += [f"        {statement.name} = {statement.text}" for statement in made]
         body += [f"        {store.format(i='i')}" for store in stores]
-        lines = [*head, "    for i in range(start, stop):", *body, *ended]
-        return KernelSource("\n".join(lines), 0)
+        return "\n".join([*head, "    for i in range(start, stop):", *body, *ended])
     return _tiled(head, stages, loads, checks, stores, results, ended)
 
 
@@ -140,7 +125,7 @@ def _tiled(
     stores: Sequence[str],
     results: Sequence[str],
     ended: Sequence[str],
-) -> KernelSource:
+) -> str:
     home = {statement.name: i for i, stage in enumerate(stages) for statement in stage}
     is_bool = {statement.name: statement.node.kind == BOOL for stage in stages for statement in stage}
     last = len(stages) - 1
@@ -185,7 +170,7 @@ def _tiled(
         *body,
         *ended,
     ]
-    return KernelSource("\n".join(lines), count)
+    return "\n".join(lines)
 
 
 def _used(texts: Sequence[str], names: Sequence[str] | dict[str, str] | dict[str, int]) -> list[str]:

@@ -35,22 +35,20 @@ class Expressions(Language):
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns a launch that compiles for the dtypes that it meets."""
-        launch: Launch = slow(self._module).launch_of(opdef, kernel)
-        return launch
+        return slow(self._module).launch_of(opdef, kernel)
 
     # Any: attribute values.
     def check_entry(self, opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
         """Checks that there are rows for a loop over rows, along the last axis: one behind the other in memory."""
         if self.form == RowFunction.kernel_form:
-            slow("opsdk.backends.native.entry").check_rows(opdef, specs, attrs)
+            slow(self._module).check_rows(opdef, specs, attrs)
 
     # Any: attribute values.
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
         """Returns the function over the elements, or over the rows."""
-        made: NativeEntry = slow("opsdk.backends.native.entry").entry_of(opdef, kernel, specs, attrs)
-        return made
+        return slow(self._module).KERNELS(opdef, kernel.source).entry(kernel, specs, attrs)
 
 
 register_language(Expressions(ScalarFunction.kernel_form, "cpu", "opsdk.backends.native.elementwise"))

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional, slow
 
+_FOLDERS = (".", "../vmath", "../../expr")  # of the code generator, a change of which never meets old object code
 _HEADROOM = 16  # memory mappings; an object needs 3 to 5
 
 _lock = threading.Lock()
@@ -42,13 +44,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _binding(subject: str) -> Any:
-    return optional("llvmlite.binding", extra="numba", subject=subject)
-
-
 @cache
-def _prepare(subject: str = "native kernel") -> Any:
-    binding = _binding(subject)
+def _prepare() -> Any:
+    binding = optional("llvmlite.binding", extra="numba", subject="native kernel")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
@@ -62,6 +60,17 @@ def host_key() -> str:
     packages = map(_installed, ("numba", "llvmlite"))
     parts = (binding.get_default_triple(), binding.get_host_cpu_name(), features, *packages)
     return slow("hashlib").sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def sources_key() -> str:
+    """Returns a hash of every source file that decides what kernels are compiled to."""
+    here = Path(__file__).parent
+    digest = slow("hashlib").sha256()
+    for folder in _FOLDERS:
+        for file in sorted((here / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _installed(package: str) -> str:

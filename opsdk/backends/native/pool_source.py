@@ -90,9 +90,7 @@ def worker(control: int) -> int:
     return np.int64(0)
 
 
-def run(
-    control: int, workers: int, entry: int, pointers: int, sizes: int, attrs: int, total: int, grain: int
-) -> int:
+def run(control: int, workers: int, entry: int, pointers: int, sizes: int, attrs: int, total: int, grain: int) -> int:
     """Runs a job with all threads, or alone where another job runs; returns the last status that was not 0."""
     if workers == 0 or atomic_swap(control + BUSY, np.int64(1)) != 0:
         return call_entry(entry, pointers, sizes, attrs, np.int64(0), total)

@@ -140,9 +140,20 @@ class RowWriter(ABC):
 
     def row(self) -> list[str]:
         """Returns all that is done for one row."""
-        lines = self._row_inputs()
+        lines = []
+        read = numbers_of(self._roots, self._integers, self._elements)
+        for node in topological(self._roots):
+            if node.op == "input" and node not in self._elements:
+                lines.append(self._loaded(node, "v", "r"))
+                if node in read:
+                    lines += self.inexact(self._pointer[node.payload], self._dtypes[node.payload])
         for at, loop in enumerate(self._loops):
-            lines += self._loop(at, loop)
+            for node in loop.before:
+                lines += self._taken(node) if node.op == "row_take" else [self._assign(node)]
+            inside = self._inside(at, loop)
+            taken = [Reduced(self._fresh("t"), node.op, self._ref(node.args[0])) for node in loop.reductions]
+            self._names |= {node: entry.name for node, entry in zip(loop.reductions, taken, strict=True)}
+            lines += self.walked(inside, taken) if inside or taken else []
         numbers = [
             self.store(f"p{self.inputs + i}", "r", self._ref(node))
             for i, (node, role) in enumerate(zip(self._roots, self.results, strict=True))
@@ -153,66 +164,42 @@ class RowWriter(ABC):
     def _fresh(self, prefix: str) -> str:
         return f"{prefix}{next(self._serial)}"
 
-    def _row_inputs(self) -> list[str]:
-        lines = []
-        read = numbers_of(self._roots, self._integers, self._elements)
-        for node in topological(self._roots):
-            if node.op == "input" and node not in self._elements:
-                load = self.load(self._pointer[node.payload], self._dtypes[node.payload], "r")
-                self._names[node] = self._fresh("v")
-                lines.append(f"{self._names[node]} = {load}")
-                if node in read:
-                    lines += self.inexact(self._pointer[node.payload], self._dtypes[node.payload])
-        return lines
-
-    def _loop(self, at: int, loop: Loop) -> list[str]:
-        lines = []
-        for node in loop.before:
-            lines += self._taken(node) if node.op == "row_take" else [self._assign(node)]
-        inside = self._inside(at, loop)
-        taken = [Reduced(self._fresh("t"), node.op, self._ref(node.args[0])) for node in loop.reductions]
-        self._names |= {node: entry.name for node, entry in zip(loop.reductions, taken, strict=True)}
-        return lines + (self.walked(inside, taken) if inside or taken else [])
+    def _loaded(self, node: Node, prefix: str, index: str) -> str:
+        """Returns the reading of an input."""
+        self._names.setdefault(node, self._fresh(prefix))
+        load = self.load(self._pointer[node.payload], self._dtypes[node.payload], index)
+        return f"{self._names[node]} = {load}"
 
     def _inside(self, at: int, loop: Loop) -> list[str]:
         """Returns the loop's body but for its reductions: loads, values, stores."""
-        lines = []
+        kept = []
         for node in loop.reads:
             self._names[node] = self._fresh("t")
-            lines.append(f"{self._names[node]} = {self.kept[node]}[j]{' != real(0)' if node.kind == BOOL else ''}")
-        stored = [i for i, node in enumerate(self._roots) if self._is_stored(i) and self._level[node] == at]
-        used = [node.args[0] for node in loop.reductions] + [self._roots[i] for i in stored]
-        lines = [*self._loads([*loop.body, *used], "row + j", "j"), *lines]
-        for node in loop.body:
-            lines.append(self._assign(node))
+            kept.append(f"{self._names[node]} = {self.kept[node]}[j]{' != real(0)' if node.kind == BOOL else ''}")
+        stored = [
+            (f"p{self.inputs + i}", role, node)
+            for i, (node, role) in enumerate(zip(self._roots, self.results, strict=True))
+            if role in (FULL, COLUMN) and self._level[node] == at
+        ]
+        used = [node.args[0] for node in loop.reductions] + [node for _, _, node in stored]
+        lines = [*self._loads([*loop.body, *used], "row + j", "j"), *kept, *map(self._assign, loop.body)]
         for node in loop.keeps:  # as numbers, conditions too
             value = f"real(1) if {self._ref(node)} else real(0)" if node.kind == BOOL else self._ref(node)
             lines.append(f"{self.kept[node]}[j] = {value}")
-        for i in stored:
-            lines.append(self._stored(i))
+        for pointer, role, node in stored:
+            value = self._ref(node)
+            added = f"{pointer}[line + j] = {pointer}[line + j] + {value}"
+            lines.append(added if role == COLUMN else self.store(pointer, "row + j", value))
         return lines
-
-    def _is_stored(self, position: int) -> bool:
-        return self.results[position] in (FULL, COLUMN)
-
-    def _stored(self, position: int) -> str:
-        pointer = f"p{self.inputs + position}"
-        value = self._ref(self._roots[position])
-        if self.results[position] == COLUMN:
-            return f"{pointer}[line + j] = {pointer}[line + j] + {value}"
-        return self.store(pointer, "row + j", value)
 
     def _loads(self, nodes: Sequence[Node], full: str, column: str) -> list[str]:
         """Returns the reading of the inputs that nodes use directly."""
-        lines = []
         operands = dict.fromkeys([*(arg for node in nodes for arg in node.args), *nodes])
-        for node in operands:
-            if node.op == "input" and node in self._elements:
-                index = full if self._roles[node.payload] == FULL else column
-                self._names.setdefault(node, self._fresh("x"))
-                load = self.load(self._pointer[node.payload], self._dtypes[node.payload], index)
-                lines.append(f"{self._names[node]} = {load}")
-        return lines
+        return [
+            self._loaded(node, "x", full if self._roles[node.payload] == FULL else column)
+            for node in operands
+            if node.op == "input" and node in self._elements
+        ]
 
     def _assign(self, node: Node) -> str:
         text = self._text(node)
@@ -220,20 +207,13 @@ class RowWriter(ABC):
         return f"{self._names[node]} = {text}"
 
     def _text(self, node: Node) -> str:
-        whole = self._whole_comparison(node)
-        if whole:
-            return whole
+        sides = positioned(node, self._integers, self._elements)
+        if sides is not None:  # `position == label` on whole numbers, which float32 has only up to 2²⁴
+            left, right = (self._position if side is INDEX else self._whole(side) for side in sides)
+            return f"{left} {INFIX[node.op]} {right}"
         operands = [self._ref(arg) for arg in node.args]
         infix = INFIX.get(node.op)
         return f"{operands[0]} {infix} {operands[1]}" if infix else call_text(node, operands)
-
-    def _whole_comparison(self, node: Node) -> str | None:
-        """Returns `position == label` on whole numbers, which float32 has only up to 2²⁴."""
-        sides = positioned(node, self._integers, self._elements)
-        if sides is None:
-            return None
-        left, right = (self._position if side is INDEX else self._whole(side) for side in sides)
-        return f"{left} {INFIX[node.op]} {right}"
 
     def _whole(self, node: Node) -> str | None:
         """Returns a number of the row as a whole number, where it is one."""

@@ -6,16 +6,17 @@ Kernels run without the GIL. Small work is done by the caller alone; larger work
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from opsdk.backends.cache.store import cached_bytes
-from opsdk.backends.native.loader import Image, host_key, load
-from opsdk.backends.native.versions import sources_key
+from opsdk.backends.native.loader import Image, host_key, load, sources_key
 from opsdk.core.flags import FLAGS, on_change
 from opsdk.core.lazy import optional, slow
 from opsdk.core.once import once
@@ -48,8 +49,7 @@ def _compile() -> bytes:
     exports = slow("opsdk.backends.native.strided_source").exports()
     if _HAS_THREADS:
         exports += slow("opsdk.backends.native.pool_source").exports()
-    data: bytes = compiler.compile_object("opsdk_runtime", exports)[0]
-    return data
+    return compiler.compile_object("opsdk_runtime", exports)[0]
 
 
 @once
@@ -75,25 +75,19 @@ class _Pool:
         for name, offset in parts:
             getattr(library, name)(ctypes.c_void_p(self.control + offset), None)
         worker = ctypes.c_void_p(_image().addresses["opsdk_pool_worker"])
-        with _signals_blocked():
+        # Signals are blocked in the threads: they are for Python's own, one of which may wait for them.
+        signal = slow("signal")
+        faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
+        try:
             for _ in range(workers):
                 handle = ctypes.c_void_p()
                 create = library.pthread_create
                 if create(ctypes.byref(handle), None, worker, ctypes.c_void_p(self.control)) != 0:
                     break  # the system gives no more threads; those that there are do
                 self.workers += 1
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Blocks signals in the threads made meanwhile: they are for Python's own, one of which may wait for them."""
-    signal = slow("signal")
-    faults = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _pool: _Pool | None = None
@@ -159,16 +153,14 @@ def run_shared(entry: int, pointers: Any, sizes: Any, attrs: Any, total: int, gr
         grain: the size of a piece; which thread does which piece is not determined, and must not matter.
     """
     pool = None if total <= grain else _running()
-    status: int
     if pool is None or pool.workers == 0:
-        status = _entry_at(entry)(pointers, sizes, attrs, 0, total)
-    else:
-        status = _pool_run()(pool.control, pool.workers, entry, pointers, sizes, attrs, total, grain)
-    return status
+        return entry_at(entry)(pointers, sizes, attrs, 0, total)
+    return _pool_run()(pool.control, pool.workers, entry, pointers, sizes, attrs, total, grain)
 
 
 @cache
-def _entry_at(address: int) -> Any:  # Any: a cffi function
+def entry_at(address: int) -> Any:  # Any: a cffi function
+    """Returns the kernel entry at an address, callable with cffi arrays."""
     return ffi().cast(PROTOTYPE, address)
 
 
@@ -181,3 +173,45 @@ def piece_of(total: int, least: int) -> int:
     threads = (_running().workers if _HAS_THREADS else 0) + 1
     piece = max(least, -(-total // (threads * _PIECES)))
     return -(-piece // _WHOLE) * _WHOLE
+
+
+def geometry_of(
+    entry: int, shape: tuple[int, ...], operands: Sequence[np.ndarray], inputs: int
+) -> tuple[int, Any]:  # Any: cffi has no types
+    """Returns what the strided walk of arrays that broadcast to a shape reads besides pointers, inputs first.
+
+    Args:
+        entry: the address of the kernel's entry.
+        shape: what all broadcast to.
+        operands: inputs and results.
+        inputs: how many of them are inputs.
+
+    Returns:
+        The number of elements of the shape, and the array that `strided_source` describes.
+    """
+    strides = [np.broadcast_to(array, shape).strides for array in operands]
+    dims, steps = collapsed(shape, strides)
+    items = [array.itemsize for array in operands]
+    after = [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
+    dense = [int(own == [item * count for count in after]) for own, item in zip(steps, items, strict=True)]
+    flat = [entry, len(operands), inputs, len(dims), *dims, *items, *[s for own in steps for s in own], *dense]
+    return math.prod(shape), ffi().new("int64_t[]", flat)
+
+
+def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Returns the same walk with neighbouring dimensions joined, where every operand steps through them as one."""
+    dims: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, dim in enumerate(shape):
+        if dim == 1:
+            continue
+        here = [own[axis] for own in strides]
+        if dims and all(own[-1] == step * dim for own, step in zip(steps, here, strict=True)):
+            dims[-1] *= dim
+            for own, step in zip(steps, here, strict=True):
+                own[-1] = step
+        else:
+            dims.append(dim)
+            for own, step in zip(steps, here, strict=True):
+                own.append(step)
+    return (dims, steps) if dims else ([1], [[0] for _ in strides])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -37,7 +37,8 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     names = kernel.parameters
     given = _given(opdef, kernel)
     shaped = _with_axis if kernel.options.get("parallel") else None
-    lists = Lists.of(opdef, kernel.origin)
+    has_lists = any(decl.kind == "list" for decl in schema.inputs)
+    lists = Lists(opdef, kernel.origin) if has_lists else None
 
     def launch(*values: Any, **attrs: Any) -> Any:
         values = values if given is None else tuple(given(values))
@@ -277,3 +278,32 @@ def _own(returned: Any, inputs: Sequence[Any]) -> Any:
         items = [_own(item, inputs) for item in returned]
         return items if isinstance(returned, list) else tuple(items)
     return returned
+
+
+_MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too
+
+
+# Any: one entry per input or output, an array, a list of arrays or None; attribute values.
+def run_text(
+    opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
+) -> list[Any] | None:
+    """Runs the Python text into outputs that hold `fill`, and returns those; None where there are too many elements.
+
+    In it an index that is wrong raises.
+    """
+    function: Any = getattr(kernel.source, "py_func", kernel.source)
+    if not callable(function) or sum(array.size for array in flat(inputs)) > _MOST:
+        return None
+    slow("opsdk.backends.vmath.overloads").register()  # compiled functions that the text calls may use opsdk.vmath
+    schema = opdef.schema
+    shaped = one_shape(opdef)
+    inputs = inputs if shaped is None else list(shaped(inputs))
+    buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
+    made = allocate(opdef, inputs, attrs, buffers)
+    for buffer in flat(made):
+        buffer[...] = fill
+    values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
+    values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
+    with np.errstate(all="ignore"):
+        function(*[values[name] for name in kernel.parameters])
+    return made

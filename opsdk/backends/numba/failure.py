@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from types import FrameType
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ _WHOLE_TEXT = "numba's whole text is the cause of this error (err.__cause__)"
 
 def is_compile_failure(error: BaseException) -> bool:
     """Whether an exception comes out of Numba's compiler, and not out of the kernel that it made."""
-    modules = [_module(frame) for frame in _frames(error)]
+    modules = [str(frame.f_globals.get("__name__", "")) for frame, _ in walk_tb(error.__traceback__)]
     is_ours = bool(modules) and modules[-1].startswith("opsdk.")  # the store of compiled kernels, which Numba calls
     return not is_ours and any(module.startswith("numba.core.") for module in modules)
 
@@ -40,7 +40,8 @@ def failure(opdef: OpDef, origin: Origin, error: BaseException, arguments: Mappi
 
     It is a `DTypeError` where an array is of a dtype that Numba compiles nothing for, else a `CompileError`.
     """
-    dtypes = [(name, item.dtype) for name, value in arguments.items() for item in _items(value)]
+    arrays = [(name, item) for name, value in arguments.items() for item in flat(value)]
+    dtypes = [(name, item.dtype) for name, item in arrays if isinstance(item, np.ndarray)]
     return unsupported(opdef, origin, dtypes) or typing_failure(opdef, origin, error)
 
 
@@ -99,7 +100,7 @@ def _place(error: BaseException, text: str) -> tuple[str, int] | None:
             return file, int(line)
     location: Any = getattr(error, "loc", None)  # Any: Numba's place in a source
     if location is None:  # an exception that Numba did not expect: what was it working on?
-        constraints = [frame.f_locals.get("constraint") for frame in _frames(error)]
+        constraints = [frame.f_locals.get("constraint") for frame, _ in walk_tb(error.__traceback__)]
         places = [place for place in (getattr(each, "loc", None) for each in constraints) if place is not None]
         location = next((place for place in reversed(places) if _is_users(place.filename)), None)
     if location is not None and getattr(location, "line", None) is not None:
@@ -111,19 +112,3 @@ def _place(error: BaseException, text: str) -> tuple[str, int] | None:
 def _is_users(file: str) -> bool:
     homes = [vars(sys.modules[name]).get("__path__", []) for name in ("numba", "numba_cuda") if name in sys.modules]
     return not file.startswith((PACKAGE_ROOT, *(f"{folder}{os.sep}" for home in homes for folder in home)))
-
-
-def _items(value: Any) -> list[np.ndarray]:
-    return [item for item in flat(value) if isinstance(item, np.ndarray)]
-
-
-def _frames(error: BaseException) -> list[FrameType]:
-    frames, trace = [], error.__traceback__
-    while trace is not None:
-        frames.append(trace.tb_frame)
-        trace = trace.tb_next
-    return frames
-
-
-def _module(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))

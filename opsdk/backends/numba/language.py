@@ -33,15 +33,13 @@ class NumbaCPU(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
-        made: list[Any] | None = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
-        return made
+        return slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
         """Returns a function that runs the kernel from its first element to its last."""
-        made: NativeEntry = slow("opsdk.backends.numba.entry").entry_of(opdef, kernel, specs, attrs)
-        return made
+        return slow("opsdk.backends.numba.entry").entry_of(opdef, kernel, specs, attrs)
 
 
 register_language(NumbaCPU())

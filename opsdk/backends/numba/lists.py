@@ -34,11 +34,6 @@ class Lists:
         self._positions = [i for i, kind in enumerate(kinds) if kind == "list"]
         self._changed = [i for i in self._positions if i in opdef.schema.mutated_inputs]
 
-    @classmethod
-    def of(cls, opdef: OpDef, origin: Origin) -> Lists | None:
-        """Returns those of an op; None where it has no list."""
-        return cls(opdef, origin) if any(decl.kind == "list" for decl in opdef.schema.inputs) else None
-
     def taken(self, values: Values) -> tuple[Any, ...]:
         """Returns the inputs with every list of one type: arrays that lie otherwise are copied, once.
 
@@ -72,7 +67,8 @@ class Lists:
                 f"number of dimensions, got {self._shown(position, arrays, 'shape')}; reshape them",
                 at=self._origin,
             )
-        return [array if _type(array) == (dtype, array.ndim, *_PLAIN) else _plain(array, dtype) for array in arrays]
+        plain = (dtype, arrays[0].ndim, *_PLAIN)
+        return [array if _type(array) == plain else np.array(array, dtype, order="C") for array in arrays]
 
     def _dtype(self, position: int, arrays: list[Any]) -> np.dtype[Any]:
         dtypes = {array.dtype for array in arrays}
@@ -111,7 +107,3 @@ def _type(array: Any) -> tuple[Any, ...]:
     flags = array.flags
     is_c = flags.c_contiguous
     return array.dtype, array.ndim, is_c, not is_c and flags.f_contiguous, flags.aligned, flags.writeable
-
-
-def _plain(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    return np.array(array, dtype=dtype, order="C", copy=True)

@@ -56,17 +56,10 @@ def guarded(function: Callable[..., Any], subject: str) -> Callable[..., Any]:
     return call
 
 
-def _is_lost_in_a_fork() -> bool:
-    """Whether the layer in use cannot go on in a forked child."""
-    if parallel._threading_layer != "omp":
-        return False
-    return bool(slow("numba.np.ufunc.omppool").openmp_vendor == "GNU")
-
-
 def _forked() -> None:
     global _turn, _dead
     _turn = threading.RLock()  # a thread that had the turn does not exist in the child
-    if _is_lost_in_a_fork():
+    if parallel._threading_layer == "omp" and slow("numba.np.ufunc.omppool").openmp_vendor == "GNU":
         _dead = "omp"
 
 

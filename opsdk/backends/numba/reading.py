@@ -28,7 +28,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from opsdk.define.identity.code_reads import chains_of, globals_of, imports_of, texts_of, with_inner
+from opsdk.define.identity.code_reads import chains_of, imports_of, reads_of, texts_of, with_inner
 from opsdk.define.identity.digest import digest_of
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
@@ -205,16 +205,12 @@ class Reading:
         names = frozenset(name for each in codes for name in (*each.co_names, *texts_of(each)))
         known = {**vars(builtins), **outer}
         parts = [self._code(each) for each in codes]
-        chains: dict[str, set[tuple[str, ...]]] = {}
-        for each in codes:
-            for name, chain in chains_of(each):
-                chains.setdefault(name, set()).add(chain)
+        chains, globals_read, _ = reads_of(code)
 
         def reads(name: str) -> Reads:
-            return Reads(frozenset(chains.get(name, _ITSELF)), names)
+            return Reads(chains.get(name, _ITSELF), names)
 
-        globals_read = sorted({name for each in codes for name in globals_of(each)})
-        parts += [f"{n}={self._value(known[n], reads(n))}" if n in known else f"no {n}" for n in globals_read]
+        parts += [f"{n}={self._value(known[n], reads(n))}" if n in known else f"no {n}" for n in sorted(globals_read)]
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
                 parts.append(f"{name}~{self._value(cell.cell_contents, reads(name))}")
@@ -227,7 +223,8 @@ class Reading:
 
     def _code(self, code: CodeType) -> str:
         # Lines are in the tracebacks of compiled code. Cells of a session have no file that is there in the next one.
-        where = (code.co_filename, code.co_firstlineno) if _is_lasting(code) else ""
+        is_lasting = "ipykernel_" not in code.co_filename and Path(code.co_filename).is_file()
+        where = (code.co_filename, code.co_firstlineno) if is_lasting else ""
         tables = f"{code.co_linetable.hex()} {getattr(code, 'co_exceptiontable', b'').hex()}"
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         local = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -278,10 +275,6 @@ def _is_compiled_as_read(dispatcher: Any) -> bool:
     if not dispatcher.overloads or not dispatcher._can_compile:
         _BEFORE[dispatcher] = now
     return _BEFORE.get(dispatcher) == now
-
-
-def _is_lasting(code: CodeType) -> bool:
-    return "ipykernel_" not in code.co_filename and Path(code.co_filename).is_file()
 
 
 def _is_ours(value: Any) -> bool:

@@ -33,7 +33,7 @@ from numba.core.serialize import dumps
 
 from opsdk.backends.cache.places import cache_folder
 from opsdk.backends.cache.store import cached_bytes, held_bytes
-from opsdk.backends.native.versions import sources_key
+from opsdk.backends.native.loader import sources_key
 from opsdk.backends.numba.reading import Reading
 
 _KIND, _SUFFIX = "numba", ".nbo"

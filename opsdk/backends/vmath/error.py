@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.backends.vmath.exponential import EXP, LN2_HIGH, LN2_LOW, LOG2_E, nearest, power_of_two, reduced, scaled
-from opsdk.backends.vmath.instructions import horner, inline, like, magnitude, pick, select, with_sign
-from opsdk.backends.vmath.logarithm import upper_half
+from opsdk.backends.vmath.instructions import horner, inline, like, magnitude, pick, select, upper_half, with_sign
 from opsdk.expr.primitives.error_function import HALF_WAY, SCALED, SMALL, SMALL_END
 
 # Any, in every signature: a scalar of Numba's float32 or float64, and the same type back.

@@ -7,7 +7,9 @@ operand.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import ir
@@ -22,167 +24,140 @@ inline = numba.njit(forceinline=True, error_model="numpy", boundscheck=False, fa
 # For sums that are exact only if every product and sum is rounded by itself
 inline_exact = numba.njit(forceinline=True, error_model="numpy", boundscheck=False, fastmath=False)
 
+UPPER_HALF = (-0x1000, -0x8000000)  # keeps the upper half of a mantissa
 _INTEGERS = {types.float32: types.int32, types.float64: types.int64}
 
 
 # Any, throughout: Numba's types and llvmlite's builder, which have no annotations.
+class Lowering(NamedTuple):
+    """Where an instruction is written: Numba's context, LLVM's builder, and the types of operands and result."""
+
+    context: Any
+    builder: Any
+    signature: Any
+
+    @property
+    def result(self) -> Any:
+        """LLVM's type of the result."""
+        return self.context.get_value_type(self.signature.return_type)
+
+    def intrinsic(self, name: str, *operands: Any, fastmath: Sequence[str] = ()) -> Any:
+        """Calls one of LLVM's own functions, whose operands are of the type of the result."""
+        kind = ir.FunctionType(self.result, [self.result] * len(operands))
+        function = self.builder.module.declare_intrinsic(name, [self.result], kind)
+        return self.builder.call(function, operands, fastmath=fastmath)
+
+
+def instruction(typed: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Returns a decorator: of a function of a `Lowering` and operands, which writes code, it makes what kernels call.
+
+    Args:
+        typed: Numba's signature, or a function that returns it for the types of operands, or None where there is none.
+    """
+
+    def made(write: Callable[..., Any]) -> Any:
+        @intrinsic
+        @wraps(write)  # Numba reads the number and the names of the operands off the signature
+        def of_types(typing_context: Any, *operands: Any) -> Any:
+            signature = typed(*operands) if callable(typed) else typed
+
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return write(Lowering(context, builder, signature), *args)
+
+            return None if signature is None else (signature, generate)
+
+        return of_types
+
+    return made
+
+
+def _float(x: Any, *others: Any) -> Any:
+    return x(x, *others) if x in _INTEGERS else None
+
+
+def _integer(x: Any, *others: Any) -> Any:
+    return _INTEGERS[x](x, *others) if x in _INTEGERS else None
+
+
 def _position(kind: Any) -> int:
     return 0 if kind == types.float32 else 1
 
 
-@intrinsic
-def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
+@instruction(lambda condition, a, b: a(condition, a, b) if a == b and condition == types.boolean else None)
+def select(lowering: Lowering, condition: Any, a: Any, b: Any) -> Any:
     """Returns `a` where the condition holds, else `b`; both are computed."""
-    if a != b or condition != types.boolean:
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(*args)
-
-    return a(condition, a, b), generate
+    return lowering.builder.select(condition, a, b)
 
 
-@intrinsic
-def horner(typingctx: Any, x: Any, coefficients: Any) -> Any:
+@instruction(_float)
+def horner(lowering: Lowering, x: Any, coefficients: Any) -> Any:
     """Returns the value of a polynomial at x; coefficients are a pair of tuples, lowest power first."""
-    if x not in _INTEGERS:
-        return None
-    chosen = _position(x)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        point, pair = args
-        real = context.get_value_type(x)
-        values = cgutils.unpack_tuple(builder, builder.extract_value(pair, chosen))
-        values = [builder.fptrunc(value, real) for value in values] if chosen == 0 else values
-        total = values[-1]
-        for value in reversed(values[:-1]):
-            total = builder.fadd(builder.fmul(total, point, flags=_CONTRACT), value, flags=_CONTRACT)
-        return total
-
-    return x(x, coefficients), generate
+    builder, chosen = lowering.builder, _position(lowering.signature.return_type)
+    values = cgutils.unpack_tuple(builder, builder.extract_value(coefficients, chosen))
+    values = [builder.fptrunc(value, lowering.result) for value in values] if chosen == 0 else values
+    total = values[-1]
+    for value in reversed(values[:-1]):
+        total = builder.fadd(builder.fmul(total, x, flags=_CONTRACT), value, flags=_CONTRACT)
+    return total
 
 
-@intrinsic
-def pick(typingctx: Any, x: Any, pair: Any) -> Any:
-    """Returns the constant of a pair that belongs to the type of x, in that type."""
-    if x not in _INTEGERS:
-        return None
-    chosen = _position(x)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.extract_value(args[1], chosen)
-        return context.cast(builder, value, signature.args[1][chosen], x)
-
-    return x(x, pair), generate
+def _picked(lowering: Lowering, x: Any, pair: Any) -> Any:
+    context, builder, signature = lowering
+    chosen = _position(signature.args[0])
+    value = builder.extract_value(pair, chosen)
+    return context.cast(builder, value, signature.args[1][chosen], signature.return_type)
 
 
-@intrinsic
-def like(typingctx: Any, x: Any, value: Any) -> Any:
-    """Returns a number in the type of x."""
-    if x not in _INTEGERS:
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.cast(builder, args[1], signature.args[1], x)
-
-    return x(x, value), generate
+def _converted(lowering: Lowering, x: Any, value: Any) -> Any:
+    context, builder, signature = lowering
+    return context.cast(builder, value, signature.args[1], signature.return_type)
 
 
-@intrinsic
-def narrow(typingctx: Any, x: Any, value: Any) -> Any:
-    """Returns an integer in the width of x: int32 beside float32."""
-    if x not in _INTEGERS:
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.cast(builder, args[1], signature.args[1], signature.return_type)
-
-    return _INTEGERS[x](x, value), generate
+pick = instruction(_float)(_picked)  # the constant of a pair that belongs to the type of x, in that type
+pick_integer = instruction(_integer)(_picked)  # the integer of a pair that belongs to the type of x, in its width
+like = instruction(_float)(_converted)  # a number in the type of x
+narrow = instruction(_integer)(_converted)  # an integer in the width of x: int32 beside float32
 
 
-@intrinsic
-def to_bits(typingctx: Any, x: Any) -> Any:
+@instruction(_integer)
+def to_bits(lowering: Lowering, x: Any) -> Any:
     """Returns the bits of a float as a signed integer of its width."""
-    if x not in _INTEGERS:
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(signature.return_type))
-
-    return _INTEGERS[x](x), generate
+    return lowering.builder.bitcast(x, lowering.result)
 
 
-@intrinsic
-def from_bits(typingctx: Any, x: Any, bits: Any) -> Any:
+@instruction(_float)
+def from_bits(lowering: Lowering, x: Any, bits: Any) -> Any:
     """Returns the float, of the type of x, that has the given bits."""
-    if x not in _INTEGERS:
-        return None
-    wanted = _INTEGERS[x]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        integer = context.cast(builder, args[1], signature.args[1], wanted)
-        return builder.bitcast(integer, context.get_value_type(x))
-
-    return x(x, bits), generate
+    context, builder, signature = lowering
+    integer = context.cast(builder, bits, signature.args[1], _INTEGERS[signature.return_type])
+    return builder.bitcast(integer, lowering.result)
 
 
-def _unary_instruction(name: str, meaning: str) -> Any:
-    def typed(typingctx: Any, x: Any) -> Any:
-        if x not in _INTEGERS:
-            return None
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            real = context.get_value_type(x)
-            function = builder.module.declare_intrinsic(f"llvm.{name}", [real], ir.FunctionType(real, [real]))
-            return builder.call(function, args)
-
-        return x(x), generate
-
-    typed.__doc__ = meaning
-    return intrinsic(typed)
+@instruction(_float)
+def magnitude(lowering: Lowering, x: Any) -> Any:
+    """Returns |x|, the sign bit cleared."""
+    return lowering.intrinsic("llvm.fabs", x)
 
 
-magnitude = _unary_instruction("fabs", "Returns |x|, the sign bit cleared.")
-square_root = _unary_instruction("sqrt", "Returns √x, correctly rounded.")
+@instruction(_float)
+def square_root(lowering: Lowering, x: Any) -> Any:
+    """Returns √x, correctly rounded."""
+    return lowering.intrinsic("llvm.sqrt", x)
 
 
-@intrinsic
-def with_sign(typingctx: Any, x: Any, sign: Any) -> Any:
+@instruction(lambda x, sign: _float(x, sign) if x == sign else None)
+def with_sign(lowering: Lowering, x: Any, sign: Any) -> Any:
     """Returns x with the sign bit of another."""
-    if x not in _INTEGERS or x != sign:
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        real = context.get_value_type(x)
-        function = builder.module.declare_intrinsic("llvm.copysign", [real], ir.FunctionType(real, [real, real]))
-        return builder.call(function, args)
-
-    return x(x, sign), generate
+    return lowering.intrinsic("llvm.copysign", x, sign)
 
 
-@intrinsic
-def pick_integer(typingctx: Any, x: Any, pair: Any) -> Any:
-    """Returns the integer constant of a pair that belongs to the type of x, in its width."""
-    if x not in _INTEGERS:
-        return None
-    chosen = _position(x)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.extract_value(args[1], chosen)
-        return context.cast(builder, value, signature.args[1][chosen], signature.return_type)
-
-    return _INTEGERS[x](x, pair), generate
-
-
-@intrinsic
-def funnel(typingctx: Any, high: Any, low: Any, shift: Any) -> Any:
+@instruction(lambda *words: words[0](*words) if words == (types.uint64,) * 3 else None)
+def funnel(lowering: Lowering, high: Any, low: Any, shift: Any) -> Any:
     """Returns the lower 64 bits of (high · 2⁶⁴ + low) >> shift, of which the lowest six bits count."""
-    if (high, low, shift) != (types.uint64,) * 3:
-        return None
+    return lowering.intrinsic("llvm.fshr", high, low, shift)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        function = builder.module.declare_intrinsic("llvm.fshr", [word], ir.FunctionType(word, [word, word, word]))
-        return builder.call(function, args)
 
-    return types.uint64(high, low, shift), generate
+@inline
+def upper_half(x: Any) -> Any:
+    """Returns x with the lower half of its mantissa cleared."""
+    return from_bits(x, narrow(x, to_bits(x) & pick_integer(x, UPPER_HALF)))

@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.backends.vmath.exponential import (
-    LN2_HIGH,
-    LN2_LOW,
-    MANTISSA,
-    SHIFTER,
-    SHIFTER_BITS,
-    decay,
-    log1p_unit,
-)
+from opsdk.backends.vmath.exponential import LN2_HIGH, LN2_LOW, MANTISSA, SHIFTER, SHIFTER_BITS, decay, log1p_unit
 from opsdk.backends.vmath.instructions import (
     from_bits,
     horner,
@@ -29,6 +21,7 @@ from opsdk.backends.vmath.instructions import (
     select,
     square_root,
     to_bits,
+    upper_half,
     with_sign,
 )
 
@@ -53,7 +46,6 @@ LOG = (
 LOG2_E_HIGH, LOG2_E_LOW = (1.4423828125, 1.4426950216293335), (0.00031222838896340733, 1.9259629911266175e-08)
 LOG10_E_HIGH, LOG10_E_LOW = (0.4342041015625, 0.4342944771051407), (9.038034075182765e-05, 4.798111141615973e-09)
 LOG10_2_HIGH, LOG10_2_LOW = (0.301025390625, 0.30102999566383914), (4.605038981195214e-06, 1.42050232272661e-13)
-UPPER_HALF = (-0x1000, -0x8000000)  # keeps the upper half of a mantissa
 LARGE = (2.0**28, 2.0**57)  # log(x + √(x² ± 1)) rounds to log 2x from here
 
 
@@ -110,12 +102,6 @@ def log1p(x: Any) -> Any:
     half, rest = tail(f)
     value = n * pick(x, LN2_HIGH) - ((half - (rest + (n * pick(x, LN2_LOW) + lost))) - f)
     return select(x == like(x, 0.0), x, on_domain(u, value))
-
-
-@inline
-def upper_half(x: Any) -> Any:
-    """Returns x with the lower half of its mantissa cleared."""
-    return from_bits(x, narrow(x, to_bits(x) & pick_integer(x, UPPER_HALF)))
 
 
 @inline_exact

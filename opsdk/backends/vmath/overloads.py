@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload, register_jitable
+from numba import njit, types
+from numba.extending import overload
 
 from opsdk.backends.vmath.table import numba_functions
+from opsdk.core.once import once
 from opsdk.expr import vmath
 from opsdk.expr.node import BOOL, FLOAT
 from opsdk.expr.primitives.entry import Primitive
@@ -19,24 +19,28 @@ from opsdk.expr.primitives.table import PRIMITIVES
 # Any, throughout: Numba's types and dispatchers, which have no annotations.
 
 _OPTIONS = {"forceinline": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
-_registered = False
-_lock = threading.Lock()
+_inline = njit(**_OPTIONS)
+_AS_IT_IS = _inline(lambda operand: operand)
+# Of an operand of an elementwise call: its shape, it as a line of the elements of a broadcast shape, one of these.
+_ARRAY = (
+    _inline(lambda operand: operand.shape),
+    _inline(lambda operand, shape: np.broadcast_to(operand, shape).ravel()),
+    _inline(lambda line, index: line[index]),
+)
+_NUMBER = (_inline(lambda operand: (1,)), _inline(lambda operand, shape: operand), _inline(lambda line, index: line))
 
 
+@once
 def register() -> None:
     """Makes the functions known to Numba's compiler; the entry point `numba_extensions` calls it, and so may anybody.
 
     A second call does nothing.
     """
-    global _registered
     numba_functions(np.dtype("float32"))  # made here rather than while Numba compiles and holds its lock
-    with _lock:
-        if not _registered:
-            for primitive in PRIMITIVES.values():
-                if primitive.doc:
-                    _register(getattr(vmath, primitive.function), primitive)
-            overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
-            _registered = True
+    for primitive in PRIMITIVES.values():
+        if primitive.doc:
+            _register(getattr(vmath, primitive.function), primitive)
+    overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
 
 
 def _register(public: Callable[..., Any], primitive: Primitive) -> None:
@@ -49,8 +53,8 @@ def _register(public: Callable[..., Any], primitive: Primitive) -> None:
         function = numba_functions(dtype)[primitive.name]
         casts = [np.bool_ if kind == BOOL else dtype.type for kind in primitive.takes]
         result = np.bool_ if primitive.gives == BOOL else dtype.type
-        is_array = any(isinstance(operand, types.Array) for operand in operands)
-        return made(function, casts, result, is_array)
+        kinds = [_ARRAY if isinstance(operand, types.Array) else _NUMBER for operand in operands]
+        return made(function, casts, result, kinds)
 
     # Numba reads the number and the names of the operands off the signature
     typed: Any = {
@@ -83,9 +87,9 @@ def _computed_in(kinds: Sequence[str], operands: Sequence[Any]) -> np.dtype[Any]
     return np.dtype("float32" if names == {"float32"} else "float64")
 
 
-def _one(function: Any, casts: Sequence[Any], result: Any, is_array: bool) -> Any:
+def _one(function: Any, casts: Sequence[Any], result: Any, kinds: Sequence[Any]) -> Any:
     (cast,) = casts
-    if not is_array:
+    if _ARRAY not in kinds:
         return lambda a: function(cast(a))
 
     def each(a: Any) -> Any:
@@ -98,33 +102,35 @@ def _one(function: Any, casts: Sequence[Any], result: Any, is_array: bool) -> An
     return each
 
 
-def _two(function: Any, casts: Sequence[Any], result: Any, is_array: bool) -> Any:
+def _two(function: Any, casts: Sequence[Any], result: Any, kinds: Sequence[Any]) -> Any:
     cast_a, cast_b = casts
-    if not is_array:
+    if _ARRAY not in kinds:
         return lambda a, b: function(cast_a(a), cast_b(b))
+    (lengths_a, spread_a, element_a), (lengths_b, spread_b, element_b) = kinds
 
     def each(a: Any, b: Any) -> Any:
-        shape = np.broadcast_shapes(lengths(a), lengths(b))
+        shape = np.broadcast_shapes(lengths_a(a), lengths_b(b))
         out = np.empty(shape, result)
-        line, left, right = out.ravel(), spread(a, shape), spread(b, shape)
+        line, left, right = out.ravel(), spread_a(a, shape), spread_b(b, shape)
         for i in range(line.size):
-            line[i] = function(cast_a(element(left, i)), cast_b(element(right, i)))
+            line[i] = function(cast_a(element_a(left, i)), cast_b(element_b(right, i)))
         return out
 
     return each
 
 
-def _three(function: Any, casts: Sequence[Any], result: Any, is_array: bool) -> Any:
+def _three(function: Any, casts: Sequence[Any], result: Any, kinds: Sequence[Any]) -> Any:
     cast_a, cast_b, cast_c = casts
-    if not is_array:
+    if _ARRAY not in kinds:
         return lambda a, b, c: function(cast_a(a), cast_b(b), cast_c(c))
+    (lengths_a, spread_a, element_a), (lengths_b, spread_b, element_b), (lengths_c, spread_c, element_c) = kinds
 
     def each(a: Any, b: Any, c: Any) -> Any:
-        shape = np.broadcast_shapes(lengths(a), lengths(b), lengths(c))
+        shape = np.broadcast_shapes(lengths_a(a), lengths_b(b), lengths_c(c))
         out = np.empty(shape, result)
-        line, first, left, right = out.ravel(), spread(a, shape), spread(b, shape), spread(c, shape)
+        line, first, left, right = out.ravel(), spread_a(a, shape), spread_b(b, shape), spread_c(c, shape)
         for i in range(line.size):
-            line[i] = function(cast_a(element(first, i)), cast_b(element(left, i)), cast_c(element(right, i)))
+            line[i] = function(cast_a(element_a(first, i)), cast_b(element_b(left, i)), cast_c(element_c(right, i)))
         return out
 
     return each
@@ -136,44 +142,5 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
         return None
     maximum, minimum = vmath.maximum, vmath.minimum
     # numbers are cast here, since inside the body none is known any more as one that is written in the kernel
-    cast_x, cast_low, cast_high = (_as_it_is if isinstance(a, types.Array) else dtype.type for a in (x, low, high))
+    cast_x, cast_low, cast_high = (_AS_IT_IS if isinstance(a, types.Array) else dtype.type for a in (x, low, high))
     return lambda x, low, high: minimum(maximum(cast_x(x), cast_low(low)), cast_high(high))
-
-
-@register_jitable
-def _as_it_is(operand: Any) -> Any:
-    return operand
-
-
-# -- an operand of an elementwise call, which may be a number beside arrays; these exist inside kernels only -----------
-
-
-def lengths(operand: Any) -> Any:
-    """Returns the shape of an array, (1,) for a number."""
-
-
-def spread(operand: Any, shape: Any) -> Any:
-    """Returns an array broadcast to a shape, in one line; a number as it is."""
-
-
-def element(operand: Any, index: Any) -> Any:
-    """Returns an element of an array; the number itself."""
-
-
-@overload(lengths, jit_options=_OPTIONS, strict=False)
-def _lengths(operand: Any) -> Any:
-    return (lambda operand: operand.shape) if isinstance(operand, types.Array) else (lambda operand: (1,))
-
-
-@overload(spread, jit_options=_OPTIONS, strict=False)
-def _spread(operand: Any, shape: Any) -> Any:
-    if isinstance(operand, types.Array):
-        return lambda operand, shape: np.broadcast_to(operand, shape).ravel()
-    return lambda operand, shape: operand
-
-
-@overload(element, jit_options=_OPTIONS, strict=False)
-def _element(operand: Any, index: Any) -> Any:
-    if isinstance(operand, types.Array):
-        return lambda operand, index: operand[index]
-    return lambda operand, index: operand

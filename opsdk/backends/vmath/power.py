@@ -14,6 +14,7 @@ import numpy as np
 from opsdk.backends.vmath.exponential import (
     BIAS,
     EXP2,
+    LOG2_E,
     MANTISSA,
     SHIFTER,
     SHIFTER_BITS,
@@ -34,23 +35,14 @@ from opsdk.backends.vmath.instructions import (
     select,
     square_root,
     to_bits,
+    upper_half,
     with_sign,
 )
-from opsdk.backends.vmath.logarithm import (
-    INFINITY,
-    LEAST_NORMAL,
-    LIFT,
-    MANTISSA_MASK,
-    NAN,
-    split,
-    split_any,
-    upper_half,
-)
+from opsdk.backends.vmath.logarithm import INFINITY, LEAST_NORMAL, LIFT, MANTISSA_MASK, NAN, split, split_any
 from opsdk.backends.vmath.rounding import WHOLE
 
 # Any, in every signature: a scalar of Numba's float32 or float64, and the same type back.
 
-LOG2_E = 1.4426950408889634
 POW_END = 1100.0  # 2 to this is infinite, and 2 to its negative rounds to 0
 # (2 artanh(s)/s − 2) / s² and (2ʳ − 1) / r, as in log and exp2, for results that are rounded to float32
 LOG_SHORT = (0.666666656813444, 0.4000036010172458, 0.2853458214043286, 0.23646523210732923)
@@ -69,6 +61,7 @@ SCALE, SCALE_HIGH, SCALE_LOW = 0.9617966939259756, 0.9617966860532761, 7.8726995
 CBRT = (0.552823116852408, 0.587114921610932, -0.1629700955338756, 0.02310505548618808)
 CBRT_2, CBRT_4 = 1.2599210498948732, 1.5874010519681994
 LIFT_ROOT = (2.0**-8, 2.0**-18)  # 1/∛LIFT
+FMOD_STEPS = tuple(2.0**bits for bits in range(252, -1, -28))
 EXPONENT_MASK, LEAST_FIELD, SCALE_FIELD = 2047 << 52, 1 << 52, 2047 << 52
 
 
@@ -237,16 +230,9 @@ def fmod_single(x: Any, y: Any) -> Any:
     """
     a, b = np.float64(magnitude(x)), np.float64(magnitude(y))
     inverse = 1.0 / b
-    r = _without(a, b, inverse, 2.0**252, 2.0**-252)
-    r = _without(r, b, inverse, 2.0**224, 2.0**-224)
-    r = _without(r, b, inverse, 2.0**196, 2.0**-196)
-    r = _without(r, b, inverse, 2.0**168, 2.0**-168)
-    r = _without(r, b, inverse, 2.0**140, 2.0**-140)
-    r = _without(r, b, inverse, 2.0**112, 2.0**-112)
-    r = _without(r, b, inverse, 2.0**84, 2.0**-84)
-    r = _without(r, b, inverse, 2.0**56, 2.0**-56)
-    r = _without(r, b, inverse, 2.0**28, 2.0**-28)
-    r = _without(r, b, inverse, 1.0, 1.0)
+    r = a
+    for scale in FMOD_STEPS:
+        r = _without(r, b, inverse, scale, 1.0 / scale)
     r = select(r < 0.0, r + b, r)
     value = with_sign(np.float32(r), x)
     value = select((a < INFINITY) & (b == INFINITY), x, value)

@@ -6,19 +6,12 @@ libm where the target does not have it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from opsdk.backends.vmath.instructions import (
-    inline,
-    like,
-    magnitude,
-    pick,
-    select,
-    square_root,
-    with_sign,
-)
+from opsdk.backends.vmath.instructions import inline, like, magnitude, pick, select, square_root, with_sign
 
 # Any, in every signature: a scalar of Numba's float32 or float64, and the same type or a bool back.
 
@@ -76,12 +69,6 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 @inline
-def reciprocal(x: Any) -> Any:
-    """Returns 1/x."""
-    return like(x, 1.0) / x
-
-
-@inline
 def rsqrt_single(x: Any) -> Any:
     """Returns 1/√x for float32: Newton's step in float64, so that it is rounded once."""
     y = like(x, 1.0) / square_root(x)
@@ -90,151 +77,36 @@ def rsqrt_single(x: Any) -> Any:
     return select((y > like(x, 0.0)) & (y < like(x, INFINITY)), better, y)
 
 
-@inline
-def rsqrt_double(x: Any) -> Any:
-    """Returns 1/√x for float64."""
-    return like(x, 1.0) / square_root(x)
-
-
-@inline
-def sqrt(x: Any) -> Any:
-    """Returns √x."""
-    return square_root(x)
-
-
-@inline
-def absolute(x: Any) -> Any:
-    """Returns |x|."""
-    return magnitude(x)
-
-
-@inline
-def copysign(x: Any, y: Any) -> Any:
-    """Returns |x| with the sign of y."""
-    return with_sign(x, y)
-
-
-@inline
-def square(x: Any) -> Any:
-    """Returns x²."""
-    return x * x
-
-
-@inline
-def isnan(x: Any) -> Any:
-    """Returns whether x is NaN."""
-    return x != x
-
-
-@inline
-def isinf(x: Any) -> Any:
-    """Returns whether x is infinite."""
-    return magnitude(x) == like(x, INFINITY)
-
-
-@inline
-def isfinite(x: Any) -> Any:
-    """Returns whether x is neither infinite nor NaN."""
-    return magnitude(x) < like(x, INFINITY)
-
-
-@inline
-def where(condition: Any, a: Any, b: Any) -> Any:
-    """Returns a where the condition holds, else b."""
-    return select(condition, a, b)
-
-
-@inline
-def add(a: Any, b: Any) -> Any:
-    """Returns a + b."""
-    return a + b
-
-
-@inline
-def sub(a: Any, b: Any) -> Any:
-    """Returns a − b."""
-    return a - b
-
-
-@inline
-def mul(a: Any, b: Any) -> Any:
-    """Returns a·b."""
-    return a * b
-
-
-@inline
-def div(a: Any, b: Any) -> Any:
-    """Returns a/b."""
-    return a / b
-
-
-@inline
-def neg(a: Any) -> Any:
-    """Returns −a."""
-    return -a
-
-
-@inline
-def lt(a: Any, b: Any) -> Any:
-    """Returns whether a < b."""
-    return a < b
-
-
-@inline
-def le(a: Any, b: Any) -> Any:
-    """Returns whether a ≤ b."""
-    return a <= b
-
-
-@inline
-def gt(a: Any, b: Any) -> Any:
-    """Returns whether a > b."""
-    return a > b
-
-
-@inline
-def ge(a: Any, b: Any) -> Any:
-    """Returns whether a ≥ b."""
-    return a >= b
-
-
-@inline
-def eq(a: Any, b: Any) -> Any:
-    """Returns whether a = b."""
-    return a == b
-
-
-@inline
-def ne(a: Any, b: Any) -> Any:
-    """Returns whether a ≠ b."""
-    return a != b
-
-
-@inline
-def both(a: Any, b: Any) -> Any:
-    """Returns whether both conditions hold."""
-    return a & b
-
-
-@inline
-def either(a: Any, b: Any) -> Any:
-    """Returns whether at least one condition holds."""
-    return a | b
-
-
-@inline
-def opposite(a: Any) -> Any:
-    """Returns whether the condition does not hold."""
-    return a ^ True
-
-
+# What is one instruction, or an operator of Python
+SHORT: dict[str, Callable[..., Any]] = {
+    "abs": lambda x: magnitude(x),
+    "copysign": lambda x, y: with_sign(x, y),
+    "sqrt": lambda x: square_root(x),
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: like(x, 1.0) / x,
+    "isnan": lambda x: x != x,
+    "isinf": lambda x: magnitude(x) == like(x, INFINITY),
+    "isfinite": lambda x: magnitude(x) < like(x, INFINITY),
+    "where": lambda condition, a, b: select(condition, a, b),
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "not": lambda a: a ^ True,
+}
 FUNCTIONS = {
-    "floor": floor, "ceil": ceil, "round": round_even, "trunc": trunc, "sign": sign, "abs": absolute,
-    "copysign": copysign, "minimum": minimum, "maximum": maximum, "reciprocal": reciprocal, "sqrt": sqrt,
-    "square": square, "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "where": where,
-    "add": add, "sub": sub, "mul": mul, "div": div, "neg": neg,
-    "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne,
-    "and": both, "or": either, "not": opposite,
+    "floor": floor, "ceil": ceil, "round": round_even, "trunc": trunc, "sign": sign,
+    "minimum": minimum, "maximum": maximum,
+    **{name: inline(function) for name, function in SHORT.items()},
 }  # fmt: skip
 SINGLE = {"rsqrt": rsqrt_single}
-DOUBLE = {"rsqrt": rsqrt_double}
+DOUBLE = {"rsqrt": inline(lambda x: like(x, 1.0) / square_root(x))}

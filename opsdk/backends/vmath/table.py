@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.errors import DTypeError
 from opsdk.core.lazy import optional, slow
-
-_tables: dict[str, dict[str, Any]] = {}
-_lock = threading.Lock()
+from opsdk.core.once import once
 
 
 def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
@@ -28,14 +25,13 @@ def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
     float64. Numba is imported by the first call; each function is compiled when it is first used.
     """
     name = np.dtype(dtype).name
-    with _lock:
-        if not _tables:
-            _tables.update(_built())
-    if name not in _tables:
+    tables = _built()
+    if name not in tables:
         raise DTypeError(f"vmath: expected float32 or float64, got {name}; compute in float32 and round the result")
-    return dict(_tables[name])
+    return dict(tables[name])
 
 
+@once
 def _built() -> dict[str, dict[str, Any]]:
     optional("numba", extra="numba", subject="vmath in kernels")
     families = {

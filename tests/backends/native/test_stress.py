@@ -34,7 +34,7 @@ opsdk.set_flags(threads=4)
 def wave(x, *, k: float = 2.0):
     return vmath.sin(k * x) * vmath.exp(-x * x)
 
-real = code.KernelText.compiled
+real = code.Code.compiled
 
 def compiled(self):
     print("compiling", flush=True)
@@ -42,7 +42,7 @@ def compiled(self):
         sys.stdin.read()
     return real(self)
 
-code.KernelText.compiled = compiled
+code.Code.compiled = compiled
 x = np.linspace(-2, 2, 300_000)
 y = wave(x)
 assert np.allclose(y, np.sin(2 * x) * np.exp(-x * x), rtol=1e-12, atol=1e-14)
@@ -273,13 +273,13 @@ def test_a_process_that_is_killed_while_it_compiles_leaves_nothing_that_hurts(tm
 @pytest.fixture
 def compilations(monkeypatch):
     """Gives the names of the kernels that are compiled from here on."""
-    real, names = code.KernelText.compiled, []
+    real, names = code.Code.compiled, []
 
     def compiled(self):
         names.append(self.name)
         return real(self)
 
-    monkeypatch.setattr(code.KernelText, "compiled", compiled)
+    monkeypatch.setattr(code.Code, "compiled", compiled)
     return names
 
 
@@ -367,7 +367,7 @@ def test_an_interrupt_comes_between_kernels_and_the_next_ones_are_right(rng, int
 
 def test_an_interrupted_compilation_is_done_at_the_next_call(tmp_path, monkeypatch):
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(tmp_path))
-    real = code.KernelText.compiled
+    real = code.Code.compiled
 
     def interrupted(self):
         raise KeyboardInterrupt
@@ -376,10 +376,10 @@ def test_an_interrupted_compilation_is_done_at_the_next_call(tmp_path, monkeypat
     def fresh(x):  # no other test compiles it: what the process keeps where a cache failed would be found
         return vmath.cos(3.0 * x) - 5.0 * x
 
-    monkeypatch.setattr(code.KernelText, "compiled", interrupted)
+    monkeypatch.setattr(code.Code, "compiled", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fresh(np.ones(3))
-    monkeypatch.setattr(code.KernelText, "compiled", real)
+    monkeypatch.setattr(code.Code, "compiled", real)
     np.testing.assert_allclose(fresh(np.ones(3)), np.cos(3.0) - 5.0, rtol=1e-12)
 
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from opsdk.backends.native.geometry import geometry_of
-from opsdk.backends.native.runtime import PROTOTYPE, ffi, strided_address
+from opsdk.backends.native.runtime import PROTOTYPE, ffi, geometry_of, strided_address
 from opsdk.backends.native.strided_source import LONG_ROW, TILE
 
 STATUS = 5
@@ -35,11 +34,11 @@ def walk():
                 views[inputs + k][:] = sum(view.astype(kind) for view in views[:inputs]) * (k + 1) + attrs[0]
             return STATUS if len(counts) == fail_at else 0
 
-        geometry = geometry_of(int(tools.cast("intptr_t", entry)), shape, arrays, inputs)
+        size, sizes = geometry_of(int(tools.cast("intptr_t", entry)), shape, arrays, inputs)
         pointers = tools.new("void *[]", [tools.cast("void *", a.__array_interface__["data"][0]) for a in arrays])
         call = tools.cast(PROTOTYPE, strided_address())
-        stop = geometry.size if stop is None else stop
-        status = call(pointers, geometry.sizes, tools.new("double[]", [0.5]), start, stop)
+        stop = size if stop is None else stop
+        status = call(pointers, sizes, tools.new("double[]", [0.5]), start, stop)
         return status, counts
 
     return run
