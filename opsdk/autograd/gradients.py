@@ -13,7 +13,6 @@ from opsdk.autograd.node import GradNode
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application, missing_gradient
 from opsdk.backends.call.plan import CallPlan, keep
-from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import zeros_at
 from opsdk.core.errors import OpsdkError, VersionError
@@ -108,12 +107,11 @@ def is_leaf(edge: tuple[Any, int]) -> bool:
 
 def holding(application: Application, sum_to: Callable[..., Any]) -> Callable[[int, Any, Any], Any]:
     """Returns what holds a gradient to the shape and dtype of where its edge leads, summed by `sum_to`."""
-    forward, rule = application.forward, application.rule
 
     def hold(position: int, edge: tuple[Any, int], value: Any) -> Any:
         target, index = edge
         shape, dtype = (target._array.shape, target._array.dtype) if index < 0 else target.spec(index)
-        return unbroadcast(forward, rule, position, value, shape, dtype, sum_to)
+        return application.unbroadcast(position, value, shape, dtype, sum_to)
 
     return hold
 
