@@ -12,7 +12,6 @@ from opsdk.autograd.nesting import ACTIVE, MANY
 from opsdk.autograd.node import GradNode, sequence
 from opsdk.autograd.tape_plan import TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.call.annotate import annotate
 from opsdk.backends.call.checked import handed_over, is_refused_write, run_on_copies
 from opsdk.backends.call.plan import CallPlan
 from opsdk.backends.memory.arena import Lease
@@ -70,5 +69,5 @@ def rescued(call: CallPlan, error: Exception, inputs: Sequence[Any]) -> Any:
     """Returns what a kernel gives that was refused a write; None where its exception stays, with a note."""
     if call.wants_views and is_refused_write(error):
         return call.one(run_on_copies(call.opdef, call.kernel_alone, inputs, {}, error), inputs)
-    annotate(call, error, inputs)
+    call.annotate(error, inputs)
     return None

@@ -14,7 +14,6 @@ from weakref import WeakSet
 import numpy as np
 
 from opsdk.backends.call import normalise
-from opsdk.backends.call.annotate import Annotating, annotate
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.available import is_usable
 from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
@@ -215,9 +214,12 @@ class CallPlan:
         complete = complete_attrs(self.opdef, attrs)
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
-        with Annotating(self):
-            guards = self.reads_python and self.memory.has_views
+        guards = self.reads_python and self.memory.has_views
+        try:
             raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=guards)
+        except Exception as error:
+            self.annotate(error)
+            raise
         if self.loose:
             outputs = self.normalised(raw, inputs)
         else:
@@ -237,7 +239,7 @@ class CallPlan:
         try:
             raw = self.launch(*inputs, **complete)
         except Exception as error:
-            annotate(self, error, inputs, complete)
+            self.annotate(error, inputs, complete)
             raise
         if self.fills and self._dtypes:
             return raw
@@ -256,61 +258,56 @@ class CallPlan:
 
     def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
         """Returns what a kernel of one output returned, normalised; a new array of the right dtype, or a scalar, is."""
-        made = self._normalised_one(raw, inputs)
+        array, dtype = np.asarray(raw) if isinstance(raw, np.generic) else raw, self._dtypes[0]
+        if not self.memory.is_new(array, inputs) or (array.dtype is not dtype and dtype is not None):
+            array = self.normalised(raw, inputs)[0]
         if self.holds:
-            self._hold([made], inputs, self._attrs if attrs is None else attrs)
-        return made
-
-    def _normalised_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
-        array = np.asarray(raw) if isinstance(raw, np.generic) else raw
-        dtype = self._dtypes[0]
-        if self.memory.is_new(array, inputs) and (array.dtype is dtype or dtype is None):
-            return array
-        return self.normalised(raw, inputs)[0]
+            self._hold([array], inputs, self._attrs if attrs is None else attrs)
+        return array
 
     def normalised(
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
     ) -> list[Any]:
         """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
         try:
-            return self._normalised(raw, inputs, dtypes or self._dtypes)
+            return normalise.normalised(self.opdef, raw, inputs, dtypes or self._dtypes, self.memory)
         except OpsdkError as error:
             if not self.reads_python:
                 attach_note(error, f"  returned by the {self.kernel.language} row at {self.kernel.origin}")
             raise
 
-    def _normalised(self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None]) -> list[Any]:
-        opdef = self.opdef
-        schema = opdef.schema
-        normalised: list[Any] = []
-        for position, dtype, value in zip(
-            schema.fresh_outputs, dtypes, normalise.as_outputs(opdef, raw), strict=True
-        ):
-            decl = schema.outputs[position]
-            if value is None and self.loose:
-                normalised.append(None)
-            elif decl.kind == "list":
-                items = normalise.as_items(opdef, decl.name, value)
-                normalised.append([self._one(position, None, item, inputs, normalised) for item in items])
-            else:
-                normalised.append(self._one(position, dtype, value, inputs, normalised))
-        return normalised
+    def annotate(
+        self, error: BaseException, inputs: Sequence[Any] | None = None, attrs: Mapping[str, Any] | None = None
+    ) -> None:
+        """Notes on a user's exception which op raised it and where that is defined; type and traceback stay.
 
-    def _one(
-        self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
-    ) -> Any:
-        is_new = self.memory.is_new
-        if is_new(value, inputs) and (value.dtype is dtype or dtype is None) and not _overlaps(value, before):
-            return value
-        if value is None and self.loose:
-            return None
+        Args:
+            error: what came out of the kernel.
+            inputs: those of the call, where they were not held to the infer rule before.
+            attrs: those of the call.
+
+        Raises:
+            OpsdkError: the arrays live at several places, or the infer rule refuses the call: that says more than the
+                kernel's own exception.
+        """
+        if isinstance(error, OpsdkError):
+            return
         opdef = self.opdef
-        array = normalise.as_array(opdef, opdef.schema.output_names[position], value, dtype, self.memory)
-        if not is_new(array, inputs):
-            array = normalise.separate(opdef, position, array, inputs)
-        if any(normalise.shares(array, other) for other in flat(before)):
-            array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
-        return array
+        role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
+        attach_note(error, f"  raised in {opdef.subject}{role}, {self.kernel.language} row at {self.kernel.origin}")
+        if self.place is not CPU and self.kernel.key.place != self.place.kind:  # it may read host memory
+            attach_note(
+                error,
+                f"  {opdef.subject} has no row for {self.place.kind}; its reference ran on arrays at {self.place}"
+                f". Add a row: @{opdef.schema.name}.kernel({self.place.kind!r}, language='numba', launch=...)",
+            )
+        if inputs is not None:
+            check_places(opdef, inputs)
+            if not self.loose:
+                try:
+                    infer(opdef, inputs, self._attrs if attrs is None else attrs)
+                except OpsdkError as refusal:
+                    raise refusal from error
 
 
 def _separated(opdef: OpDef, run: Run, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -325,15 +322,10 @@ def _filled(plan: CallPlan) -> Run:
         try:
             return launch(*inputs)
         except Exception as error:
-            annotate(plan, error, inputs)
+            plan.annotate(error, inputs)
             raise
 
     return run
-
-
-def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
-    """Whether an array may lie in the memory of one of the values."""
-    return any(np.may_share_memory(array, value) for value in flat(values))
 
 
 def _is_exact(value: Any) -> bool:
