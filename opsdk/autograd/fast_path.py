@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
-from opsdk.autograd.engine import seed_of
+from opsdk.autograd.engine import ACTIVE, MANY, seed_of
 from opsdk.autograd.gradients import routed, unchanged
-from opsdk.autograd.nesting import ACTIVE, MANY
-from opsdk.autograd.node import GradNode, sequence
-from opsdk.autograd.tape_plan import TapePlan
+from opsdk.autograd.node import GradNode, TapePlan, sequence
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.checked import handed_over, is_refused_write, run_on_copies
 from opsdk.backends.call.plan import CallPlan

@@ -2,53 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.engine import (
+    ACTIVE,
+    MANY,
     ArrayAlgebra,
-    WideSum,
     check_root,
     edge_of,
-    free,
+    elsewhere,
     has_hooks,
+    is_deep,
     run,
     run_backward,
     seed_of,
 )
 from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unchanged
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.narrowed import Narrowed
-from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import opaque_gradient
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
 from opsdk.backends.memory.device import memory_of, zeros_at
-from opsdk.core.dtype import computed_in
-from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
+from opsdk.core.errors import ArityError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
+from opsdk.core.nested import flat
 from opsdk.core.traceback import trimming
 from opsdk.define.op import Op
-from opsdk.define.opdef import OpDef
 from opsdk.ops.elementwise import elementwise_add
 from opsdk.ops.sum_to import sum_to_like
 
 # Any, in this file: tensors, lists of them, None.
 
 
-class TensorAlgebra:
+class TensorAlgebra(ArrayAlgebra):
     """Gradients as tensors: each gradient op is called, and so recorded, like any other op."""
 
-    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+    _sum = staticmethod(elementwise_add)
+
+    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
         """Calls the gradient op of a node on tensors."""
         gradient_op(node)
         plan = node.plan
-        application = applied(node, cotangents, node.edges if edges is None else edges)
+        application = applied(node, cotangents, edges)
         saved = saved_tensors(node)
         if not application.leave_unreached(is_leaf):
             return [None] * len(node.edges)
@@ -58,18 +59,16 @@ class TensorAlgebra:
         handle = application.rule.op
         assert isinstance(handle, Op)
         gradient = handle.opdef  # as it is now: its call is recorded now
-        if gradient.grad is None and not gradient.is_composite and _followed(gradient, inputs):
-            raise _opaque(node, gradient)
+        followed = (tensor for i in gradient.differentiable_inputs() for tensor in flat(inputs[i]))
+        if gradient.grad is None and not gradient.is_composite and not all(t.stop_gradient for t in followed):
+            raise opaque_gradient(
+                gradient,
+                node.used_at or "",
+                f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{plan.opdef.schema.name}.backward("
+                "composite=True) with opsdk ops only (any order)",
+            )
         made = application.gradients(lambda attrs: handle(*inputs, **attrs, **node.specs))
         return node.by_edge(application.route(made, holding(application, _sum_to)))
-
-    def add(self, left: Any, right: Any) -> Any:
-        """Adds two contributions, recorded; those of 16 bits in float32, rounded once when all have come."""
-        if left.__class__ is WideSum:
-            return left.add(right)
-        if computed_in(right.dtype) is not right.dtype:
-            return WideSum(left, right)
-        return elementwise_add(left, right)
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks."""
@@ -113,24 +112,51 @@ def _sum_to(value: Tensor, shape: Sequence[int]) -> Any:
     return sum_to_like(value, tensor_of(memory_of(value._array).empty(shape, value.dtype)))
 
 
-def _followed(gradient: Any, inputs: Sequence[Any]) -> bool:
-    """Whether any differentiable input of a gradient op is one whose gradient can be asked for."""
-    for position in gradient.differentiable_inputs():
-        value = inputs[position]
-        for tensor in value if isinstance(value, list) else (value,):
-            if tensor is not None and not tensor.stop_gradient:
-                return True
-    return False
+class Ways:
+    """The ways backward that lead to targets, past no blocked tensor: gradients go along these, and nowhere else.
+
+    What lies below a target and leads to no other is neither computed nor freed; an op there may have no backward.
+
+    Args:
+        roots: where the pass starts.
+        targets: tensors whose gradients are wanted.
+        blocked: tensors that are taken as constants.
+    """
+
+    def __init__(self, roots: Sequence[Tensor], targets: Sequence[Tensor], blocked: Sequence[Tensor]) -> None:
+        self._targets = set(map(_place, targets))
+        self._blocked = set(map(_place, blocked))
+        self._leading: set[GradNode] = set()
+        for node in sorted(_below(roots), key=lambda node: node.sequence):  # an earlier node is decided first
+            if any(self(node)):
+                self._leading.add(node)
+
+    def __call__(self, node: GradNode) -> list[Any]:
+        """Returns the edges of a node, with None for each that leads to no target; empty where none does."""
+        edges = [edge if edge is not None and self._is_open(edge) else None for edge in node.edges]
+        return edges if any(edges) else []
+
+    def _is_open(self, edge: tuple[Any, int]) -> bool:
+        target, index = edge
+        place = (id(target), index)
+        return place not in self._blocked and (place in self._targets or (index >= 0 and target in self._leading))
 
 
-def _opaque(node: GradNode, gradient: OpDef) -> DerivativeOrderError:
-    """Returns the error of a second derivative through code that cannot be seen into."""
-    return opaque_gradient(
-        gradient,
-        node.used_at or "",
-        f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{node.plan.opdef.schema.name}.backward("
-        "composite=True) with opsdk ops only (any order)",
-    )
+def _place(tensor: Tensor) -> tuple[int, int]:
+    return (id(tensor), -1) if tensor._edge is None else (id(tensor._edge[0]), tensor._edge[1])
+
+
+def _below(roots: Sequence[Tensor]) -> Iterator[GradNode]:
+    """Yields each node that can be reached, in no particular order; without recursion, since graphs are deep."""
+    seen: set[GradNode] = set()
+    waiting = [root._edge[0] for root in roots if root._edge is not None]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        waiting += [edge[0] for edge in node.edges if edge is not None and edge[1] >= 0]
 
 
 @trimming
@@ -179,14 +205,14 @@ def grad(
     for root in roots:
         check_root(root, "grad")
     keep = create_graph if retain_graph is None else retain_graph
-    algebra: Any = TensorAlgebra() if create_graph else ArrayAlgebra(tensor_of)
+    algebra = (TensorAlgebra if create_graph else ArrayAlgebra)(tensor_of)
     seeds = [_seed(root, value, create_graph) for root, value in zip(roots, cotangents, strict=True)]
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
-    narrowed = Narrowed(algebra, roots, targets, no_grad_vars or ())
+    ways = Ways(roots, targets, no_grad_vars or ())
     ACTIVE.append(None)
     try:
         with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
-            leaves, captured, visited, _ = run([edge_of(root) for root in roots], seeds, narrowed, wanted)
+            leaves, captured, visited, _ = run(list(map(edge_of, roots)), seeds, algebra, wanted, ways)
     finally:
         ACTIVE.pop()
     found: list[Any] = []
@@ -210,7 +236,8 @@ def grad(
             handed.append(entry._array)
         found.append(entry)
     if not keep:
-        free([node for node in visited if narrowed.leads(node)])
+        for node in filter(ways, visited):
+            node.saved = None
     return found
 
 

@@ -24,17 +24,15 @@ from opsdk.ops.sum_to import sum_to
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
 
 
-def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
     """Returns the gradients of a node's inputs as arrays, one per edge.
 
     Args:
         node: the call.
         cotangents: one per output; None where none arrived.
-        edges: the node's own, with None where nobody wants the gradient; the node's own unless given.
+        edges: the node's own, with None where nobody wants the gradient.
     """
     opdef = gradient_op(node)
-    if edges is None:
-        edges = node.edges
     application = None
     kind = opdef.plans.get(node.plan)
     if kind is not None:
@@ -172,19 +170,13 @@ def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:
     for i in range(0, len(saved), 3):
         box = saved[i + 1]
         if box is not None and box[0] != saved[i + 2]:
-            raise changed(node, i // 3)
+            rule = node.plan.rule
+            assert rule is not None
+            named = zip(rule.op.opdef.schema.input_names, rule.sources, strict=True)
+            name = [name for name, source in named if source.kind != "cotangent"][i // 3]
+            raise VersionError(
+                f"{node.plan.opdef.subject}: backward needs {name!r} as it was at version {saved[i + 2]}, it was "
+                f"changed in place since, to version {box[0]}; change a copy instead"
+            )
         values.append(saved[i])
     return values
-
-
-def changed(node: GradNode, position: int) -> VersionError:
-    """Returns the error of a saved value, given by its position among those saved, that was changed in place."""
-    rule, saved = node.plan.rule, node.saved
-    assert rule is not None
-    assert saved is not None
-    names = [n for n, s in zip(rule.op.opdef.schema.input_names, rule.sources, strict=True) if s.kind != "cotangent"]
-    return VersionError(
-        f"{node.plan.opdef.subject}: backward needs {names[position]!r} as it was at version "
-        f"{saved[3 * position + 2]}, it was changed in place since, to version {saved[3 * position + 1][0]}; "
-        "change a copy instead"
-    )

@@ -14,8 +14,7 @@ import numpy as np
 from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
 from opsdk.autograd.in_place import check_in_place, share
-from opsdk.autograd.node import GradNode
-from opsdk.autograd.tape_plan import TapePlan
+from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.buffers import asked_specs, infer
 from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
