@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class Tensor(TensorState, ValueMethods):
     __slots__ = ()
     persistable = False
     _name: str | None = None
+    _algebra: ClassVar[ArrayAlgebra]  # how a backward from here computes
 
     def __init__(
         self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None
@@ -315,12 +316,12 @@ class Tensor(TensorState, ValueMethods):
         """
         try:
             if FAST is None:
-                run_backward((edge_of(self),), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+                run_backward((edge_of(self),), (seed_of(self, grad_tensor),), self._algebra, retain_graph)
                 return
             left = FAST.backward(self, grad_tensor, retain_graph)
             if left is not None:  # the fast path ends somewhere on the way
                 edge, gradient, visited = left
-                run_backward((edge,), (gradient,), _ARRAYS, retain_graph, visited)
+                run_backward((edge,), (gradient,), self._algebra, retain_graph, visited)
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
@@ -382,7 +383,7 @@ class Tensor(TensorState, ValueMethods):
         return None if grad is None else grad.numpy()
 
 
-_ARRAYS = ArrayAlgebra(Tensor)
+Tensor._algebra = ArrayAlgebra(Tensor)
 CAST = "cast the tensor first"
 
 
