@@ -17,7 +17,7 @@ from opsdk.autograd.in_place import check_in_place, share
 from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.buffers import asked_specs, infer
-from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.constant import lifted
 from opsdk.backends.call.normalise import as_outputs, check_specs, shares
 from opsdk.backends.call.plan import attrs_key, keep, make_plan
 from opsdk.backends.memory.device import HOST, Memory, check_places, is_device_array, memory_of
@@ -33,7 +33,6 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import InputDecl
 
 
 # Any, in this file: the values of a call are tensors, lists of them, None or constants; attribute values.
@@ -119,7 +118,8 @@ def _first_call(
     plan = TapePlan(opdef, call, record, arrays)
     result = launch(plan, call and call.run_checked, inputs, arrays, attrs, Tensor if place is CPU else tensor_of)
     keep(opdef, kind, plan)
-    if FAST is not None and call is not None and call.is_fast and plan.plain and _is_unary(opdef):
+    is_unary = [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
+    if FAST is not None and call is not None and call.is_fast and plan.plain and is_unary:
         carries = call.dtype is not None and is_differentiable(call.dtype)
         saves_one = plan.saves_output or plan.saves_input
         if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
@@ -132,11 +132,6 @@ def _first_call(
     return result
 
 
-def _is_unary(opdef: OpDef) -> bool:
-    """Whether an op takes one tensor."""
-    return [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
-
-
 def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     """Whether a gradient can be asked for of any input."""
     wanted = (inputs[i] for i in opdef.differentiable_inputs())
@@ -145,28 +140,14 @@ def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
 
 def lift(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any]:
     """Returns the inputs with every constant as a tensor in a memory, arrays as copies: their owner may change them."""
-    check_inputs(opdef, inputs)
-    beside = dtype_beside(t._array.dtype for t in flat(inputs) if isinstance(t, Tensor))
-    compared = is_comparison(opdef)
-    runtime = Tape.name if memory is HOST else DeviceTape.name
 
-    def one(value: Any, decl: InputDecl) -> Any:
-        if value is None or isinstance(value, Tensor):
-            return value
-        subject = f"{opdef.subject}, input {decl.name!r}"
-        is_there = memory is not HOST and is_device_array(value)
-        array = value if is_there else as_constant(value, dtype_for(decl, beside), subject, runtime, compared=compared)
-        if decl.mutated:
-            raise changes_copy(subject, value, runtime)
+    def made(value: Any, array: Any) -> Tensor:
+        is_there = is_device_array(array)
         if memory is not HOST and not is_there:
             return DeviceTensor(memory.from_host(array))
-        array = array.copy() if (is_there or isinstance(value, np.ndarray)) and is_grad_enabled() else array
-        return DeviceTensor(array) if is_there else Tensor(array)
+        return tensor_of(array.copy() if (is_there or isinstance(value, np.ndarray)) and is_grad_enabled() else array)
 
-    return [
-        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
-        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
-    ]
+    return lifted(opdef, inputs, Tensor, Tape.name if memory is HOST else DeviceTape.name, made, memory)
 
 
 def arrays_of(value: Any) -> Any:
