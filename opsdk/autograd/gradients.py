@@ -143,10 +143,9 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     zeros = np.zeros if place is CPU else zeros_at(place)
     inputs = application.op_inputs(unchanged(node, node.saved), lambda *output: zeros(*node.spec_of(*output)))
     attrs.update(node.specs)
-    if place is not CPU:
-        return arrays.run_at(place, opdef, inputs, attrs)
-    made = arrays.run(opdef, inputs, attrs)
-    if FAST is not None and plan.bare and (plan.saves_output or plan.saves_input) and _are_tensors(opdef):
+    made = arrays.run(opdef, inputs, attrs, place)
+    saves_one = plan.saves_output or plan.saves_input
+    if FAST is not None and place is CPU and plan.bare and saves_one and _are_tensors(opdef):
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
         if call.is_fast:
             keep(opdef, plan, FAST.Kind(call, plan))

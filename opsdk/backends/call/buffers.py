@@ -16,7 +16,6 @@ from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.value_check import ValueCheck
 
 
 # Any: an array, a list of arrays, or None.
@@ -83,16 +82,12 @@ def infer_buffers(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any])
 
 def in_authors_words(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:
     """Returns what an op's value check says of a call that was refused before it was asked; None where it has none."""
-    return None if opdef.check is None else _said(opdef.check, inputs, attrs)
-
-
-def _said(check: ValueCheck, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:
-    """Returns what a value check says of a call that the infer rule does not take; a check may fail there too."""
     try:
-        check(inputs, attrs)
+        if opdef.check is not None:
+            opdef.check(inputs, attrs)
     except InputValueError as wrong:
         return wrong
-    except Exception:  # written for calls of which the rule takes the shapes
+    except Exception:  # the check is written for calls of which the rule takes the shapes
         return None
     return None
 

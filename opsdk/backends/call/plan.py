@@ -17,12 +17,11 @@ from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.available import is_usable
 from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
-from opsdk.backends.call.checked import Sampling, guarded, run_checked, sampled
+from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
 from opsdk.backends.call.hold import Hold
 from opsdk.backends.call.language import Language, Launch, compiled, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.call.unneeded import without_unneeded
-from opsdk.backends.call.value_check import checked_first
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.fast import FAST
@@ -78,30 +77,6 @@ class CallPlan:
     the kernel makes; mutated inputs are not among them. `launch` is the kernel as it is watched, `kernel_alone` without
     that; where `wants_views` is True the watch is no more than what the fast path does itself.
     """
-
-    __slots__ = (
-        "_attrs",
-        "_dtypes",
-        "_given",
-        "_hold",
-        "_repeat",
-        "_sampling",
-        "_zeros",
-        "fills",
-        "has_attrs",
-        "holds",
-        "kernel",
-        "kernel_alone",
-        "launch",
-        "loose",
-        "memory",
-        "opdef",
-        "place",
-        "reads_python",
-        "run",
-        "single",
-        "wants_views",
-    )
 
     def __init__(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], memory: Memory = HOST
@@ -163,15 +138,15 @@ class CallPlan:
 
     def _way(self) -> Run:
         """Returns what runs a call of this kind; what overlaps with an input that the op changes is a copy there."""
-        run, opdef = self._choose(), self.opdef
-        return partial(_separated, opdef, run) if opdef.schema.mutated_inputs else run
-
-    def _choose(self) -> Run:
+        run: Run = self.run_any
         if FLAGS.debug:
-            return self.run_checked
-        if self.fills and self._dtypes and not self.has_attrs:
-            return _filled(self)
-        return FAST.Kind(self) if FAST is not None and self.is_fast else self.run_any
+            run = self.run_checked
+        elif self.fills and self._dtypes and not self.has_attrs:
+            run = _filled(self)
+        elif FAST is not None and self.is_fast:
+            run = FAST.Kind(self)
+        opdef = self.opdef
+        return partial(_separated, opdef, run) if opdef.schema.mutated_inputs else run
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
@@ -214,9 +189,11 @@ class CallPlan:
         complete = complete_attrs(self.opdef, attrs)
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
-        guards = self.reads_python and self.memory.has_views
         try:
-            raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=guards)
+            if self.reads_python and self.memory.has_views:
+                raw = guarded(self.opdef, self.kernel_alone)(*inputs, **complete)
+            else:
+                raw = compared(self.opdef, self.kernel_alone, inputs, complete)
         except Exception as error:
             self.annotate(error)
             raise
