@@ -111,24 +111,19 @@ def fitted(
         DTypeError: a number is beyond the range of the dtype, nan or infinite for an integer, complex for a real one,
             or would lose its fraction.
     """
+    made: np.ndarray | None = None
     if numbers.dtype.kind == dtype.kind == "f" and numbers.dtype != dtype:  # most of all there is
         made = _converted(numbers, dtype)
-        if not np.isinf(made).any():
-            return made if into is None else _put(made, into)
-    if numbers.dtype != dtype:
-        wrong = misfit(numbers, dtype, truncates=truncates, remedy=remedy)
+        made = None if np.isinf(made).any() else made
+    if made is None:
+        wrong = None if numbers.dtype == dtype else misfit(numbers, dtype, truncates=truncates, remedy=remedy)
         if wrong is not None:
             raise DTypeError(f"{subject}: {wrong}")
+        made = numbers if into is not None and numbers.dtype != object else _converted(numbers, dtype)
     if into is None:
-        return _converted(numbers, dtype)
-    if numbers.dtype == object:
-        numbers = _converted(numbers, dtype)
+        return made
     with np.errstate(all="ignore"):
-        return _put(numbers, into)
-
-
-def _put(numbers: np.ndarray, into: np.ndarray) -> np.ndarray:
-    into[...] = numbers
+        into[...] = made
     return into
 
 
