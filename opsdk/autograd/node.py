@@ -35,22 +35,7 @@ class TapePlan:
         bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
     """
 
-    __slots__ = (
-        "asks",
-        "bare",
-        "call",
-        "gradient",
-        "kinds",
-        "opdef",
-        "plain",
-        "record",
-        "rule",
-        "saves",
-        "saves_input",
-        "saves_output",
-        "stops",
-        "takes",
-    )
+    __slots__ = ("__dict__", "kinds")  # the fast path reads this one
 
     # Any: per input an array, a list of arrays or None.
     def __init__(self, opdef: OpDef, call: CallPlan | None, record: bool, inputs: Sequence[Any]) -> None:

@@ -5,7 +5,7 @@ It runs a call's kernel and records what the backward will need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -105,7 +105,7 @@ class DeviceTape:
         plan: TapePlan | None = opdef.plans.get(kind)
         if plan is None:
             return _first_call(opdef, kind, inputs, arrays, attrs, place)
-        return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs, tensor_of)
+        return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs)
 
 
 def _first_call(
@@ -116,7 +116,7 @@ def _first_call(
     record = is_grad_enabled() and is_wanted(opdef, inputs)
     call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs, place=place)
     plan = TapePlan(opdef, call, record, arrays)
-    result = launch(plan, call and call.run_checked, inputs, arrays, attrs, Tensor if place is CPU else tensor_of)
+    result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
     is_unary = [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
     if FAST is not None and call is not None and call.is_fast and plan.plain and is_unary:
@@ -170,7 +170,6 @@ def launch(
     inputs: Sequence[Any],
     arrays: Sequence[Any],
     attrs: Mapping[str, Any],
-    wrap: Callable[[Any], Tensor] = Tensor,
 ) -> Any:
     """Runs any kind of call, and records it: several outputs, lists, in-place, aliases, composites.
 
@@ -180,7 +179,6 @@ def launch(
         inputs: tensors, lists of them, None.
         arrays: their arrays.
         attrs: those given.
-        wrap: makes a tensor of an array.
     """
     opdef = plan.opdef
     if run is None:
@@ -207,6 +205,7 @@ def launch(
     finally:  # a kernel that fails may have written by then
         for tensor, _ in changed:
             tensor._version[0] += 1
+    wrap = Tensor if plan.call is None or plan.call.place is CPU else tensor_of
     fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
     outputs: list[Any] = []
     for position, decl in enumerate(schema.outputs):

@@ -7,6 +7,7 @@ whoever applies it: arrays, tensors that record, variables of a Program, or numb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from opsdk.define.opdef import GradRule, OpDef
 
 
 # Any, in this file: one entry per input or output, a value, a list of values where it is a list, or None.
+@dataclass(slots=True, eq=False)
 class Application:
     """A gradient rule, applied to one call.
 
@@ -28,21 +30,11 @@ class Application:
         targets: per input what tells where its gradient goes, None where the gradient is unneeded or the input absent.
     """
 
-    __slots__ = ("attrs", "cotangents", "forward", "rule", "targets")
-
-    def __init__(
-        self,
-        forward: OpDef,
-        rule: GradRule,
-        attrs: Mapping[str, Any],
-        cotangents: Sequence[Any],
-        targets: Sequence[Any],
-    ) -> None:
-        self.forward = forward
-        self.rule = rule
-        self.attrs = attrs
-        self.cotangents = cotangents
-        self.targets = targets
+    forward: OpDef
+    rule: GradRule
+    attrs: Mapping[str, Any]
+    cotangents: Sequence[Any]
+    targets: Sequence[Any]
 
     @property
     def arrived(self) -> tuple[bool, ...]:

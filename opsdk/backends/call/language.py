@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -177,3 +179,26 @@ def check_packages(opdef: OpDef, language: Language) -> None:
     """
     for package in () if language.is_derived else language.packages:
         optional(package, extra=language.extra, subject=f"{opdef.subject}, {language.name} row")
+
+
+def is_usable(kernel: Kernel) -> bool:
+    """Whether a row may be chosen here: a derived one only where it can be compiled, else the reference serves.
+
+    A row that an author wrote is never passed over in silence: what it needs is missing with an error that says so.
+    """
+    return not missing_packages(kernel)
+
+
+def missing_packages(kernel: Kernel) -> tuple[str, ...]:
+    """Returns the packages that a derived row needs and that are not installed; none for what an author wrote."""
+    language = language_of(kernel)
+    return tuple(name for name in language.packages if not is_installed(name)) if language.is_derived else ()
+
+
+@cache
+def is_installed(package: str) -> bool:
+    """Whether a package can be found; whether its import then succeeds is not tried."""
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # something stands in its place in sys.modules
+        return False

@@ -15,11 +15,10 @@ import numpy as np
 
 from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
-from opsdk.backends.call.available import is_usable
 from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
 from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
 from opsdk.backends.call.hold import Hold
-from opsdk.backends.call.language import Language, Launch, compiled, language_of
+from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.call.unneeded import without_unneeded
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
@@ -141,8 +140,6 @@ class CallPlan:
         run: Run = self.run_any
         if FLAGS.debug:
             run = self.run_checked
-        elif self.fills and self._dtypes and not self.has_attrs:
-            run = _filled(self)
         elif FAST is not None and self.is_fast:
             run = FAST.Kind(self)
         opdef = self.opdef
@@ -289,20 +286,6 @@ class CallPlan:
 
 def _separated(opdef: OpDef, run: Run, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return run(apart(opdef, inputs), attrs)
-
-
-def _filled(plan: CallPlan) -> Run:
-    """Returns the way through a kernel that fills arrays of opsdk's: there is nothing to look at afterwards."""
-    launch = plan.launch
-
-    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        try:
-            return launch(*inputs)
-        except Exception as error:
-            plan.annotate(error, inputs)
-            raise
-
-    return run
 
 
 def _is_exact(value: Any) -> bool:
