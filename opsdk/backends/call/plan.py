@@ -15,12 +15,10 @@ import numpy as np
 
 from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
-from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
+from opsdk.backends.call.buffers import Hold, fills_buffers, infer, lacks_specs, without_unneeded
 from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
-from opsdk.backends.call.hold import Hold
 from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
-from opsdk.backends.call.unneeded import without_unneeded
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.fast import FAST
@@ -143,7 +141,7 @@ class CallPlan:
         elif FAST is not None and self.is_fast:
             run = FAST.Kind(self)
         opdef = self.opdef
-        return partial(_separated, opdef, run) if opdef.schema.mutated_inputs else run
+        return (lambda inputs, attrs: run(apart(opdef, inputs), attrs)) if opdef.schema.mutated_inputs else run
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
@@ -282,10 +280,6 @@ class CallPlan:
                     infer(opdef, inputs, self._attrs if attrs is None else attrs)
                 except OpsdkError as refusal:
                     raise refusal from error
-
-
-def _separated(opdef: OpDef, run: Run, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return run(apart(opdef, inputs), attrs)
 
 
 def _is_exact(value: Any) -> bool:
