@@ -28,23 +28,15 @@ def connected(apply: Apply) -> Apply | None:
     """
     if FAST is None:
         return None
+    classes = (Tensor, GradNode, TapePlan, PlanCache, Lease)
+    functions = (rescued, looked_at, unchanged, routed, seed_of, accumulate)
     FAST.connect(
         {
-            "Tensor": Tensor,
-            "GradNode": GradNode,
-            "TapePlan": TapePlan,
-            "PlanCache": PlanCache,
-            "Lease": Lease,
+            **{item.__name__: item for item in (*classes, *functions)},
             "apply": apply,
             "is_recording": is_grad_enabled,
             "off": OFF,
             "number": sequence,
-            "rescued": rescued,
-            "looked_at": looked_at,
-            "unchanged": unchanged,
-            "routed": routed,
-            "seed_of": seed_of,
-            "accumulate": accumulate,
             "zero": ZERO,
             "lock": LOCK.acquire,
             "unlock": LOCK.release,

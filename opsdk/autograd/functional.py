@@ -7,20 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.autograd import engine
 from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.engine import (
-    ACTIVE,
-    MANY,
-    ArrayAlgebra,
-    check_root,
-    edge_of,
-    elsewhere,
-    has_hooks,
-    is_deep,
-    run,
-    run_backward,
-    seed_of,
-)
+from opsdk.autograd.engine import ArrayAlgebra, edge_of, seed_of
 from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unchanged
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.node import GradNode
@@ -82,7 +71,8 @@ def saved_tensors(node: GradNode) -> list[Any]:
         VersionError: one was changed in place.
     """
     saved = node.saved or ()
-    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(node.width)])
+    width = 1 if node.outputs is None else len(node.outputs)
+    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(width)])
     values: list[Any] = []
     for i, ((is_input, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
         box = saved[3 * i + 1]
@@ -195,26 +185,32 @@ def grad(
         >>> grad(dx, x)[0].numpy()
         array([2.], dtype=float32)
     """
-    if len(ACTIVE) > MANY and is_deep():
+    if len(engine.ACTIVE) > engine.MANY and engine.is_deep():
         given = (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
-        return elsewhere(grad, *given)
+        return engine.elsewhere(grad, *given)
     roots, targets = _tensors(outputs, "grad: outputs"), _tensors(inputs, "grad: inputs")
     cotangents = _one_each(grad_outputs, len(roots), "grad: expected one grad_outputs per output")
     if not only_inputs:
         raise GraphError("grad: only_inputs=False expected backward(), which gives every leaf its gradient")
     for root in roots:
-        check_root(root, "grad")
+        engine.check_root(root, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     algebra = (TensorAlgebra if create_graph else ArrayAlgebra)(tensor_of)
-    seeds = [_seed(root, value, create_graph) for root, value in zip(roots, cotangents, strict=True)]
+    seeds: list[Any] = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
+    if create_graph:  # a cotangent that is a tensor keeps its place in the graph
+        for i, (root, value) in enumerate(zip(roots, cotangents, strict=True)):
+            if not isinstance(value, Tensor):
+                seeds[i] = tensor_of(seeds[i])
+            else:
+                seeds[i] = value.clone() if engine.has_hooks(root) else value
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
     ways = Ways(roots, targets, no_grad_vars or ())
-    ACTIVE.append(None)
+    engine.ACTIVE.append(None)
     try:
         with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
-            leaves, captured, visited, _ = run(list(map(edge_of, roots)), seeds, algebra, wanted, ways)
+            leaves, captured, visited, _ = engine.run(list(map(edge_of, roots)), seeds, algebra, wanted, ways)
     finally:
-        ACTIVE.pop()
+        engine.ACTIVE.pop()
     found: list[Any] = []
     handed = [value._array if create_graph else value for value in seeds]  # arrays that belong to somebody already
     for i, target in enumerate(targets):
@@ -230,7 +226,7 @@ def grad(
             handed.append(entry)
             entry = tensor_of(entry.copy() if is_shared else entry)
         elif entry is not None:
-            if any(shares(entry._array, held) for held in handed) or has_hooks(target):
+            if any(shares(entry._array, held) for held in handed) or engine.has_hooks(target):
                 with GradMode(True):  # under no_grad too the gradients lead to what they were computed from
                     entry = entry.clone()
             handed.append(entry._array)
@@ -239,15 +235,6 @@ def grad(
         for node in filter(ways, visited):
             node.saved = None
     return found
-
-
-def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:
-    array = seed_of(root, value)
-    if not create_graph:
-        return array
-    if not isinstance(value, Tensor):
-        return tensor_of(array)
-    return value.clone() if has_hooks(root) else value
 
 
 @trimming
@@ -266,7 +253,7 @@ def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retai
     roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
     seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
-    run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
+    engine.run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
 
 
 def _one_each(given: Any, count: int, expected: str) -> list[Any]:

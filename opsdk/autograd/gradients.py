@@ -145,18 +145,12 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     attrs.update(node.specs)
     made = arrays.run(opdef, inputs, attrs, place)
     saves_one = plan.saves_output or plan.saves_input
-    if FAST is not None and place is CPU and plan.bare and saves_one and _are_tensors(opdef):
+    if FAST is not None and place is CPU and plan.bare and saves_one:
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
-        if call.is_fast:
+        kinds = [decl.kind for decl in (*opdef.schema.inputs, *opdef.schema.outputs)]
+        if call.is_fast and kinds == ["tensor", "tensor", "tensor"]:  # what is saved and a cotangent, to one gradient
             keep(opdef, plan, FAST.Kind(call, plan))
     return made
-
-
-def _are_tensors(opdef: OpDef) -> bool:
-    """Whether an op takes two tensors and gives one."""
-    schema = opdef.schema
-    kinds = [decl.kind for decl in schema.inputs], [decl.kind for decl in schema.outputs]
-    return kinds == (["tensor", "tensor"], ["tensor"])
 
 
 def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:

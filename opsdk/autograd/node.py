@@ -102,11 +102,6 @@ class GradNode:
         self.hooks: dict[int, Hooks] | None = None
         self.sequence = next(sequence)
 
-    @property
-    def width(self) -> int:
-        """Number of outputs, those of a variadic one counted each."""
-        return 1 if self.outputs is None else len(self.outputs)
-
     def spec(self, output: int) -> tuple[tuple[int, ...], Any]:
         """Returns the shape and dtype of an output, which its cotangent must have."""
         if self.outputs is not None:
@@ -147,10 +142,8 @@ class GradNode:
         """Returns values of the inputs, as `by_input` gives them, one per edge."""
         if not self.layout:
             return values
-        listed: list[Any] = []
-        for value, length in zip(values, self.layout, strict=True):
-            listed += (value,) if length is None else value
-        return listed
+        pairs = zip(values, self.layout, strict=True)
+        return [item for value, length in pairs for item in ((value,) if length is None else value)]
 
     def is_alias(self, output: int) -> bool:
         """Whether an output shares its memory with an input."""

@@ -188,7 +188,13 @@ def launch(
             opdef.check(arrays, complete)
         counts = [tensor._version[0] for tensor in _unchanged(opdef, inputs)]
         raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
-        values = given(opdef, _held(opdef, as_outputs(opdef, raw), arrays, complete), inputs, _share_memory, _has_graph)
+        values = given(
+            opdef,
+            _held(opdef, as_outputs(opdef, raw), arrays, complete),
+            inputs,
+            lambda left, right: shares(left._array, right._array),
+            lambda tensor: tensor._edge is not None,  # another may be one that the op's author keeps
+        )
         if counts != [tensor._version[0] for tensor in _unchanged(opdef, inputs)]:
             raise MutationError(
                 f"{opdef.subject}: expected to leave its inputs as they are, its body changed one in place; "
@@ -251,15 +257,6 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
                 )
     check_specs(opdef, each(outputs, lambda tensor: tensor._array), infer(opdef, arrays, attrs))
     return outputs
-
-
-def _has_graph(tensor: Tensor) -> bool:
-    """Whether a tensor is the result of a recorded call; another may be one that its author keeps."""
-    return tensor._edge is not None
-
-
-def _share_memory(left: Tensor, right: Tensor) -> bool:
-    return left is right or shares(left._array, right._array)
 
 
 def _check_mutable(opdef: OpDef, tensor: Tensor, name: str, is_recorded: bool) -> None:

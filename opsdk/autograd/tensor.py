@@ -340,7 +340,15 @@ class Tensor(TensorState, ValueMethods):
         """
         if self.stop_gradient:
             raise GraphError("register_hook: expected a tensor that needs a gradient, got one with stop_gradient=True")
-        return self._hook_list().add(hook)
+        with LOCK:
+            if self._edge is None:
+                self._hooks = self._hooks or Hooks()
+                hooks = self._hooks
+            else:
+                node, index = self._edge
+                node.hooks = {} if node.hooks is None else node.hooks
+                hooks = node.hooks.setdefault(index, Hooks())
+        return hooks.add(hook)
 
     def retain_grads(self) -> None:
         """Keeps the gradient of an interior tensor in `grad`, as it is after the hooks registered so far."""
@@ -359,17 +367,6 @@ class Tensor(TensorState, ValueMethods):
     def _beside(self, array: Any) -> Tensor:
         """Returns an array of this tensor's place as a tensor."""
         return Tensor(array)
-
-    def _hook_list(self) -> Hooks:
-        with LOCK:
-            if self._edge is None:
-                if self._hooks is None:
-                    self._hooks = Hooks()
-                return self._hooks
-            node, index = self._edge
-            if node.hooks is None:
-                node.hooks = {}
-            return node.hooks.setdefault(index, Hooks())
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Sets `grad` to zeros, or to None."""

@@ -75,20 +75,14 @@ class GradMode:
             )
         mode = self._mode
         if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
             def run(*args: Any, **kwargs: Any) -> Any:  # Any: the function's own signature
                 return (yield from _stepped(function(*args, **kwargs), mode))
 
         elif inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
             async def run(*args: Any, **kwargs: Any) -> Any:
                 return await _awaiting(function(*args, **kwargs), mode)
 
         else:
-
-            @functools.wraps(function)
             def run(*args: Any, **kwargs: Any) -> Any:
                 with GradMode(mode):
                     made = function(*args, **kwargs)
@@ -96,7 +90,7 @@ class GradMode:
                     return _stepped(made, mode)
                 return _awaited(made, mode) if inspect.iscoroutine(made) else made
 
-        return run  # type: ignore[return-value]
+        return functools.wraps(function)(run)  # type: ignore[return-value]
 
 
 # Any: whatever a generator takes, yields and returns.

@@ -64,9 +64,7 @@ class Application:
                 return [kept(one) for one in target]
             return target if target is not None and is_end(target) else None
 
-        self.targets = [
-            target if reached.get(i, True) else kept(target) for i, target in enumerate(self.targets)
-        ]
+        self.targets = [target if reached.get(i, True) else kept(target) for i, target in enumerate(self.targets)]
         return any(self.needed)
 
     def op_inputs(self, saved: Iterable[Any], zeros: Callable[[int, int], Any]) -> list[Any]:

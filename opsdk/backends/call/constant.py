@@ -67,8 +67,8 @@ def as_constant(
                     "where it may be rounded, or cast the tensor beside it"
                 )
             value, dtype = float(value), wide if compared else dtype
-        if _is_small(value):
-            return np.asarray(value, dtype)
+        if value.__class__ is not complex and (1e-7 < abs(value) < 60000 or not value):
+            return np.asarray(value, dtype)  # which every dtype of numbers with a fraction holds, and not as 0
         number = np.asarray(value)
         if compared and (misfit(number, dtype, truncates=False) is not None or not number.astype(dtype)):
             return number  # nothing has to hold it: every number of the dtype is less than it, or greater
@@ -91,11 +91,6 @@ def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
     with np.errstate(all="ignore"):
         made = complex(np.asarray(float(value)).astype(dtype).item()).real
     return made == value
-
-
-def _is_small(value: complex) -> bool:
-    """Whether every dtype that a number with a fraction can take is sure to hold it, and not as 0."""
-    return value.__class__ is not complex and (1e-7 < abs(value) < 60000 or not value)
 
 
 def _held(

@@ -73,7 +73,10 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     wanted = [schema.outputs[i] for i in schema.fresh_outputs]
     names = [decl.name for decl in wanted]
     if isinstance(raw, Mapping):
-        by_name = {_output_called(key, names, opdef): value for key, value in raw.items()}
+        by_name = {}
+        for key, value in raw.items():  # gradients go by their inputs' names too
+            spellings = (key, f"d{key}", f"{key}_grad") if opdef.gradient_of else (key,)
+            by_name[next((name for name in spellings if name in names), key)] = value
         if set(by_name) != set(names):
             keys = ", ".join(map(str, raw)) or "none"
             raise ReturnError(f"{_where(opdef)}: expected a dict with keys {', '.join(names)}, got {keys}")
@@ -107,12 +110,6 @@ def _several(opdef: OpDef) -> str:
     schema = opdef.schema
     takes = str(schema).partition("(")[2].rpartition(" -> ")[0]
     return f'; several outputs need a schema: @opsdk.op("{schema.name}({takes} -> (Tensor a, Tensor b)")'
-
-
-def _output_called(key: Any, names: Sequence[str], opdef: OpDef) -> Any:
-    """Returns the output that a key of a returned dict stands for: gradients go by their inputs' names too."""
-    spellings = (key, f"d{key}", f"{key}_grad") if opdef.gradient_of else (key,)
-    return next((name for name in spellings if name in names), key)
 
 
 def as_array(
