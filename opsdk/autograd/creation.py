@@ -15,12 +15,11 @@ from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
-from opsdk.core.fit import as_numbers, fitted, misfit, one_number
+from opsdk.core.fit import as_bool, as_numbers, fitted, misfit, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
-from opsdk.core.truth import as_bool
 from opsdk.define.frontend import owner_of
 from opsdk.ops import creation as ops
 from opsdk.ops import shape as shape_ops

@@ -21,7 +21,7 @@ from opsdk.backends.memory.device import memory_of, zeros_at
 from opsdk.core.errors import ArityError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
 from opsdk.core.nested import flat
-from opsdk.core.traceback import trimming
+from opsdk.core.origin import trimming
 from opsdk.define.op import Op
 from opsdk.ops.elementwise import elementwise_add
 from opsdk.ops.sum_to import sum_to_like
@@ -114,8 +114,8 @@ class Ways:
     """
 
     def __init__(self, roots: Sequence[Tensor], targets: Sequence[Tensor], blocked: Sequence[Tensor]) -> None:
-        self._targets = set(map(_place, targets))
-        self._blocked = set(map(_place, blocked))
+        self._targets = {(id(target), index) for target, index in map(edge_of, targets)}
+        self._blocked = {(id(target), index) for target, index in map(edge_of, blocked)}
         self._leading: set[GradNode] = set()
         for node in sorted(_below(roots), key=lambda node: node.sequence):  # an earlier node is decided first
             if any(self(node)):
@@ -130,10 +130,6 @@ class Ways:
         target, index = edge
         place = (id(target), index)
         return place not in self._blocked and (place in self._targets or (index >= 0 and target in self._leading))
-
-
-def _place(tensor: Tensor) -> tuple[int, int]:
-    return (id(tensor), -1) if tensor._edge is None else (id(tensor._edge[0]), tensor._edge[1])
 
 
 def _below(roots: Sequence[Tensor]) -> Iterator[GradNode]:

@@ -16,13 +16,12 @@ from opsdk.autograd.tensor_state import TensorState
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST
-from opsdk.core.fit import as_numbers, fitted, one_number
+from opsdk.core.fit import as_bool, as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
+from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import SizeList
-from opsdk.core.traceback import trimmed
-from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving, values_of
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from opsdk.core.current import Current
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.truth import as_bool
+from opsdk.core.fit import as_bool
 
 F = TypeVar("F", bound=Callable[..., Any])
 

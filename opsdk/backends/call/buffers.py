@@ -44,14 +44,6 @@ def asked_specs(gradient: OpDef, inputs: Sequence[Any]) -> dict[str, Any]:
     return {name: spec for (name, _), spec in zip(asked, specs, strict=True)}
 
 
-def lacks_specs(opdef: OpDef, kernel: Kernel, attrs: Mapping[str, Any]) -> bool:
-    """Whether a kernel fills buffers whose shapes nobody told: those of a gradient op that is called by hand."""
-    asks = getattr(opdef.infer, "asks", ())
-    if not asks or all(name in attrs for name, _ in asks):
-        return False
-    return fills_buffers(opdef, kernel)
-
-
 def fills_buffers(opdef: OpDef, kernel: Kernel) -> bool:
     """Whether a kernel is given its outputs, of the specs that the infer rule gives, instead of returning them."""
     return language_of(kernel).fills or any(name in kernel.parameters for name in opdef.schema.output_names)

@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.backends.memory.device import HOST, Memory, is_device_array
 from opsdk.core.dtype import KINDS, as_dtype, as_native, computed_in, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
-from opsdk.core.fit import as_numbers, check_unmasked, fitted, leaves, misfit, shown
+from opsdk.core.fit import as_numbers, check_unmasked, fitted, misfit, shown
 from opsdk.core.nested import flat
 from opsdk.core.spec import OpenSize
 from opsdk.define.call import check_inputs
@@ -79,7 +79,7 @@ def as_constant(
     if numbers.dtype == object:
         return fitted(numbers, number_dtype(0, beside), subject)
     decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
-    if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in leaves(value)):
+    if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in flat(value)):
         return numbers  # NumPy's own have a dtype in a list as well
     return numbers if decided is None else _held(numbers, number_dtype(decided, beside), beside, subject)
 
@@ -143,7 +143,12 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
             "becomes a constant with .numpy(), a Program variable an array with exe.run"
         )
     if isinstance(value, (list, tuple)):
-        _check_numbers(value, subject)
+        for item in flat(value):  # as numbers they would lose their place in its graph
+            if (owner := owner_of(item)) is not None:
+                raise MixedRuntimeError(
+                    f"{subject}: expected numbers in a list, got {type(item).__name__}, one of the {owner}, which a "
+                    "list takes out of its graph; make one value of them with opsdk.stack"
+                )
         return as_numbers(value, subject)
     kind = type(value)
     is_foreign = kind.__name__ in ("Tensor", "Array")
@@ -152,19 +157,6 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
         f"{subject}: expected a tensor, array or number, got {kind.__module__}.{kind.__qualname__}{remedy}",
         details={"got": kind},
     )
-
-
-# Any: as for `as_constant`.
-def _check_numbers(values: Any, subject: str) -> None:
-    """Checks that nested lists hold no values of a runtime: as numbers they would lose their place in its graph."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            _check_numbers(value, subject)
-        elif (owner := owner_of(value)) is not None:
-            raise MixedRuntimeError(
-                f"{subject}: expected numbers in a list, got {type(value).__name__}, one of the {owner}, which a "
-                "list takes out of its graph; make one value of them with opsdk.stack"
-            )
 
 
 # Any: values of a runtime or constants, lists of them, None; what is made of them.
