@@ -15,12 +15,11 @@ from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
-from opsdk.core.fit import as_numbers, fitted, misfit, one_number
+from opsdk.core.fit import as_bool, as_numbers, fitted, misfit, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
-from opsdk.core.truth import as_bool
 from opsdk.define.frontend import owner_of
 from opsdk.ops import creation as ops
 from opsdk.ops import shape as shape_ops
@@ -50,9 +49,10 @@ def to_tensor(
     stop_gradient = as_bool(stop_gradient, "to_tensor: stop_gradient")
     here = place_of(data._array if isinstance(data, Tensor) else data)
     there = here if place is None else place
-    if here.kind != "cpu" or there.kind != "cpu":
-        return _moved(data, dtype, there, stop_gradient)
-    if isinstance(data, Tensor):
+    is_host = here.kind == there.kind == "cpu"
+    if not is_host:
+        array = _moved(data, dtype, there)
+    elif isinstance(data, Tensor):
         array = data._array
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         array = np.stack([_plain(item) for item in data])
@@ -60,15 +60,16 @@ def to_tensor(
         array = as_constant(data, None, "to_tensor")
     else:
         array = numbers_in(data, "to_tensor")  # in no default dtype on the way
-    held = empty(array.shape, as_dtype(array.dtype if dtype is None else dtype))  # in this machine's byte order
-    fitted(array, held.dtype, "to_tensor", truncates=True, into=held)
-    made = Tensor(held, stop_gradient)
+    if is_host:
+        held = empty(array.shape, as_dtype(array.dtype if dtype is None else dtype))  # in this machine's byte order
+        array = fitted(array, held.dtype, "to_tensor", truncates=True, into=held)
+    made = tensor_of(array, stop_gradient)
     if not stop_gradient:
         needs_float(made, "to_tensor")
     return made
 
 
-def _moved(data: Any, dtype: DTypeLike | None, place: Place, stop_gradient: bool) -> Tensor:
+def _moved(data: Any, dtype: DTypeLike | None, place: Place) -> Any:
     """Returns a copy of `data` at a place, where it or the place is not in host memory."""
     memory = memory_at(place, "to_tensor")
     array = data._array if isinstance(data, Tensor) else data
@@ -76,14 +77,9 @@ def _moved(data: Any, dtype: DTypeLike | None, place: Place, stop_gradient: bool
         held = array.dtype if dtype is None else as_dtype(dtype)
         if wrong := misfit(array, held, truncates=True):
             raise DTypeError(f"to_tensor: {wrong}")
-        copied = array.astype(held, copy=True)
-    else:
-        host = data if place_of(array).kind == "cpu" else memory_of(array).to_host(array)
-        copied = memory.from_host(to_tensor(host, dtype)._array)
-    made = tensor_of(copied, stop_gradient)
-    if not stop_gradient:
-        needs_float(made, "to_tensor")
-    return made
+        return array.astype(held, copy=True)
+    host = data if place_of(array).kind == "cpu" else memory_of(array).to_host(array)
+    return memory.from_host(to_tensor(host, dtype)._array)
 
 
 def full(shape: Sequence[int] | int, fill_value: float | complex, dtype: DTypeLike = "float32") -> Tensor:

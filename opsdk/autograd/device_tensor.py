@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
+from opsdk.autograd.engine import ArrayAlgebra
 from opsdk.autograd.in_place import check_unviewed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import CAST, Tensor
 from opsdk.backends.memory.device import is_device_array, memory_of, place_of
-from opsdk.core.errors import DTypeError, OpsdkError, PlaceError, ShapeError
+from opsdk.core.errors import DTypeError, PlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, misfit
 from opsdk.core.place import Place
-from opsdk.core.traceback import trimmed
 from opsdk.ops.numpy_protocol import check_leaves, values_of
 
 
@@ -74,13 +73,6 @@ class DeviceTensor(Tensor):
             array = memory_of(self._array).from_host(array)
         self._overwrite(array)
 
-    def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
-        """Adds the gradient of this tensor to `grad` of every leaf that it depends on, as `Tensor.backward` does."""
-        try:
-            run_backward((edge_of(self),), (seed_of(self, grad_tensor),), ArrayAlgebra(tensor_of), retain_graph)
-        except OpsdkError as error:
-            raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
-
     def _beside(self, array: Any) -> Tensor:
         return DeviceTensor(array)
 
@@ -89,3 +81,6 @@ def tensor_of(array: Any, stop_gradient: bool = True, edge: tuple[GradNode, int]
     """Returns an array as the tensor of its place."""
     made: Callable[..., Tensor] = Tensor if array.__class__ is ndarray else DeviceTensor
     return made(array, stop_gradient, edge)
+
+
+DeviceTensor._algebra = ArrayAlgebra(tensor_of)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from operator import add
+from typing import Any, TypeVar
 
 import numpy as np
 
 from opsdk.autograd.accumulate import accumulate
 from opsdk.autograd.gradients import step
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import DTypeError, GraphError, ShapeError
 from opsdk.core.fast import FAST
 
+T = TypeVar("T")
+
+ACTIVE: list[None] = []  # one entry per backward under way in any thread; few, and so quick to ask, nearly always
+MANY = 12  # where there are more, the stack is looked at; each takes ten frames or so
+
+
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
-
-
-class Algebra(Protocol):
-    """What the engine needs to compute with values, so that it serves arrays and recorded tensors alike."""
-
-    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
-        """Returns the gradients of a node's inputs, one per edge; only those are wanted that go along `edges`."""
-        ...
-
-    def add(self, left: Any, right: Any) -> Any:
-        """Returns the sum of two contributions, in new memory."""
-        ...
-
-    def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
-        """Returns a gradient after its hooks."""
-        ...
-
-
 class WideSum:
     """Contributions of 16 bits that wait for more: added in float32, and rounded once when all have come."""
 
@@ -59,31 +50,26 @@ class WideSum:
 
 
 class ArrayAlgebra:
-    """Gradients as bare arrays: the backward is not recorded."""
+    """How the engine computes with gradients: as bare arrays, so that the backward is not recorded."""
 
-    step = staticmethod(step)
+    step: Callable[[GradNode, Sequence[Any], Sequence[Any]], Sequence[Any]] = staticmethod(step)
+    _sum: Callable[[Any, Any], Any] = staticmethod(add)
 
     def __init__(self, wrap: Callable[[np.ndarray], Any]) -> None:
         self.wrap = wrap
 
     def add(self, left: Any, right: Any) -> Any:
-        """Adds out of place: a contribution may be the buffer of somebody else."""
+        """Adds out of place, since a contribution may be the buffer of somebody else; those of 16 bits as `WideSum`."""
         if left.__class__ is WideSum:
             return left.add(right)
         if computed_in(right.dtype) is not right.dtype:
             return WideSum(left, right)
-        total = left + right
+        total = self._sum(left, right)
         return np.asarray(total) if isinstance(total, np.generic) else total  # the sum of two 0-d arrays is a scalar
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks on the gradient as a tensor."""
         return run_hooks(hooks, self.wrap(value), kept)._array
-
-
-def free(visited: Sequence[GradNode]) -> None:
-    """Gives up what nodes saved."""
-    for node in visited:
-        node.saved = None
 
 
 def edge_of(tensor: Any) -> tuple[Any, int]:
@@ -94,8 +80,9 @@ def edge_of(tensor: Any) -> tuple[Any, int]:
 def run(
     starts: Sequence[Any],
     seeds: Sequence[Any],
-    algebra: Algebra,
+    algebra: ArrayAlgebra,
     wanted: Mapping[Any, int] | None = None,
+    ways: Callable[[GradNode], Sequence[Any]] | None = None,
     visited: Sequence[GradNode] = (),
 ) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any], list[GradNode], Kept]:
     """Sends cotangents backward. Nothing is changed, so that after an error all is as it was.
@@ -105,6 +92,8 @@ def run(
         seeds: one cotangent per start, values of the algebra.
         algebra: how values are computed with.
         wanted: by `(node, output)` a number, for interior values whose gradients are asked for.
+        ways: gives the edges of a node with None for those that nobody asked for, nothing where that is all of them;
+            every edge is gone along unless given.
         visited: nodes that were visited before, by the fast path.
 
     Returns:
@@ -117,7 +106,7 @@ def run(
     captured: dict[int, Any] = {}
     visited = list(visited)
     kept: Kept = []
-    along = None if FAST is None or wanted or algebra.step is not step else FAST.along
+    along = None if FAST is None or ways is not None or algebra.step is not step else FAST.along
     for edge, seed in zip(starts[1:], seeds[1:], strict=True):
         _send(edge, seed, pending, queue, leaves, algebra)
     edges: Sequence[Any] = starts[:1]
@@ -157,8 +146,8 @@ def run(
             for index, value in enumerate(cotangents):
                 if value is not None and (node, index) in wanted:
                     captured[wanted[node, index]] = value
-        edges = node.edges
-        gradients = algebra.step(node, cotangents)
+        edges = node.edges if ways is None else ways(node)
+        gradients = algebra.step(node, cotangents, edges) if edges else ()
     for key, (leaf, value) in leaves.items():
         if value.__class__ is WideSum:
             leaves[key] = leaf, value.rounded()
@@ -171,7 +160,7 @@ def _send(
     pending: dict[GradNode, list[Any]],
     queue: list[tuple[int, GradNode]],
     leaves: dict[int, tuple[Any, Any]],
-    algebra: Algebra,
+    algebra: ArrayAlgebra,
 ) -> None:
     """Adds a contribution to where an edge leads."""
     target, index = edge
@@ -281,3 +270,47 @@ def seed_of(tensor: Any, grad: Any) -> np.ndarray:
 def has_hooks(tensor: Any) -> bool:
     """Whether hooks see the gradient of a tensor that is no leaf."""
     return tensor._edge is not None and bool(tensor._edge[0].hooks)
+
+
+def is_deep() -> bool:
+    """Whether half of the stack that Python allows is in use in this thread."""
+    left = sys.getrecursionlimit() // 2
+    frame = sys._getframe()
+    while left:
+        if frame.f_back is None:
+            return False
+        frame, left = frame.f_back, left - 1
+    return True
+
+
+# Any: arguments of the function.
+def elsewhere(function: Callable[..., T], *args: Any) -> T:
+    """Returns what a function gives on a fresh stack: that of another thread, for which this one waits.
+
+    Context variables, and so grad mode, are those of this thread; what the function raises is raised here.
+
+    Raises:
+        GraphError: no further thread starts.
+    """
+    context = copy_context()
+    made: list[T] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            made.append(context.run(function, *args))
+        except BaseException as error:  # also SystemExit: it ends this thread's caller, as it would without the thread
+            raised.append(error)
+
+    thread = threading.Thread(target=work, name="opsdk-nested-backward")
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise GraphError(
+            f"backward: expected fewer backwards inside of one another, got {len(ACTIVE)}, each of which waits for the "
+            "next, and no further thread starts for their stack; compute the gradient in one backward"
+        ) from error
+    thread.join()
+    if raised:
+        raise raised[0]
+    return made[0]

@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
-from opsdk.autograd.engine import seed_of
+from opsdk.autograd.engine import ACTIVE, MANY, seed_of
 from opsdk.autograd.gradients import routed, unchanged
-from opsdk.autograd.nesting import ACTIVE, MANY
-from opsdk.autograd.node import GradNode, sequence
-from opsdk.autograd.tape_plan import TapePlan
+from opsdk.autograd.node import GradNode, TapePlan, sequence
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.call.annotate import annotate
 from opsdk.backends.call.checked import handed_over, is_refused_write, run_on_copies
 from opsdk.backends.call.plan import CallPlan
 from opsdk.backends.memory.arena import Lease
@@ -31,23 +28,15 @@ def connected(apply: Apply) -> Apply | None:
     """
     if FAST is None:
         return None
+    classes = (Tensor, GradNode, TapePlan, PlanCache, Lease)
+    functions = (rescued, looked_at, unchanged, routed, seed_of, accumulate)
     FAST.connect(
         {
-            "Tensor": Tensor,
-            "GradNode": GradNode,
-            "TapePlan": TapePlan,
-            "PlanCache": PlanCache,
-            "Lease": Lease,
+            **{item.__name__: item for item in (*classes, *functions)},
             "apply": apply,
             "is_recording": is_grad_enabled,
             "off": OFF,
             "number": sequence,
-            "rescued": rescued,
-            "looked_at": looked_at,
-            "unchanged": unchanged,
-            "routed": routed,
-            "seed_of": seed_of,
-            "accumulate": accumulate,
             "zero": ZERO,
             "lock": LOCK.acquire,
             "unlock": LOCK.release,
@@ -70,5 +59,5 @@ def rescued(call: CallPlan, error: Exception, inputs: Sequence[Any]) -> Any:
     """Returns what a kernel gives that was refused a write; None where its exception stays, with a note."""
     if call.wants_views and is_refused_write(error):
         return call.one(run_on_copies(call.opdef, call.kernel_alone, inputs, {}, error), inputs)
-    annotate(call, error, inputs)
+    call.annotate(error, inputs)
     return None

@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from opsdk.autograd import engine
 from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.engine import (
-    ArrayAlgebra,
-    WideSum,
-    check_root,
-    edge_of,
-    free,
-    has_hooks,
-    run,
-    run_backward,
-    seed_of,
-)
+from opsdk.autograd.engine import ArrayAlgebra, edge_of, seed_of
 from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unchanged
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.narrowed import Narrowed
-from opsdk.autograd.nesting import ACTIVE, MANY, elsewhere, is_deep
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import opaque_gradient
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
 from opsdk.backends.memory.device import memory_at, memory_of
-from opsdk.core.dtype import computed_in
-from opsdk.core.errors import ArityError, DerivativeOrderError, GraphError
+from opsdk.core.errors import ArityError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
-from opsdk.core.traceback import trimming
+from opsdk.core.nested import flat
+from opsdk.core.origin import trimming
 from opsdk.define.op import Op
-from opsdk.define.opdef import OpDef
 from opsdk.ops.elementwise import elementwise_add
 from opsdk.ops.sum_to import sum_to_like
 
 # Any, in this file: tensors, lists of them, None.
 
 
-class TensorAlgebra:
+class TensorAlgebra(ArrayAlgebra):
     """Gradients as tensors: each gradient op is called, and so recorded, like any other op."""
 
-    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+    _sum = staticmethod(elementwise_add)
+
+    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
         """Calls the gradient op of a node on tensors."""
         gradient_op(node)
         plan = node.plan
-        application = applied(node, cotangents, node.edges if edges is None else edges)
+        application = applied(node, cotangents, edges)
         saved = saved_tensors(node)
         if not application.leave_unreached(is_leaf):
             return [None] * len(node.edges)
@@ -58,18 +48,16 @@ class TensorAlgebra:
         handle = application.rule.op
         assert isinstance(handle, Op)
         gradient = handle.opdef  # as it is now: its call is recorded now
-        if gradient.grad is None and not gradient.is_composite and _followed(gradient, inputs):
-            raise _opaque(node, gradient)
+        followed = (tensor for i in gradient.differentiable_inputs() for tensor in flat(inputs[i]))
+        if gradient.grad is None and not gradient.is_composite and not all(t.stop_gradient for t in followed):
+            raise opaque_gradient(
+                gradient,
+                node.used_at or "",
+                f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{plan.opdef.schema.name}.backward("
+                "composite=True) with opsdk ops only (any order)",
+            )
         made = application.gradients(lambda attrs: handle(*inputs, **attrs, **node.specs))
         return node.by_edge(application.route(made, holding(application, _sum_to)))
-
-    def add(self, left: Any, right: Any) -> Any:
-        """Adds two contributions, recorded; those of 16 bits in float32, rounded once when all have come."""
-        if left.__class__ is WideSum:
-            return left.add(right)
-        if computed_in(right.dtype) is not right.dtype:
-            return WideSum(left, right)
-        return elementwise_add(left, right)
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks."""
@@ -83,7 +71,8 @@ def saved_tensors(node: GradNode) -> list[Any]:
         VersionError: one was changed in place.
     """
     saved = node.saved or ()
-    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(node.width)])
+    width = 1 if node.outputs is None else len(node.outputs)
+    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(width)])
     values: list[Any] = []
     for i, ((is_input, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
         box = saved[3 * i + 1]
@@ -113,24 +102,47 @@ def _sum_to(value: Tensor, shape: Sequence[int]) -> Any:
     return sum_to_like(value, tensor_of(memory_of(value._array).empty(shape, value.dtype)))
 
 
-def _followed(gradient: Any, inputs: Sequence[Any]) -> bool:
-    """Whether any differentiable input of a gradient op is one whose gradient can be asked for."""
-    for position in gradient.differentiable_inputs():
-        value = inputs[position]
-        for tensor in value if isinstance(value, list) else (value,):
-            if tensor is not None and not tensor.stop_gradient:
-                return True
-    return False
+class Ways:
+    """The ways backward that lead to targets, past no blocked tensor: gradients go along these, and nowhere else.
+
+    What lies below a target and leads to no other is neither computed nor freed; an op there may have no backward.
+
+    Args:
+        roots: where the pass starts.
+        targets: tensors whose gradients are wanted.
+        blocked: tensors that are taken as constants.
+    """
+
+    def __init__(self, roots: Sequence[Tensor], targets: Sequence[Tensor], blocked: Sequence[Tensor]) -> None:
+        self._targets = {(id(target), index) for target, index in map(edge_of, targets)}
+        self._blocked = {(id(target), index) for target, index in map(edge_of, blocked)}
+        self._leading: set[GradNode] = set()
+        for node in sorted(_below(roots), key=lambda node: node.sequence):  # an earlier node is decided first
+            if any(self(node)):
+                self._leading.add(node)
+
+    def __call__(self, node: GradNode) -> list[Any]:
+        """Returns the edges of a node, with None for each that leads to no target; empty where none does."""
+        edges = [edge if edge is not None and self._is_open(edge) else None for edge in node.edges]
+        return edges if any(edges) else []
+
+    def _is_open(self, edge: tuple[Any, int]) -> bool:
+        target, index = edge
+        place = (id(target), index)
+        return place not in self._blocked and (place in self._targets or (index >= 0 and target in self._leading))
 
 
-def _opaque(node: GradNode, gradient: OpDef) -> DerivativeOrderError:
-    """Returns the error of a second derivative through code that cannot be seen into."""
-    return opaque_gradient(
-        gradient,
-        node.used_at or "",
-        f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{node.plan.opdef.schema.name}.backward("
-        "composite=True) with opsdk ops only (any order)",
-    )
+def _below(roots: Sequence[Tensor]) -> Iterator[GradNode]:
+    """Yields each node that can be reached, in no particular order; without recursion, since graphs are deep."""
+    seen: set[GradNode] = set()
+    waiting = [root._edge[0] for root in roots if root._edge is not None]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        waiting += [edge[0] for edge in node.edges if edge is not None and edge[1] >= 0]
 
 
 @trimming
@@ -169,26 +181,32 @@ def grad(
         >>> grad(dx, x)[0].numpy()
         array([2.], dtype=float32)
     """
-    if len(ACTIVE) > MANY and is_deep():
+    if len(engine.ACTIVE) > engine.MANY and engine.is_deep():
         given = (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
-        return elsewhere(grad, *given)
+        return engine.elsewhere(grad, *given)
     roots, targets = _tensors(outputs, "grad: outputs"), _tensors(inputs, "grad: inputs")
     cotangents = _one_each(grad_outputs, len(roots), "grad: expected one grad_outputs per output")
     if not only_inputs:
         raise GraphError("grad: only_inputs=False expected backward(), which gives every leaf its gradient")
     for root in roots:
-        check_root(root, "grad")
+        engine.check_root(root, "grad")
     keep = create_graph if retain_graph is None else retain_graph
-    algebra: Any = TensorAlgebra() if create_graph else ArrayAlgebra(tensor_of)
-    seeds = [_seed(root, value, create_graph) for root, value in zip(roots, cotangents, strict=True)]
+    algebra = (TensorAlgebra if create_graph else ArrayAlgebra)(tensor_of)
+    seeds: list[Any] = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
+    if create_graph:  # a cotangent that is a tensor keeps its place in the graph
+        for i, (root, value) in enumerate(zip(roots, cotangents, strict=True)):
+            if not isinstance(value, Tensor):
+                seeds[i] = tensor_of(seeds[i])
+            else:
+                seeds[i] = value.clone() if engine.has_hooks(root) else value
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
-    narrowed = Narrowed(algebra, roots, targets, no_grad_vars or ())
-    ACTIVE.append(None)
+    ways = Ways(roots, targets, no_grad_vars or ())
+    engine.ACTIVE.append(None)
     try:
         with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
-            leaves, captured, visited, _ = run([edge_of(root) for root in roots], seeds, narrowed, wanted)
+            leaves, captured, visited, _ = engine.run(list(map(edge_of, roots)), seeds, algebra, wanted, ways)
     finally:
-        ACTIVE.pop()
+        engine.ACTIVE.pop()
     found: list[Any] = []
     handed = [value._array if create_graph else value for value in seeds]  # arrays that belong to somebody already
     for i, target in enumerate(targets):
@@ -204,23 +222,15 @@ def grad(
             handed.append(entry)
             entry = tensor_of(entry.copy() if is_shared else entry)
         elif entry is not None:
-            if any(shares(entry._array, held) for held in handed) or has_hooks(target):
+            if any(shares(entry._array, held) for held in handed) or engine.has_hooks(target):
                 with GradMode(True):  # under no_grad too the gradients lead to what they were computed from
                     entry = entry.clone()
             handed.append(entry._array)
         found.append(entry)
     if not keep:
-        free([node for node in visited if narrowed.leads(node)])
+        for node in filter(ways, visited):
+            node.saved = None
     return found
-
-
-def _seed(root: Tensor, value: Any, create_graph: bool) -> Any:
-    array = seed_of(root, value)
-    if not create_graph:
-        return array
-    if not isinstance(value, Tensor):
-        return tensor_of(array)
-    return value.clone() if has_hooks(root) else value
 
 
 @trimming
@@ -239,7 +249,7 @@ def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retai
     roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
     seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
-    run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
+    engine.run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
 
 
 def _one_each(given: Any, count: int, expected: str) -> list[Any]:

@@ -13,7 +13,6 @@ from opsdk.autograd.node import GradNode
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application, missing_gradient
 from opsdk.backends.call.plan import CallPlan, keep
-from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import memory_at
 from opsdk.core.errors import OpsdkError, VersionError
@@ -25,17 +24,15 @@ from opsdk.ops.sum_to import sum_to
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
 
 
-def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
     """Returns the gradients of a node's inputs as arrays, one per edge.
 
     Args:
         node: the call.
         cotangents: one per output; None where none arrived.
-        edges: the node's own, with None where nobody wants the gradient; the node's own unless given.
+        edges: the node's own, with None where nobody wants the gradient.
     """
     opdef = gradient_op(node)
-    if edges is None:
-        edges = node.edges
     application = None
     kind = opdef.plans.get(node.plan)
     if kind is not None:
@@ -108,12 +105,11 @@ def is_leaf(edge: tuple[Any, int]) -> bool:
 
 def holding(application: Application, sum_to: Callable[..., Any]) -> Callable[[int, Any, Any], Any]:
     """Returns what holds a gradient to the shape and dtype of where its edge leads, summed by `sum_to`."""
-    forward, rule = application.forward, application.rule
 
     def hold(position: int, edge: tuple[Any, int], value: Any) -> Any:
         target, index = edge
         shape, dtype = (target._array.shape, target._array.dtype) if index < 0 else target.spec(index)
-        return unbroadcast(forward, rule, position, value, shape, dtype, sum_to)
+        return application.unbroadcast(position, value, shape, dtype, sum_to)
 
     return hold
 
@@ -147,21 +143,14 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     zeros = np.zeros if place is CPU else memory_at(place, "zeros").zeros
     inputs = application.op_inputs(unchanged(node, node.saved), lambda *output: zeros(*node.spec_of(*output)))
     attrs.update(node.specs)
-    if place is not CPU:
-        return arrays.run_at(place, opdef, inputs, attrs)
-    made = arrays.run(opdef, inputs, attrs)
-    if FAST is not None and plan.bare and (plan.saves_output or plan.saves_input) and _are_tensors(opdef):
+    made = arrays.run(opdef, inputs, attrs, place)
+    saves_one = plan.saves_output or plan.saves_input
+    if FAST is not None and place is CPU and plan.bare and saves_one:
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
-        if call.is_fast:
+        kinds = [decl.kind for decl in (*opdef.schema.inputs, *opdef.schema.outputs)]
+        if call.is_fast and kinds == ["tensor", "tensor", "tensor"]:  # what is saved and a cotangent, to one gradient
             keep(opdef, plan, FAST.Kind(call, plan))
     return made
-
-
-def _are_tensors(opdef: OpDef) -> bool:
-    """Whether an op takes two tensors and gives one."""
-    schema = opdef.schema
-    kinds = [decl.kind for decl in schema.inputs], [decl.kind for decl in schema.outputs]
-    return kinds == (["tensor", "tensor"], ["tensor"])
 
 
 def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:
@@ -174,19 +163,13 @@ def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:
     for i in range(0, len(saved), 3):
         box = saved[i + 1]
         if box is not None and box[0] != saved[i + 2]:
-            raise changed(node, i // 3)
+            rule = node.plan.rule
+            assert rule is not None
+            named = zip(rule.op.opdef.schema.input_names, rule.sources, strict=True)
+            name = [name for name, source in named if source.kind != "cotangent"][i // 3]
+            raise VersionError(
+                f"{node.plan.opdef.subject}: backward needs {name!r} as it was at version {saved[i + 2]}, it was "
+                f"changed in place since, to version {box[0]}; change a copy instead"
+            )
         values.append(saved[i])
     return values
-
-
-def changed(node: GradNode, position: int) -> VersionError:
-    """Returns the error of a saved value, given by its position among those saved, that was changed in place."""
-    rule, saved = node.plan.rule, node.saved
-    assert rule is not None
-    assert saved is not None
-    names = [n for n, s in zip(rule.op.opdef.schema.input_names, rule.sources, strict=True) if s.kind != "cotangent"]
-    return VersionError(
-        f"{node.plan.opdef.subject}: backward needs {names[position]!r} as it was at version "
-        f"{saved[3 * position + 2]}, it was changed in place since, to version {saved[3 * position + 1][0]}; "
-        "change a copy instead"
-    )

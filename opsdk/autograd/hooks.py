@@ -32,11 +32,7 @@ class Hooks:
             raise HookError(f"register_hook: expected a callable, got {type(hook).__name__}")
         key = self._next()
         self._entries[key] = hook
-        return HookHandle(self, key)
-
-    def discard(self, key: int) -> bool:
-        """Removes a hook by its key; whether it was still there."""
-        return self._entries.pop(key, None) is not None
+        return HookHandle(self._entries, key)
 
     def __iter__(self) -> Iterator[Hook]:
         return iter(self._entries.copy().values())  # as they are now, whatever a hook or a thread adds
@@ -69,15 +65,15 @@ Kept = list[tuple[Retain, Any]]  # what is to be kept once nothing can fail any 
 class HookHandle:
     """What `register_hook` returns: it takes the hook off again."""
 
-    __slots__ = ("_hooks", "_key")
+    __slots__ = ("_entries", "_key")
 
-    def __init__(self, hooks: Hooks, key: int) -> None:
-        self._hooks = hooks
+    def __init__(self, entries: dict[int, Hook], key: int) -> None:
+        self._entries = entries
         self._key = key
 
     def remove(self) -> bool:
         """Removes the hook; True the first time, False after."""
-        return self._hooks.discard(self._key)
+        return self._entries.pop(self._key, None) is not None
 
 
 def run_hooks(hooks: Hooks, grad: Any, kept: Kept) -> Any:

@@ -1,4 +1,4 @@
-"""GradNode: one recorded call."""
+"""TapePlan: a call plan, and what a call of this kind records for its backward; GradNode: one recorded call."""
 
 from __future__ import annotations
 
@@ -8,10 +8,62 @@ from types import MappingProxyType
 from typing import Any
 
 from opsdk.autograd.hooks import Hooks
-from opsdk.autograd.tape_plan import TapePlan
+from opsdk.backends.call.plan import CallPlan
 from opsdk.core.errors import GraphError
+from opsdk.core.nested import flat
+from opsdk.define.gradient import asked_of
+from opsdk.define.opdef import OpDef
 
 sequence = count()  # a later call has a greater number
+
+
+class TapePlan:
+    """One kind of call on tensors.
+
+    Attributes:
+        call: the call plan; None for a composite op that is recorded through the ops it is made of.
+        record: whether a node is made.
+        saves: per source of the gradient rule its kind and position.
+        gradient: the gradient op's definition, or None.
+        kinds: its plans, among which the fast path finds how the gradient of this kind of call is computed; or None.
+        saves_input: whether the first input is all that the backward reads.
+        saves_output: whether the one output is all that the backward reads; the commonest case.
+        takes: position of the first cotangent among the gradient op's inputs.
+        stops: per output whether it carries no gradient.
+        plain: whether there is one output, which is a tensor in memory of its own.
+        asks: names of the specs of inputs that the rows of the gradient op have to be given, and which inputs.
+        bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
+    """
+
+    __slots__ = ("__dict__", "kinds")  # the fast path reads this one
+
+    # Any: per input an array, a list of arrays or None.
+    def __init__(self, opdef: OpDef, call: CallPlan | None, record: bool, inputs: Sequence[Any]) -> None:
+        schema = opdef.schema
+        is_complex = any(array.dtype.kind == "c" for array in flat(inputs))
+        if record and (is_complex or (call is not None and call.gives_complex)):
+            opdef = opdef.for_complex
+        rule = opdef.grad
+        self.opdef = opdef
+        self.rule = rule
+        self.call = call
+        self.record = record
+        self.gradient = self.kinds = None
+        if rule is not None:
+            self.gradient = rule.op.opdef
+            self.kinds = self.gradient.plans
+            self.gradient.kernels.plans.add(opdef.plans)  # forgotten when the gradient op is told more
+        sources = () if rule is None or not record else rule.sources
+        self.saves = tuple((s.kind == "input", s.position) for s in sources if s.kind != "cotangent")
+        self.stops = tuple(not record or decl.name in opdef.traits.nondifferentiable for decl in schema.outputs)
+        single = len(schema.outputs) == 1 and schema.outputs[0].kind == "tensor"
+        self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs
+        self.saves_output = self.plain and self.saves == ((False, 0),)
+        self.saves_input = self.plain and self.saves == ((True, 0),)
+        self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
+        self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
+        told = rule is not None and (rule.attrs or rule.mask or rule.given or self.asks)
+        self.bare = rule is not None and rule.materialize and not told
 
 
 class GradNode:
@@ -49,11 +101,6 @@ class GradNode:
         self.outputs: Sequence[tuple[tuple[int, ...], Any]] | None = None
         self.hooks: dict[int, Hooks] | None = None
         self.sequence = next(sequence)
-
-    @property
-    def width(self) -> int:
-        """Number of outputs, those of a variadic one counted each."""
-        return 1 if self.outputs is None else len(self.outputs)
 
     def spec(self, output: int) -> tuple[tuple[int, ...], Any]:
         """Returns the shape and dtype of an output, which its cotangent must have."""
@@ -95,10 +142,8 @@ class GradNode:
         """Returns values of the inputs, as `by_input` gives them, one per edge."""
         if not self.layout:
             return values
-        listed: list[Any] = []
-        for value, length in zip(values, self.layout, strict=True):
-            listed += (value,) if length is None else value
-        return listed
+        pairs = zip(values, self.layout, strict=True)
+        return [item for value, length in pairs for item in ((value,) if length is None else value)]
 
     def is_alias(self, output: int) -> bool:
         """Whether an output shares its memory with an input."""

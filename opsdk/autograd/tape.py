@@ -5,7 +5,7 @@ It runs a call's kernel and records what the backward will need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +14,10 @@ import numpy as np
 from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
 from opsdk.autograd.in_place import check_in_place, share
-from opsdk.autograd.node import GradNode
-from opsdk.autograd.tape_plan import TapePlan
+from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.buffers import asked_specs, infer
-from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.constant import lifted
 from opsdk.backends.call.normalise import as_outputs, check_specs, shares
 from opsdk.backends.call.plan import attrs_key, keep, make_plan
 from opsdk.backends.memory.device import HOST, Memory, check_places, is_device_array, memory_of
@@ -34,7 +33,6 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
 from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import InputDecl
 
 
 # Any, in this file: the values of a call are tensors, lists of them, None or constants; attribute values.
@@ -107,7 +105,7 @@ class DeviceTape:
         plan: TapePlan | None = opdef.plans.get(kind)
         if plan is None:
             return _first_call(opdef, kind, inputs, arrays, attrs, place)
-        return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs, tensor_of)
+        return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs)
 
 
 def _first_call(
@@ -118,9 +116,10 @@ def _first_call(
     record = is_grad_enabled() and is_wanted(opdef, inputs)
     call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs, place=place)
     plan = TapePlan(opdef, call, record, arrays)
-    result = launch(plan, call and call.run_checked, inputs, arrays, attrs, Tensor if place is CPU else tensor_of)
+    result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
-    if FAST is not None and call is not None and call.is_fast and plan.plain and _is_unary(opdef):
+    is_unary = [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
+    if FAST is not None and call is not None and call.is_fast and plan.plain and is_unary:
         carries = call.dtype is not None and is_differentiable(call.dtype)
         saves_one = plan.saves_output or plan.saves_input
         if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
@@ -133,11 +132,6 @@ def _first_call(
     return result
 
 
-def _is_unary(opdef: OpDef) -> bool:
-    """Whether an op takes one tensor."""
-    return [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
-
-
 def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     """Whether a gradient can be asked for of any input."""
     wanted = (inputs[i] for i in opdef.differentiable_inputs())
@@ -146,28 +140,14 @@ def is_wanted(opdef: OpDef, inputs: Sequence[Any]) -> bool:
 
 def lift(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any]:
     """Returns the inputs with every constant as a tensor in a memory, arrays as copies: their owner may change them."""
-    check_inputs(opdef, inputs)
-    beside = dtype_beside(t._array.dtype for t in flat(inputs) if isinstance(t, Tensor))
-    compared = is_comparison(opdef)
-    runtime = Tape.name if memory is HOST else DeviceTape.name
 
-    def one(value: Any, decl: InputDecl) -> Any:
-        if value is None or isinstance(value, Tensor):
-            return value
-        subject = f"{opdef.subject}, input {decl.name!r}"
-        is_there = memory is not HOST and is_device_array(value)
-        array = value if is_there else as_constant(value, dtype_for(decl, beside), subject, runtime, compared=compared)
-        if decl.mutated:
-            raise changes_copy(subject, value, runtime)
+    def made(value: Any, array: Any) -> Tensor:
+        is_there = is_device_array(array)
         if memory is not HOST and not is_there:
             return DeviceTensor(memory.from_host(array))
-        array = array.copy() if (is_there or isinstance(value, np.ndarray)) and is_grad_enabled() else array
-        return DeviceTensor(array) if is_there else Tensor(array)
+        return tensor_of(array.copy() if (is_there or isinstance(value, np.ndarray)) and is_grad_enabled() else array)
 
-    return [
-        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
-        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
-    ]
+    return lifted(opdef, inputs, Tensor, Tape.name if memory is HOST else DeviceTape.name, made, memory)
 
 
 def arrays_of(value: Any) -> Any:
@@ -190,7 +170,6 @@ def launch(
     inputs: Sequence[Any],
     arrays: Sequence[Any],
     attrs: Mapping[str, Any],
-    wrap: Callable[[Any], Tensor] = Tensor,
 ) -> Any:
     """Runs any kind of call, and records it: several outputs, lists, in-place, aliases, composites.
 
@@ -200,7 +179,6 @@ def launch(
         inputs: tensors, lists of them, None.
         arrays: their arrays.
         attrs: those given.
-        wrap: makes a tensor of an array.
     """
     opdef = plan.opdef
     if run is None:
@@ -210,7 +188,13 @@ def launch(
             opdef.check(arrays, complete)
         counts = [tensor._version[0] for tensor in _unchanged(opdef, inputs)]
         raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
-        values = given(opdef, _held(opdef, as_outputs(opdef, raw), arrays, complete), inputs, _share_memory, _has_graph)
+        values = given(
+            opdef,
+            _held(opdef, as_outputs(opdef, raw), arrays, complete),
+            inputs,
+            lambda left, right: shares(left._array, right._array),
+            lambda tensor: tensor._edge is not None,  # another may be one that the op's author keeps
+        )
         if counts != [tensor._version[0] for tensor in _unchanged(opdef, inputs)]:
             raise MutationError(
                 f"{opdef.subject}: expected to leave its inputs as they are, its body changed one in place; "
@@ -227,6 +211,7 @@ def launch(
     finally:  # a kernel that fails may have written by then
         for tensor, _ in changed:
             tensor._version[0] += 1
+    wrap = Tensor if plan.call is None or plan.call.place is CPU else tensor_of
     fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
     outputs: list[Any] = []
     for position, decl in enumerate(schema.outputs):
@@ -272,15 +257,6 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
                 )
     check_specs(opdef, each(outputs, lambda tensor: tensor._array), infer(opdef, arrays, attrs))
     return outputs
-
-
-def _has_graph(tensor: Tensor) -> bool:
-    """Whether a tensor is the result of a recorded call; another may be one that its author keeps."""
-    return tensor._edge is not None
-
-
-def _share_memory(left: Tensor, right: Tensor) -> bool:
-    return left is right or shares(left._array, right._array)
 
 
 def _check_mutable(opdef: OpDef, tensor: Tensor, name: str, is_recorded: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,13 +16,12 @@ from opsdk.autograd.tensor_state import TensorState
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST
-from opsdk.core.fit import as_numbers, fitted, one_number
+from opsdk.core.fit import as_bool, as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
+from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import SizeList
-from opsdk.core.traceback import trimmed
-from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving, values_of
 
@@ -39,6 +38,7 @@ class Tensor(TensorState, ValueMethods):
     __slots__ = ()
     persistable = False
     _name: str | None = None
+    _algebra: ClassVar[ArrayAlgebra]  # how a backward from here computes
 
     def __init__(
         self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None
@@ -315,12 +315,12 @@ class Tensor(TensorState, ValueMethods):
         """
         try:
             if FAST is None:
-                run_backward((edge_of(self),), (seed_of(self, grad_tensor),), _ARRAYS, retain_graph)
+                run_backward((edge_of(self),), (seed_of(self, grad_tensor),), self._algebra, retain_graph)
                 return
             left = FAST.backward(self, grad_tensor, retain_graph)
             if left is not None:  # the fast path ends somewhere on the way
                 edge, gradient, visited = left
-                run_backward((edge,), (gradient,), _ARRAYS, retain_graph, visited)
+                run_backward((edge,), (gradient,), self._algebra, retain_graph, visited)
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
@@ -339,7 +339,15 @@ class Tensor(TensorState, ValueMethods):
         """
         if self.stop_gradient:
             raise GraphError("register_hook: expected a tensor that needs a gradient, got one with stop_gradient=True")
-        return self._hook_list().add(hook)
+        with LOCK:
+            if self._edge is None:
+                self._hooks = self._hooks or Hooks()
+                hooks = self._hooks
+            else:
+                node, index = self._edge
+                node.hooks = {} if node.hooks is None else node.hooks
+                hooks = node.hooks.setdefault(index, Hooks())
+        return hooks.add(hook)
 
     def retain_grads(self) -> None:
         """Keeps the gradient of an interior tensor in `grad`, as it is after the hooks registered so far."""
@@ -359,17 +367,6 @@ class Tensor(TensorState, ValueMethods):
         """Returns an array of this tensor's place as a tensor."""
         return Tensor(array)
 
-    def _hook_list(self) -> Hooks:
-        with LOCK:
-            if self._edge is None:
-                if self._hooks is None:
-                    self._hooks = Hooks()
-                return self._hooks
-            node, index = self._edge
-            if node.hooks is None:
-                node.hooks = {}
-            return node.hooks.setdefault(index, Hooks())
-
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Sets `grad` to zeros, or to None."""
         self._grad = ZERO if set_to_zero and self._grad is not None else None
@@ -382,7 +379,7 @@ class Tensor(TensorState, ValueMethods):
         return None if grad is None else grad.numpy()
 
 
-_ARRAYS = ArrayAlgebra(Tensor)
+Tensor._algebra = ArrayAlgebra(Tensor)
 CAST = "cast the tensor first"
 
 

@@ -1,9 +1,8 @@
-"""The languages of kernels that come with opsdk: each registers itself when its module is imported."""
+"""The languages of kernels that come with opsdk beside Python: each registers itself when its module is imported."""
 
 from opsdk.backends.c import language as c
-from opsdk.backends.call import pyfunc
 from opsdk.backends.cuda import language as cuda
 from opsdk.backends.native import language as native
 from opsdk.backends.numba import language as numba
 
-__all__ = ["c", "cuda", "native", "numba", "pyfunc"]
+__all__ = ["c", "cuda", "native", "numba"]

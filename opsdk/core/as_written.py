@@ -5,51 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 
+# Any, in this file: attribute values, and keys of them.
 class _AsWritten:
     """A value as a key: it is another only if both are written alike."""
 
-    __slots__ = ()
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return repr(self) == repr(other) if other.__class__ is self.__class__ else super().__eq__(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+        return repr(self) == repr(other) if isinstance(other, _AsWritten) else bool(self.value == other)
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(repr(self.value))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
-class _Values(_AsWritten, tuple[Any, ...]):
-    """The values of a list, as a key."""
-
-    __slots__ = ()
-
-
-class _Float(_AsWritten, float):
-    """A zero, as a key."""
-
-    __slots__ = ()
-
-
-class _Complex(_AsWritten, complex):
-    """A complex number, as a key."""
-
-    __slots__ = ()
-
-
-# Any, in this file: attribute values, and keys of them.
 def as_key(value: Any) -> Any:
     """Returns a value as a key; one that only equals itself is its own."""
     if isinstance(value, (list, tuple)):
-        return _Values(map(as_key, value))
-    if isinstance(value, complex):
-        return _Complex(value)
-    return _Float(value) if value.__class__ is float and value == 0 else value
+        return _AsWritten(tuple([of_key(as_key(item)) for item in value]))
+    is_zero = value.__class__ is float and value == 0
+    return _AsWritten(value) if is_zero or isinstance(value, complex) else value
 
 
 def of_key(key: Any) -> Any:
     """Returns the value that a key stands for: of a list a tuple."""
-    if key.__class__ is _Values:
-        return tuple(map(of_key, key))
-    return complex(key) if key.__class__ is _Complex else float(key) if key.__class__ is _Float else key
+    return key.value if key.__class__ is _AsWritten else key

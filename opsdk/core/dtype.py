@@ -11,25 +11,10 @@ from opsdk.core.lazy import optional
 
 DTypeLike: TypeAlias = "str | type | np.dtype[np.generic]"
 
-bool_ = np.dtype("bool")
-int8 = np.dtype("int8")
-int16 = np.dtype("int16")
-int32 = np.dtype("int32")
-int64 = np.dtype("int64")
-uint8 = np.dtype("uint8")
-uint16 = np.dtype("uint16")
-uint32 = np.dtype("uint32")
-uint64 = np.dtype("uint64")
-float16 = np.dtype("float16")
-float32 = np.dtype("float32")
-float64 = np.dtype("float64")
-complex64 = np.dtype("complex64")
-complex128 = np.dtype("complex128")
-
-NATIVE = (
-    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-    float16, float32, float64, complex64, complex128,
-)  # fmt: skip
+_WORDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+NATIVE = tuple(map(np.dtype, (*_WORDS, "float16", "float32", "float64", "complex64", "complex128")))
+bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64 = NATIVE[:9]
+float16, float32, float64, complex64, complex128 = NATIVE[9:]
 NAMES = (*(dtype.name for dtype in NATIVE), "bfloat16")
 
 _BY_NAME: dict[str, np.dtype[np.generic]] = {dtype.name: dtype for dtype in NATIVE}

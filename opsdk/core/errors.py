@@ -38,6 +38,9 @@ class OpsdkError(Exception):
 
     default_code = "OP000"
 
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        cls.default_code = code or cls.default_code  # of a class without a code of its own, that of its base
+
     # Any: `details` carries whatever values the message speaks of.
     def __init__(
         self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None, **facts: str
@@ -54,223 +57,149 @@ class OpsdkError(Exception):
         return str(self.args[0]) if self.args else ""  # KeyError would print the repr
 
 
-class SchemaError(OpsdkError, ValueError):
+class SchemaError(OpsdkError, ValueError, code="OP101"):
     """A schema, or a signature read as one, is not of the schema language."""
 
-    default_code = "OP101"
 
-
-class BindingError(OpsdkError, TypeError):
+class BindingError(OpsdkError, TypeError, code="OP102"):
     """A backward, kernel or infer function names something that the op does not have."""
 
-    default_code = "OP102"
 
-
-class DefinitionError(OpsdkError, ValueError):
+class DefinitionError(OpsdkError, ValueError, code="OP103"):
     """An op's declarations contradict one another."""
 
-    default_code = "OP103"
 
-
-class NameClashError(OpsdkError, ValueError):
+class NameClashError(OpsdkError, ValueError, code="OP110"):
     """A name is taken by another definition."""
 
-    default_code = "OP110"
 
-
-class UnknownOpError(OpsdkError, LookupError):
+class UnknownOpError(OpsdkError, LookupError, code="OP111"):
     """No op of that name is registered."""
 
-    default_code = "OP111"
 
-
-class ArityError(OpsdkError, TypeError):
+class ArityError(OpsdkError, TypeError, code="OP201"):
     """A call or a return has the wrong number of values."""
 
-    default_code = "OP201"
 
-
-class DTypeError(OpsdkError, TypeError):
+class DTypeError(OpsdkError, TypeError, code="OP202"):
     """An array has a dtype that was not declared or is not supported."""
 
-    default_code = "OP202"
 
-
-class ShapeError(OpsdkError, ValueError):
+class ShapeError(OpsdkError, ValueError, code="OP203"):
     """An array has a shape that was not declared or does not fit."""
 
-    default_code = "OP203"
 
-
-class AttributeValueError(OpsdkError, ValueError, TypeError):
+class AttributeValueError(OpsdkError, ValueError, TypeError, code="OP204"):
     """An op's attribute has a wrong type or value."""
 
-    default_code = "OP204"
 
-
-class ReturnError(OpsdkError, TypeError):
+class ReturnError(OpsdkError, TypeError, code="OP205"):
     """A callable returned something that is not an array, or nothing."""
 
-    default_code = "OP205"
 
-
-class MutationError(OpsdkError, ValueError):
+class MutationError(OpsdkError, ValueError, code="OP206"):
     """A callable changed an input that its schema does not declare as mutated."""
 
-    default_code = "OP206"
 
-
-class AliasError(OpsdkError, ValueError):
+class AliasError(OpsdkError, ValueError, code="OP207"):
     """A callable returned an input's own buffer without declaring the alias."""
 
-    default_code = "OP207"
 
-
-class InputValueError(OpsdkError, ValueError):
+class InputValueError(OpsdkError, ValueError, code="OP208"):
     """An input holds a value that the op does not take, such as an index outside of its array."""
 
-    default_code = "OP208"
 
-
-class GradientMissingError(OpsdkError, RuntimeError):
+class GradientMissingError(OpsdkError, RuntimeError, code="OP210"):
     """A gradient was asked for and the op has no backward."""
 
-    default_code = "OP210"
 
-
-class DerivativeOrderError(OpsdkError, RuntimeError):
+class DerivativeOrderError(OpsdkError, RuntimeError, code="OP211"):
     """A derivative of an opaque backward was asked for."""
 
-    default_code = "OP211"
 
-
-class VersionError(OpsdkError, RuntimeError):
+class VersionError(OpsdkError, RuntimeError, code="OP212"):
     """A value that a backward needs was changed in place after it was saved."""
 
-    default_code = "OP212"
 
-
-class GraphError(OpsdkError, RuntimeError):
+class GraphError(OpsdkError, RuntimeError, code="OP213"):
     """The dynamic graph cannot do what was asked: no graph, or already freed."""
 
-    default_code = "OP213"
 
-
-class InPlaceError(OpsdkError, ValueError):
+class InPlaceError(OpsdkError, ValueError, code="OP214"):
     """A tensor that the graph still needs, or memory that several share, may not be changed in place."""
 
-    default_code = "OP214"
 
-
-class HookError(OpsdkError, TypeError, ValueError):
+class HookError(OpsdkError, TypeError, ValueError, code="OP215"):
     """A hook is not callable or returned something that cannot replace a gradient."""
 
-    default_code = "OP215"
 
-
-class MixedRuntimeError(OpsdkError, TypeError):
+class MixedRuntimeError(OpsdkError, TypeError, code="OP216"):
     """One call mixes values of two runtimes."""
 
-    default_code = "OP216"
 
-
-class NotRecordedError(OpsdkError, TypeError):
+class NotRecordedError(OpsdkError, TypeError, code="OP217"):
     """A NumPy function without an op was called on a value that a graph follows."""
 
-    default_code = "OP217"
 
-
-class KernelNotFoundError(OpsdkError, LookupError, TypeError):
+class KernelNotFoundError(OpsdkError, LookupError, TypeError, code="OP220"):
     """No kernel row serves the place and dtype of a call."""
 
-    default_code = "OP220"
 
-
-class PlaceError(OpsdkError, RuntimeError):
+class PlaceError(OpsdkError, RuntimeError, code="OP221"):
     """A place has no device here, or the values of one call live at different places."""
 
-    default_code = "OP221"
 
-
-class LaunchError(OpsdkError, ValueError):
+class LaunchError(OpsdkError, ValueError, code="OP222"):
     """A CUDA row asks for a launch that no device takes."""
 
-    default_code = "OP222"
 
-
-class KernelStatusError(OpsdkError, RuntimeError):
+class KernelStatusError(OpsdkError, RuntimeError, code="OP223"):
     """A C function returned a status other than 0."""
 
-    default_code = "OP223"
 
-
-class ForkError(OpsdkError, RuntimeError):
+class ForkError(OpsdkError, RuntimeError, code="OP224"):
     """A kernel cannot run in a process that was forked."""
 
-    default_code = "OP224"
 
-
-class ProgramError(OpsdkError, ValueError):
+class ProgramError(OpsdkError, ValueError, code="OP230"):
     """A Program, Block, Operator or Variable was asked to hold something inconsistent."""
 
-    default_code = "OP230"
 
-
-class VariableNotFoundError(OpsdkError, LookupError, ValueError):
+class VariableNotFoundError(OpsdkError, LookupError, ValueError, code="OP231"):
     """A Block, Program or Scope has no variable of that name."""
 
-    default_code = "OP231"
 
-
-class FeedError(OpsdkError, ValueError, KeyError):
+class FeedError(OpsdkError, ValueError, KeyError, code="OP232"):
     """A feed is missing, unknown, or of the wrong dtype or shape."""
 
-    default_code = "OP232"
 
-
-class FetchError(OpsdkError, LookupError, ValueError):
+class FetchError(OpsdkError, LookupError, ValueError, code="OP233"):
     """A fetch names nothing in the Program."""
 
-    default_code = "OP233"
 
-
-class NotInitializedError(OpsdkError, RuntimeError):
+class NotInitializedError(OpsdkError, RuntimeError, code="OP234"):
     """A persistable variable is read before the startup program gave it a value."""
 
-    default_code = "OP234"
 
-
-class StateDictError(OpsdkError, RuntimeError, KeyError):
+class StateDictError(OpsdkError, RuntimeError, KeyError, code="OP235"):
     """A state dictionary does not have the keys that are expected of it."""
 
-    default_code = "OP235"
 
-
-class GradcheckError(OpsdkError, AssertionError):
+class GradcheckError(OpsdkError, AssertionError, code="OP301"):
     """A proof of an op failed."""
 
-    default_code = "OP301"
 
-
-class TraceError(OpsdkError, TypeError):
+class TraceError(OpsdkError, TypeError, code="OP120"):
     """A function cannot be read as a scalar expression."""
 
-    default_code = "OP120"
 
-
-class CompileError(OpsdkError, RuntimeError):
+class CompileError(OpsdkError, RuntimeError, code="OP401"):
     """A kernel row did not compile."""
 
-    default_code = "OP401"
 
-
-class MissingDependencyError(OpsdkError, ImportError):
+class MissingDependencyError(OpsdkError, ImportError, code="OP501"):
     """An optional package is needed and not installed."""
 
-    default_code = "OP501"
 
-
-class TargetError(OpsdkError, LookupError):
+class TargetError(OpsdkError, LookupError, code="OP510"):
     """A command's TARGET, or another argument of it, names nothing that is there."""
-
-    default_code = "OP510"

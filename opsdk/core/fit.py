@@ -1,4 +1,4 @@
-"""Numbers that a user gives, as arrays, in the dtypes that they go to: what lies beyond one is refused.
+"""Numbers and truth values that a user gives, in the dtypes that they go to: what lies beyond one is refused.
 
 A floating dtype rounds to the nearest number that it has; an integer dtype that was asked for by name drops
 fractions.
@@ -6,13 +6,13 @@ fractions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.dtype import NATIVE, as_dtype, as_native, computed_in, word_of
-from opsdk.core.errors import DTypeError, OpsdkError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, OpsdkError, ShapeError
+from opsdk.core.nested import flat
 
 _NATIVE = frozenset(NATIVE)
 _NONE = np.zeros(1, bool)  # no number of any
@@ -25,14 +25,12 @@ def check_unmasked(value: Any, subject: str, error: type[OpsdkError] = DTypeErro
     Raises:
         DTypeError: it has; or the error that is asked for.
     """
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            check_unmasked(item, subject, error)
-    elif isinstance(value, np.ndarray) and value.__class__ is not np.ndarray and hasattr(type(value), "mask"):
-        raise error(
-            f"{subject}: expected an array without a mask, got numpy.ma.{type(value).__name__} of shape "
-            f"{value.shape}; pass x.filled(value), or mask and data as two inputs"
-        )
+    for item in flat(value):
+        if isinstance(item, np.ndarray) and item.__class__ is not np.ndarray and hasattr(type(item), "mask"):
+            raise error(
+                f"{subject}: expected an array without a mask, got numpy.ma.{type(item).__name__} of shape "
+                f"{item.shape}; pass x.filled(value), or mask and data as two inputs"
+            )
 
 
 def as_numbers(value: Any, subject: str) -> np.ndarray:
@@ -55,7 +53,7 @@ def as_numbers(value: Any, subject: str) -> np.ndarray:
             raise
         raise DTypeError(f"{subject}: expected nested lists of equal lengths, got {value!r}") from error
     is_listed = isinstance(value, (list, tuple)) and array.dtype == np.float64 and array.size
-    if is_listed and all(_is_whole(item) for item in leaves(value)):  # some beyond int64 and some below 0
+    if is_listed and all(_is_whole(item) for item in flat(value)):  # some beyond int64 and some below 0
         numbers = np.array(value, object)  # NumPy takes floats then
         array = np.array([int(number) for number in numbers.flat], object).reshape(numbers.shape)
     if array.dtype in _NATIVE:
@@ -111,24 +109,19 @@ def fitted(
         DTypeError: a number is beyond the range of the dtype, nan or infinite for an integer, complex for a real one,
             or would lose its fraction.
     """
+    made: np.ndarray | None = None
     if numbers.dtype.kind == dtype.kind == "f" and numbers.dtype != dtype:  # most of all there is
         made = _converted(numbers, dtype)
-        if not np.isinf(made).any():
-            return made if into is None else _put(made, into)
-    if numbers.dtype != dtype:
-        wrong = misfit(numbers, dtype, truncates=truncates, remedy=remedy)
+        made = None if np.isinf(made).any() else made
+    if made is None:
+        wrong = None if numbers.dtype == dtype else misfit(numbers, dtype, truncates=truncates, remedy=remedy)
         if wrong is not None:
             raise DTypeError(f"{subject}: {wrong}")
+        made = numbers if into is not None and numbers.dtype != object else _converted(numbers, dtype)
     if into is None:
-        return _converted(numbers, dtype)
-    if numbers.dtype == object:
-        numbers = _converted(numbers, dtype)
+        return made
     with np.errstate(all="ignore"):
-        return _put(numbers, into)
-
-
-def _put(numbers: np.ndarray, into: np.ndarray) -> np.ndarray:
-    into[...] = numbers
+        into[...] = made
     return into
 
 
@@ -218,10 +211,16 @@ def _is_whole(item: Any) -> bool:
     return item.__class__ is int or item.__class__ is bool or getattr(item, "dtype", np.dtype(float)).kind in "biu"
 
 
-def leaves(values: Any) -> Iterator[Any]:
-    """Yields what nested lists hold: numbers, NumPy's scalars and arrays."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from leaves(value)
-        else:
-            yield value
+def as_bool(value: object, subject: str) -> bool:
+    """Returns a truth value; what merely counts as one, such as a text, is refused.
+
+    Args:
+        value: a bool, Python's or NumPy's.
+        subject: what it is given for, for the message.
+
+    Raises:
+        AttributeValueError: it is neither.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise AttributeValueError(f"{subject} expected True or False, got {value!r}")
+    return bool(value)

@@ -30,14 +30,11 @@ def _from_environment() -> Flags:
     flags = Flags()
     flags.debug = os.environ.get("OPSDK_DEBUG", "").lower() in {"1", "true", "on", "yes"}
     flags.traceback = os.environ.get("OPSDK_TRACEBACK", flags.traceback)
-    limit = os.environ.get("OPSDK_ARENA_LIMIT_BYTES", "")
-    flags.arena_limit_bytes = int(limit) if limit.isdigit() else flags.arena_limit_bytes
-    flags.threads = _count(os.environ.get("OPSDK_THREADS", "0"))
+    for name in ("arena_limit_bytes", "threads"):
+        text = os.environ.get(f"OPSDK_{name.upper()}", "")
+        if text.isdigit():  # what is no count is no wish
+            setattr(flags, name, int(text))
     return flags
-
-
-def _count(text: str) -> int:
-    return int(text) if text.isdigit() else 0  # what is no count is no wish
 
 
 FLAGS = _from_environment()

@@ -6,12 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable, Generator
 from itertools import count
-from types import TracebackType
+from types import TracebackType, coroutine
 from typing import Any, TypeVar
 
 from opsdk.core.current import Current
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.truth import as_bool
+from opsdk.core.fit import as_bool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,20 +75,14 @@ class GradMode:
             )
         mode = self._mode
         if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
             def run(*args: Any, **kwargs: Any) -> Any:  # Any: the function's own signature
                 return (yield from _stepped(function(*args, **kwargs), mode))
 
         elif inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
             async def run(*args: Any, **kwargs: Any) -> Any:
-                return await _Awaited(function(*args, **kwargs), mode)
+                return await _awaiting(function(*args, **kwargs), mode)
 
         else:
-
-            @functools.wraps(function)
             def run(*args: Any, **kwargs: Any) -> Any:
                 with GradMode(mode):
                     made = function(*args, **kwargs)
@@ -96,7 +90,7 @@ class GradMode:
                     return _stepped(made, mode)
                 return _awaited(made, mode) if inspect.iscoroutine(made) else made
 
-        return run  # type: ignore[return-value]
+        return functools.wraps(function)(run)  # type: ignore[return-value]
 
 
 # Any: whatever a generator takes, yields and returns.
@@ -120,19 +114,14 @@ def _stepped(generator: Any, mode: bool) -> Generator[Any, Any, Any]:
             step, given = generator.throw, error
 
 
-async def _awaited(coroutine: Any, mode: bool) -> Any:
-    return await _Awaited(coroutine, mode)
+async def _awaited(made: Any, mode: bool) -> Any:
+    return await _awaiting(made, mode)
 
 
-class _Awaited:
-    """A coroutine, each step of which is run in a mode."""
-
-    def __init__(self, coroutine: Any, mode: bool) -> None:
-        self._coroutine = coroutine
-        self._mode = mode
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return _stepped(self._coroutine.__await__(), self._mode)
+@coroutine
+def _awaiting(made: Any, mode: bool) -> Generator[Any, Any, Any]:
+    """Returns what `await` takes for a coroutine, each step of which is run in a mode."""
+    return (yield from _stepped(made.__await__(), mode))
 
 
 class set_grad_enabled(GradMode):

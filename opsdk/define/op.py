@@ -11,8 +11,7 @@ from typing import Any, TypeVar, overload
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
-from opsdk.core.origin import origin_of, registrar
-from opsdk.core.traceback import trimmed
+from opsdk.core.origin import origin_of, registrar, trimmed
 from opsdk.define.call import absences, bind
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly

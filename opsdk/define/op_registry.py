@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from opsdk.core.errors import NameClashError, UnknownOpError
 from opsdk.core.origin import Origin, shorten
-from opsdk.core.registry import Registry
 from opsdk.core.suggest import alternatives
 from opsdk.define.identity.digest import text_of
 from opsdk.define.opdef import Handle, OpDef
@@ -20,16 +20,43 @@ _GRADIENT = "_grad"  # how the names of gradient ops end
 BUILTIN = "opsdk"  # the namespace of the built-in ops, the last place where a bare name is looked up
 
 
-class OpRegistry(Registry[H], Generic[H]):
+class OpRegistry(Generic[H]):
     """Handles by `namespace::name`. The same name from the same file replaces; from elsewhere it clashes.
+
+    Safe from any number of threads; what is decided about a name before it is put is decided under `lock`.
 
     Args:
         providers: the packages that are loaded when an op is not found; none unless given.
     """
 
     def __init__(self, providers: Providers | None = None) -> None:
-        super().__init__()
+        self.lock = threading.RLock()
+        self._entries: dict[str, H] = {}
+        self._scopes: list[list[Any]] = []  # of each block that is under way, in order, what it puts back at its end
         self._providers = providers
+
+    def get(self, name: str) -> H | None:
+        """Returns the value of a name, or None."""
+        return self._entries.get(name)
+
+    def put(self, name: str, value: H) -> None:
+        """Sets the value of a name."""
+        with self.lock:
+            self._entries = {**self._entries, name: value}  # readers keep a consistent table without locking
+
+    def names(self) -> list[str]:
+        """Returns all names, sorted."""
+        return sorted(self._entries)
+
+    def __iter__(self) -> Iterator[H]:
+        entries = self._entries
+        return iter([entries[name] for name in sorted(entries)])
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
 
     def admit(self, opdef: OpDef, *, replace: bool = False) -> H | None:
         """Returns the handle that has this name, which may move to the definition, or None if the name is free.
@@ -161,13 +188,31 @@ class OpRegistry(Registry[H], Generic[H]):
         owner = self._providers.owner(origin.module) if self._providers else None
         return str(origin) if owner is None else f"{owner} ({origin})"
 
+    @contextmanager
+    def scoped(self) -> Iterator[None]:
+        """Forgets, at the end of the `with` block, everything that was registered inside it.
+
+        Of blocks that overlap, in several threads, the first to end forgets for those that began after it as well.
+        """
+        with self.lock:
+            began = [self._state()]
+            self._scopes.append(began)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._put_back(began[0])
+                at = next(i for i, one in enumerate(self._scopes) if one is began)
+                for later in self._scopes[at + 1 :]:
+                    later[:] = began
+                del self._scopes[at]
+
+    # Any: all entries, and what may be redefined or given a row.
     def _state(self) -> Any:
-        """Returns all entries, and what may be redefined or given a row."""
-        return super()._state(), [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
+        return self._entries, [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
 
     def _put_back(self, state: Any) -> None:
-        entries, before = state
-        super()._put_back(entries)
+        self._entries, before = state
         for handle, opdef, rows in before:
             if handle.opdef is not opdef:
                 handle.opdef = opdef

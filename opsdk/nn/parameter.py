@@ -8,8 +8,8 @@ from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.tape import TAPE, fast
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.core.dtype import DTypeLike
+from opsdk.core.fit import as_bool
 from opsdk.core.names import unique_name
-from opsdk.core.truth import as_bool
 from opsdk.define.frontend import register_frontend
 from opsdk.ops.initializer import Initializer, ParamAttr
 

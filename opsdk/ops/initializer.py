@@ -11,9 +11,8 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
-from opsdk.core.fit import as_numbers, fitted, one_number
+from opsdk.core.fit import as_bool, as_numbers, fitted, one_number
 from opsdk.core.random import next_seed
-from opsdk.core.truth import as_bool
 from opsdk.define.op import Op
 from opsdk.ops.creation import constant, gaussian_random, uniform_random
 

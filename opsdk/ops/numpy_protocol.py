@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
+from opsdk.core.origin import trimmed
 from opsdk.core.spec import OpenSize
-from opsdk.core.traceback import trimmed
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import activation, compare, elementary, elementwise, joining, matmul
 from opsdk.ops import complex as complex_numbers

@@ -13,8 +13,8 @@ from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.modes import GradMode
+from opsdk.core.origin import trimming
 from opsdk.core.suggest import alternatives
-from opsdk.core.traceback import trimming
 from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.ops.numpy_protocol import values_of
 from opsdk.ops.shape import cast

@@ -9,7 +9,7 @@ import numpy as np
 
 import gradcheck
 from gradcheck.model.dtypes import resolution
-from opsdk.backends.call.unbroadcast import none_given
+from opsdk.backends.call.application import none_given
 from opsdk.core.errors import (
     ArityError,
     DerivativeOrderError,

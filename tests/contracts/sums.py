@@ -8,7 +8,7 @@ FLOORS = (
     "opsdk.ops",
     "opsdk.expr",
     "opsdk.autograd",
-    "opsdk.backends.call.unbroadcast",
+    "opsdk.backends.call.application",
     "opsdk.backends.native.rowwise",
 )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,12 +15,12 @@ from opsdk.backends.c.openmp import short_waits
 from opsdk.backends.c.prebuilt import interface_of, outdated, prebuilt
 from opsdk.backends.c.signature import symbols
 from opsdk.backends.cache.store import cached, cached_bytes
-from opsdk.backends.call.floating_modes import kept_modes
 from opsdk.core.errors import CompileError
-from opsdk.core.lazy import optional
+from opsdk.core.lazy import optional, slow
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
+_ROOM = 256  # bytes; C's fenv_t has 32 at most where CPython runs
 _open: dict[str, Library] = {}  # by key; libraries are never closed, since functions of them may be anywhere
 _of_row: WeakKeyDictionary[Kernel, Library] = WeakKeyDictionary()  # a kernel stays what was read at its first call
 
@@ -104,7 +104,7 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
     try:
         exec(compile(interface, "<cffi interface of a C row>", "exec"), scope)
         ffi = scope["ffi"]
-        with short_waits() if job.options.uses_openmp else nullcontext(), kept_modes():
+        with short_waits() if job.options.uses_openmp else nullcontext(), _kept_modes():
             lib = ffi.dlopen(file)
     except (OSError, ImportError) as error:
         raise CompileError(
@@ -114,6 +114,26 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
     functions = {dtype: getattr(lib, name) for dtype, name in symbols(job.opdef.schema).items() if name in there}
     has_threads = job.options.uses_openmp and _has_threads(ffi, lib)
     return Library(ffi, functions, file, lib, has_threads, job.looks_up)
+
+
+@contextmanager
+def _kept_modes() -> Iterator[None]:
+    """Undoes what a library changes of rounding and subnormal numbers, in this thread, when it is loaded.
+
+    GCC links into a library that is built with -ffast-math code that has its loader flush subnormal numbers to zero, in
+    all that this thread computes from then on, and in the threads that it starts.
+    """
+    if os.name != "posix":
+        yield
+        return
+    ctypes = slow("ctypes")
+    library, modes = ctypes.CDLL(None), ctypes.create_string_buffer(_ROOM)
+    is_known = hasattr(library, "fegetenv") and library.fegetenv(modes) == 0
+    try:
+        yield
+    finally:
+        if is_known:
+            library.fesetenv(modes)
 
 
 def _has_threads(ffi: Any, lib: Any) -> bool:

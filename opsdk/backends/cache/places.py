@@ -24,10 +24,8 @@ _told: set[Path] = set()  # cache folders of which it was said that they are not
 _private: dict[tuple[int, str], Path] = {}  # by process id, since a forked child has a folder of its own, and place
 
 
-class NowhereError(CompileError):
+class NowhereError(CompileError, code="OP403"):
     """No folder can be written in which compiled code could be kept."""
-
-    default_code = "OP403"
 
 
 def cache_folder() -> Path:

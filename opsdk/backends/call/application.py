@@ -1,20 +1,24 @@
 """Application: a gradient rule, applied to one call of its op; what a gradient op takes, and whose its results are.
 
-Every runtime applies rules by it, so that all send, leave out and refuse the same. Its values are those of whoever
-applies it: arrays, tensors that record, variables of a Program, or numbers of slots.
+Every runtime applies rules by it, so that all send, leave out, unbroadcast and refuse the same. Its values are those of
+whoever applies it: arrays, tensors that record, variables of a Program, or numbers of slots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from opsdk.backends.call.unbroadcast import check_count
-from opsdk.core.errors import DerivativeOrderError, GradientMissingError
+import numpy as np
+
+from opsdk.core.dtype import is_differentiable
+from opsdk.core.errors import ArityError, DerivativeOrderError, DTypeError, GradientMissingError, ShapeError
 from opsdk.define.opdef import GradRule, OpDef
 
 
 # Any, in this file: one entry per input or output, a value, a list of values where it is a list, or None.
+@dataclass(slots=True, eq=False)
 class Application:
     """A gradient rule, applied to one call.
 
@@ -26,21 +30,11 @@ class Application:
         targets: per input what tells where its gradient goes, None where the gradient is unneeded or the input absent.
     """
 
-    __slots__ = ("attrs", "cotangents", "forward", "rule", "targets")
-
-    def __init__(
-        self,
-        forward: OpDef,
-        rule: GradRule,
-        attrs: Mapping[str, Any],
-        cotangents: Sequence[Any],
-        targets: Sequence[Any],
-    ) -> None:
-        self.forward = forward
-        self.rule = rule
-        self.attrs = attrs
-        self.cotangents = cotangents
-        self.targets = targets
+    forward: OpDef
+    rule: GradRule
+    attrs: Mapping[str, Any]
+    cotangents: Sequence[Any]
+    targets: Sequence[Any]
 
     @property
     def arrived(self) -> tuple[bool, ...]:
@@ -66,12 +60,11 @@ class Application:
         reached = self.rule.is_reached(self.attrs, self.arrived)
 
         def kept(target: Any) -> Any:
+            if target.__class__ is list:
+                return [kept(one) for one in target]
             return target if target is not None and is_end(target) else None
 
-        self.targets = [
-            target if reached.get(i, True) else [kept(one) for one in target] if _is_list(target) else kept(target)
-            for i, target in enumerate(self.targets)
-        ]
+        self.targets = [target if reached.get(i, True) else kept(target) for i, target in enumerate(self.targets)]
         return any(self.needed)
 
     def op_inputs(self, saved: Iterable[Any], zeros: Callable[[int, int], Any]) -> list[Any]:
@@ -150,7 +143,12 @@ class Application:
             value = given.get(position)
             if target.__class__ is list:
                 values = [None] * len(target) if value is None else value
-                check_count(self.forward, position, len(target), values)
+                if len(values) != len(target):
+                    name = self.forward.schema.inputs[position].name
+                    raise ArityError(
+                        f"{self.forward.subject}, gradient of {name!r}: expected a list of {len(target)}, one per "
+                        f"tensor, got {len(values)}"
+                    )
                 pairs = zip(target, values, strict=True)
                 is_of = position in given
                 routed.append([hold(position, one, item) if is_of and one is not None else None for one, item in pairs])
@@ -158,9 +156,74 @@ class Application:
                 routed.append(hold(position, target, value) if target is not None and position in given else None)
         return routed
 
+    # Any: the gradient is an array, or a tensor where the backward is itself recorded.
+    def unbroadcast(
+        self, position: int, value: Any, shape: Sequence[int], dtype: np.dtype[Any], sum_to: Callable[..., Any]
+    ) -> Any:
+        """Returns the gradient of input `position`, summed to `shape` and cast to `dtype` where that was broadcast.
 
-def _is_list(value: Any) -> bool:
-    return value.__class__ is list
+        Of a real input beside complex ones it is the real part.
+
+        Raises:
+            ArityError: None where a gradient is expected, or a gradient of an input that was declared disconnected.
+            ShapeError, DTypeError: the gradient is not of its input's shape or dtype.
+        """
+        rule, name = self.rule, self.forward.schema.inputs[position].name
+        if value is None:
+            if position not in rule.disconnected:
+                raise ArityError(none_given(self.forward, rule, name), at=str(rule.op.opdef.origin))
+            return None
+        if position in rule.disconnected:
+            raise ArityError(
+                f"{self.forward.subject}, gradient of {name!r}: expected None, since it was declared disconnected, got "
+                f"an array of shape {tuple(value.shape)}; take it out of disconnected=",
+                at=str(rule.op.opdef.origin),
+            )
+        array = getattr(value, "_array", value)
+        if array.dtype.kind == "c" and dtype.kind != "c" and rule.complex is True:
+            part = value.real  # the real part is what a real input beside complex ones does to the loss
+            value = part() if callable(part) else part.copy()  # of tensors it is an op
+            array = getattr(value, "_array", value)
+        if array.shape != shape:
+            if not rule.reduces:
+                raise self._shape_error(name, array.shape, tuple(shape))
+            value = sum_to(value, shape)
+            array = getattr(value, "_array", value)
+        if array.dtype != dtype and rule.reduces and is_differentiable(array.dtype) and is_differentiable(dtype):
+            value = value.astype(dtype)  # where shapes are broadcast, dtypes are promoted; both are undone
+            array = getattr(value, "_array", value)
+        if array.dtype != dtype:
+            raise DTypeError(
+                f"{self.forward.subject}, gradient of {name!r}: expected {dtype} like {name}, got {array.dtype}; cast "
+                f"it with .astype({str(dtype)!r})",
+                at=str(rule.op.opdef.origin),
+            )
+        return value
+
+    def _shape_error(self, name: str, got: tuple[int, ...], want: tuple[int, ...]) -> ShapeError:
+        lead = len(got) - len(want)
+        pairs = list(zip(got[max(lead, 0) :], want, strict=False))
+        remedy = ""
+        if lead >= 0 and all(have == size or size == 1 for have, size in pairs):
+            axes = [*range(lead), *(lead + i for i, (have, size) in enumerate(pairs) if have != size)]
+            remedy = f"; sum it over ax{'is' if len(axes) == 1 else 'es'} {' and '.join(map(str, axes))}"
+        declare = f"opsdk.sum_to(gradient, {want}); or declare infer=opsdk.infer.broadcast and opsdk sums"
+        return ShapeError(
+            f"{self.forward.subject}, gradient of {name!r}: expected {want} like {name}, got {got}{remedy}",
+            at=str(self.rule.op.opdef.origin),
+            help=declare if remedy else "",
+            details={"expected": want, "got": got},
+        )
+
+
+def none_given(forward: OpDef, rule: GradRule, name: str) -> str:
+    """Returns what is said where a backward gave None for an input that was not declared disconnected."""
+    alone = len(rule.wrt) == 1  # then None is all that came back
+    return (
+        f"{forward.subject}, gradient of {name!r}: expected an array, "
+        f"got {'nothing; is a `return` missing? If' if alone else 'None; if'} nothing depends on {name}, "
+        f'declare it: @{forward.schema.name}.backward(disconnected=("{name}",))'
+    )
 
 
 def _is_there(value: Any) -> bool:

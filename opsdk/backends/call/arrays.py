@@ -57,39 +57,21 @@ def array_key(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...
     return (*kinds, *attrs_key(attrs)) if attrs else tuple(kinds)
 
 
-def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Runs an op on arrays: the array it makes where it makes one, else a tuple.
+def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], place: Place = CPU) -> Any:
+    """Runs an op on arrays of a place: the array it makes where it makes one, else a tuple.
 
     Kernels see this machine's byte order only; no plan is kept for another.
     """
-    key = array_key(arrays, attrs)
+    key: Hashable = array_key(arrays, attrs) if place is CPU else (place, *array_key(arrays, attrs))
     plan: CallPlan | None = opdef.plans.get(key)
-    if plan is None:
-        native = _native(opdef, arrays)
-        return _first_run(opdef, key, arrays, attrs, CPU) if native is arrays else run(opdef, native, attrs)
-    return plan.run(arrays, attrs)
-
-
-def run_at(place: Place, opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Runs an op on arrays of a device, as `run` does on those in host memory."""
-    key = (place, *array_key(arrays, attrs))
-    plan: CallPlan | None = opdef.plans.get(key)
-    return _first_run(opdef, key, arrays, attrs, place) if plan is None else plan.run(arrays, attrs)
-
-
-def _first_run(opdef: OpDef, key: Hashable, arrays: Sequence[Any], attrs: Mapping[str, Any], place: Place) -> Any:
+    if plan is not None:
+        return plan.run(arrays, attrs)
+    if not all(array.dtype.isnative for array in flat(arrays)):
+        return run(opdef, each(arrays, as_native), attrs)
     plan = make_plan(opdef, arrays, attrs, place=place)
     result = plan.run_checked(arrays, attrs)
     keep(opdef, key, plan)  # only now: a call that failed is checked in full again
     return result
-
-
-def _native(opdef: OpDef, arrays: Sequence[Any]) -> Sequence[Any]:
-    """Returns the inputs in this machine's byte order; themselves where all have it."""
-    if all(array.dtype.isnative for array in flat(arrays)):
-        return arrays
-    native: list[Any] = each(arrays, as_native)
-    return native
 
 
 def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
@@ -102,7 +84,8 @@ def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
     for i in opdef.schema.mutated_inputs:
         decl = opdef.schema.inputs[i]
         subject = f"{opdef.subject}, input {decl.name!r}"
-        for value in _listed(inputs[i]) if decl.kind == "list" else (inputs[i],):
+        is_listed = decl.kind == "list" and isinstance(inputs[i], (list, tuple))
+        for value in inputs[i] if is_listed else (inputs[i],):
             if isinstance(value, (bool, int, float, complex, np.generic, list, tuple)):
                 raise InPlaceError(
                     f"{subject}: expected an array, since the op changes it in place, got {type(value).__name__}, "
@@ -116,10 +99,6 @@ def _check_changed(opdef: OpDef, inputs: Sequence[Any]) -> None:
                     f"{value.dtype.str}; convert it with x.astype(x.dtype.newbyteorder('='))"
                 )
             check_changeable(value, subject)
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else (value,)
 
 
 def with_mutated(opdef: OpDef, made: Any, inputs: Sequence[Any]) -> Any:
@@ -189,7 +168,7 @@ class DeviceArrays:
             _check_changed(opdef, inputs)
         memory = memory_of(next(value for value in flat(inputs) if is_device_array(value)))
         arrays = as_arrays(opdef, inputs, memory)
-        return with_mutated(opdef, run_at(check_places(opdef, arrays), opdef, arrays, attrs), arrays)
+        return with_mutated(opdef, run(opdef, arrays, attrs, check_places(opdef, arrays)), arrays)
 
 
 ARRAYS = Arrays()

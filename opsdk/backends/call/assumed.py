@@ -82,18 +82,15 @@ def _outputs(
         except Exception:  # too few elements, or shapes that do not belong together
             continue
     if refused is not None and opdef.schema.mutated_inputs:
-        raise _not_taken(opdef, inputs, refused) from refused
+        # A compiled row would take the call, and round.
+        named = zip(opdef.schema.input_names, inputs, strict=True)
+        got = ", ".join(dict.fromkeys(f"{name} {item.dtype}" for name, value in named for item in flat(value)))
+        raise DTypeError(
+            f"{opdef.subject}: expected dtypes that its reference changes in place, got {got}: {refused}; cast an "
+            "input",
+            at=str(opdef.origin),
+        ) from refused
     return None
-
-
-def _not_taken(opdef: OpDef, inputs: Sequence[Any], error: TypeError) -> DTypeError:
-    """Returns the error of a call that a compiled row would take, and round, where the reference refuses its dtypes."""
-    named = zip(opdef.schema.input_names, inputs, strict=True)
-    got = ", ".join(dict.fromkeys(f"{name} {item.dtype}" for name, value in named for item in flat(value)))
-    return DTypeError(
-        f"{opdef.subject}: expected dtypes that its reference changes in place, got {got}: {error}; cast an input",
-        at=str(opdef.origin),
-    )
 
 
 def _piece(array: Any, most: int | None) -> Any:

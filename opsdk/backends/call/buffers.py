@@ -1,13 +1,18 @@
-"""Output buffers: arrays of the shapes and dtypes that an op's infer rule gives for actual inputs."""
+"""What an op's infer rule gives for actual inputs: output buffers, and what a kernel's outputs are held to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from opsdk.backends.call.language import language_of
+from opsdk.backends.call.language import Launch, language_of
+from opsdk.backends.call.normalise import check_specs
 from opsdk.backends.call.one_shape import check_gradients
 from opsdk.backends.memory import arena
+from opsdk.core.as_written import as_key
+from opsdk.core.bounded import Bounded
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.nested import each
 from opsdk.core.spec import TensorSpec
@@ -15,8 +20,9 @@ from opsdk.define.call import check_outputs
 from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.opdef import OpDef
-from opsdk.define.schema.value_check import ValueCheck
+from opsdk.define.opdef import MASK, OpDef
+
+_MOST = 64  # combinations of shapes of which it is known what the op gives
 
 
 # Any: an array, a list of arrays, or None.
@@ -36,14 +42,6 @@ def asked_specs(gradient: OpDef, inputs: Sequence[Any]) -> dict[str, Any]:
     asked = getattr(gradient.infer, "asks", ())
     specs = specs_of([inputs[position] for _, position in asked])
     return {name: spec for (name, _), spec in zip(asked, specs, strict=True)}
-
-
-def lacks_specs(opdef: OpDef, kernel: Kernel, attrs: Mapping[str, Any]) -> bool:
-    """Whether a kernel fills buffers whose shapes nobody told: those of a gradient op that is called by hand."""
-    asks = getattr(opdef.infer, "asks", ())
-    if not asks or all(name in attrs for name, _ in asks):
-        return False
-    return fills_buffers(opdef, kernel)
 
 
 def fills_buffers(opdef: OpDef, kernel: Kernel) -> bool:
@@ -83,16 +81,12 @@ def infer_buffers(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any])
 
 def in_authors_words(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:
     """Returns what an op's value check says of a call that was refused before it was asked; None where it has none."""
-    return None if opdef.check is None else _said(opdef.check, inputs, attrs)
-
-
-def _said(check: ValueCheck, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> InputValueError | None:
-    """Returns what a value check says of a call that the infer rule does not take; a check may fail there too."""
     try:
-        check(inputs, attrs)
+        if opdef.check is not None:
+            opdef.check(inputs, attrs)
     except InputValueError as wrong:
         return wrong
-    except Exception:  # written for calls of which the rule takes the shapes
+    except Exception:  # the check is written for calls of which the rule takes the shapes
         return None
     return None
 
@@ -137,3 +131,113 @@ def given_by_hand(opdef: OpDef, position: int) -> str:
     if asked not in [ask for ask, _ in rule.asks]:
         return f"let the backward read {name!r}"
     return f"a backward pass gives the spec of {name!r}; a direct call gives {asked}=opsdk.TensorSpec(shape, dtype)"
+
+
+# Any: one entry per input, an array, a list of arrays or None; attribute values.
+def unneeded(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> frozenset[int]:
+    """Returns the positions of the outputs of a gradient op that nobody wants; of no other op there are any.
+
+    They are the gradients of inputs that are absent or whole numbers, or that a call's mask leaves out. A compiled row
+    is given buffers for them like for others, and may leave them as the memory was; they are handed on as None.
+    """
+    rule = opdef.infer
+    if not isinstance(rule, GradientInfer):
+        return frozenset()
+    given = {name.removesuffix("_spec"): attrs[name] for name, _ in rule.asks if name in attrs}
+    given.update(zip(opdef.schema.input_names, inputs, strict=True))
+    mask = attrs.get(MASK) or ()
+    return frozenset(
+        i
+        for i, (name, position) in enumerate(zip(rule.names, rule.positions, strict=True))
+        if (name in given and _carries_none(given[name])) or (mask and position is not None and not mask[position])
+    )
+
+
+# Any: an array, a list of arrays, or None.
+def _carries_none(value: Any) -> bool:
+    return value is None or (not isinstance(value, list) and not is_differentiable(value.dtype))
+
+
+# Any: as for `unneeded`.
+def without_unneeded(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Launch:
+    """Returns the launch of a compiled row with None for the gradients that nobody wants; itself where all are.
+
+    Args:
+        opdef: the op.
+        launch: of the row.
+        inputs: of one call of the kind that the launch serves.
+    """
+    rule = opdef.infer
+    if not isinstance(rule, GradientInfer):
+        return launch
+    schema = opdef.schema
+    left = {decl.name for decl, value in zip(schema.inputs, inputs, strict=True) if _carries_none(value)}
+    is_masked = MASK in schema.attr_names and any(position is not None for position in rule.positions)
+    if not is_masked and left.isdisjoint(rule.names) and not rule.asks:
+        return launch
+
+    def launch_wanted(*values: Any, **attrs: Any) -> Any:
+        made = launch(*values, **attrs)
+        left = unneeded(opdef, values, attrs)
+        if not left:
+            return made
+        if len(rule.names) == 1:
+            return None
+        return tuple([None if i in left else value for i, value in enumerate(made)])
+
+    return launch_wanted
+
+
+# Any, from here on: one entry per input or output, an array, a list of arrays or None; attribute values.
+class Hold:
+    """The check of the outputs of one kind of call; the rule is asked once for inputs of the same shapes.
+
+    What an author's kernel takes and gives is held to the op's infer rule in every call, whatever it is made of.
+    """
+
+    __slots__ = ("_known", "_opdef")
+
+    def __init__(self, opdef: OpDef) -> None:
+        self._opdef = opdef
+        self._known: Bounded[Hashable, Inferred] = Bounded(_MOST)
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Checks what a call gave.
+
+        Raises:
+            ArityError, ShapeError, DTypeError: it is not what the infer rule says; or whatever the rule raises.
+        """
+        check_specs(self._opdef, outputs, self.inferred(inputs, attrs))
+
+    def inferred(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
+        """Returns what the rule gives, or raises what it raises."""
+        try:
+            known = self._known.get(_key(inputs, attrs))
+        except TypeError:  # an attribute that has no hash
+            known = None
+        if known is None:
+            known = infer(self._opdef, inputs, attrs)
+            self.remember(inputs, attrs, known)
+        return known
+
+    def first(self, launch: Launch) -> Launch:
+        """Returns a launch that asks the rule before it runs: what belongs together is known to nobody else."""
+
+        def asked(*values: Any, **attrs: Any) -> Any:
+            self.inferred(values, attrs)
+            return launch(*values, **attrs)
+
+        return asked
+
+    def remember(self, inputs: Sequence[Any], attrs: Mapping[str, Any], inferred: Inferred) -> None:
+        """Keeps what the rule gave."""
+        with suppress(TypeError):  # an attribute that has no hash
+            self._known[_key(inputs, attrs)] = inferred
+
+
+def _key(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    return (*map(_sizes, inputs), *map(as_key, attrs.values()))
+
+
+def _sizes(value: Any) -> Any:
+    return tuple(map(_sizes, value)) if value.__class__ is list else None if value is None else value.shape

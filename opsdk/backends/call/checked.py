@@ -1,4 +1,4 @@
-"""The checked launch: the same call, watched for changes of its inputs."""
+"""The checked launch: the same call, its values asked for before it, its inputs watched for changes."""
 
 from __future__ import annotations
 
@@ -18,43 +18,26 @@ from opsdk.backends.memory.arena import Lease
 from opsdk.core.errors import MutationError
 from opsdk.core.fast import FAST
 from opsdk.core.nested import each, flat
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
 
 # Any: one entry per input, an array, a list of arrays or None; what a kernel returned.
-def run_checked(
-    opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any], *, guards: bool
-) -> Any:
-    """Launches a kernel; an input that it changes without having declared so is put back as it was.
+def compared(opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Launches a compiled kernel; an input that it changes without having declared so is put back as it was.
 
-    Args:
-        opdef: the op.
-        launch: its kernel.
-        inputs: one entry per tensor input.
-        attrs: all attributes.
-        guards: whether read-only views can stand in for the inputs. Compiled rows get the arrays themselves, since
-            a read-only array is another type to a compiler; their inputs are compared with copies instead.
+    It gets the arrays themselves, which are compared with copies: a read-only array is another type to a compiler.
 
     Raises:
         MutationError: an undeclared change; it names the input.
     """
-    mutated = set(opdef.schema.mutated_inputs)
-    if not guards:
-        before = _copies(inputs)
-        result = launch(*inputs, **attrs)
-        compare(opdef, inputs, before, mutated)
-        return result
-    views = [value if i in mutated else each(value, read_only) for i, value in enumerate(inputs)]
-    try:
-        held = [launch(*views, **attrs)]
-    except ValueError as error:
-        if not is_refused_write(error):
-            raise
-        return run_on_copies(opdef, launch, inputs, attrs, error)
-    return handed_over(held, views, inputs)
+    before = _copies(inputs)
+    result = launch(*inputs, **attrs)
+    compare(opdef, inputs, before)
+    return result
 
 
-# Any: as for `run_checked`.
+# Any: as for `compared`.
 def run_on_copies(
     opdef: OpDef, launch: Launch, inputs: Sequence[Any], attrs: Mapping[str, Any], error: Exception
 ) -> Any:
@@ -78,7 +61,7 @@ def run_on_copies(
     views = _copies(inputs)
     held = [launch(*views, **attrs)]
     try:
-        compare(opdef, views, inputs, set(), restore=False)
+        compare(opdef, views, inputs, restore=False)
     except MutationError as finding:
         raise finding from error
     made = handed_over(held, views, inputs)
@@ -93,6 +76,23 @@ def is_refused_write(error: Exception) -> bool:
     return isinstance(error, ValueError) and ("read-only" in str(error) or "WRITEABLE" in str(error))
 
 
+def checked_first(opdef: OpDef, kernel: Kernel, launch: Launch) -> Launch:
+    """Returns a launch that asks the op's value check before it runs; the launch itself where there is none.
+
+    No row reads an array before it is known to stay inside; one that says `checks=True` asks for itself.
+    """
+    check = opdef.check
+    if check is None or kernel.options.get("checks"):
+        return launch
+
+    # Any: one entry per input, an array, a list of arrays or None; attribute values.
+    def checked(*values: Any, **attrs: Any) -> Any:
+        check(values, attrs)
+        return launch(*values, **attrs)
+
+    return checked
+
+
 def guarded(opdef: OpDef, launch: Launch) -> Launch:
     """Returns the launch of a Python kernel on read-only views, in every call; a change may hang on the values.
 
@@ -103,7 +103,7 @@ def guarded(opdef: OpDef, launch: Launch) -> Launch:
 
     is_plain = not mutated and all(decl.kind == "tensor" for decl in opdef.schema.inputs)
 
-    # Any: as for `run_checked`.
+    # Any: as for `compared`.
     def run(*values: Any, **attrs: Any) -> Any:
         if is_plain:
             views = list(map(read_only, values))
@@ -141,14 +141,14 @@ def sampled(opdef: OpDef, launch: Launch, sampling: Sampling) -> Launch:
     """Returns the launch of a compiled kernel whose inputs are compared with copies in some calls."""
     numbers = sampling.numbers
 
-    # Any: as for `run_checked`.
+    # Any: as for `compared`.
     def run(*values: Any, **attrs: Any) -> Any:
         if not sampling.is_due:
             number = next(numbers)
             if number & (number - 1):
                 return launch(*values, **attrs)
         sampling.is_due = False
-        return run_checked(opdef, launch, values, attrs, guards=False)
+        return compared(opdef, launch, values, attrs)
 
     return run
 
@@ -247,16 +247,13 @@ def _copies(inputs: Sequence[Any]) -> Any:
     return each(inputs, lambda array: array.copy(order="K"))
 
 
-def compare(
-    opdef: OpDef, after: Sequence[Any], before: Sequence[Any], mutated: set[int], *, restore: bool = True
-) -> None:
+def compare(opdef: OpDef, after: Sequence[Any], before: Sequence[Any], *, restore: bool = True) -> None:
     """Holds inputs to what they were before a launch; those that changed are put back.
 
     Args:
         opdef: the op.
         after: one entry per input.
         before: copies of them from before the launch.
-        mutated: positions of the inputs that may change.
         restore: whether to put back what changed.
 
     Raises:
@@ -265,7 +262,7 @@ def compare(
     changed = []
     for i, (now, then) in enumerate(zip(after, before, strict=True)):
         for array, copy in zip(flat(now), flat(then), strict=True):
-            if i in mutated or array.tobytes() == copy.tobytes():
+            if i in opdef.schema.mutated_inputs or array.tobytes() == copy.tobytes():
                 continue
             changed.append(opdef.schema.inputs[i].name)
             if restore and getattr(array.flags, "writeable", True):  # CuPy has no read-only arrays

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from opsdk.backends.memory.device import HOST, Memory, is_device_array
 from opsdk.core.dtype import KINDS, as_dtype, as_native, computed_in, is_differentiable, word_of
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
-from opsdk.core.fit import as_numbers, check_unmasked, fitted, leaves, misfit, shown
+from opsdk.core.fit import as_numbers, check_unmasked, fitted, misfit, shown
+from opsdk.core.nested import flat
 from opsdk.core.spec import OpenSize
+from opsdk.define.call import check_inputs
 from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl
@@ -64,8 +67,8 @@ def as_constant(
                     "where it may be rounded, or cast the tensor beside it"
                 )
             value, dtype = float(value), wide if compared else dtype
-        if _is_small(value):
-            return np.asarray(value, dtype)
+        if value.__class__ is not complex and (1e-7 < abs(value) < 60000 or not value):
+            return np.asarray(value, dtype)  # which every dtype of numbers with a fraction holds, and not as 0
         number = np.asarray(value)
         if compared and (misfit(number, dtype, truncates=False) is not None or not number.astype(dtype)):
             return number  # nothing has to hold it: every number of the dtype is less than it, or greater
@@ -76,7 +79,7 @@ def as_constant(
     if numbers.dtype == object:
         return fitted(numbers, number_dtype(0, beside), subject)
     decided = 0.0 if numbers.dtype == np.float64 else 0j if numbers.dtype == np.complex128 else None
-    if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in leaves(value)):
+    if decided is not None and any(hasattr(item, "dtype") and item.dtype == numbers.dtype for item in flat(value)):
         return numbers  # NumPy's own have a dtype in a list as well
     return numbers if decided is None else _held(numbers, number_dtype(decided, beside), beside, subject)
 
@@ -88,11 +91,6 @@ def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
     with np.errstate(all="ignore"):
         made = complex(np.asarray(float(value)).astype(dtype).item()).real
     return made == value
-
-
-def _is_small(value: complex) -> bool:
-    """Whether every dtype that a number with a fraction can take is sure to hold it, and not as 0."""
-    return value.__class__ is not complex and (1e-7 < abs(value) < 60000 or not value)
 
 
 def _held(
@@ -127,7 +125,10 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
     """
     if isinstance(value, np.ndarray):
         as_dtype(value.dtype, subject)
-        return as_native(plain_array(value, subject))
+        if value.__class__ is not np.ndarray:
+            check_unmasked(value, subject)
+            value = value.view(np.ndarray)  # over the same memory; subclasses give operators other meanings
+        return as_native(value)
     if isinstance(value, np.generic):
         as_dtype(value.dtype, subject)
         return np.asarray(value)
@@ -142,7 +143,12 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
             "becomes a constant with .numpy(), a Program variable an array with exe.run"
         )
     if isinstance(value, (list, tuple)):
-        _check_numbers(value, subject)
+        for item in flat(value):  # as numbers they would lose their place in its graph
+            if (owner := owner_of(item)) is not None:
+                raise MixedRuntimeError(
+                    f"{subject}: expected numbers in a list, got {type(item).__name__}, one of the {owner}, which a "
+                    "list takes out of its graph; make one value of them with opsdk.stack"
+                )
         return as_numbers(value, subject)
     kind = type(value)
     is_foreign = kind.__name__ in ("Tensor", "Array")
@@ -153,26 +159,49 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
     )
 
 
-# Any: as for `as_constant`.
-def _check_numbers(values: Any, subject: str) -> None:
-    """Checks that nested lists hold no values of a runtime: as numbers they would lose their place in its graph."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            _check_numbers(value, subject)
-        elif (owner := owner_of(value)) is not None:
-            raise MixedRuntimeError(
-                f"{subject}: expected numbers in a list, got {type(value).__name__}, one of the {owner}, which a "
-                "list takes out of its graph; make one value of them with opsdk.stack"
+# Any: values of a runtime or constants, lists of them, None; what is made of them.
+def lifted(
+    opdef: OpDef,
+    inputs: Sequence[Any],
+    own: type,
+    runtime: str,
+    made: Callable[[Any, Any], Any],
+    memory: Memory = HOST,
+) -> list[Any]:
+    """Returns the inputs of a call with every constant beside a runtime's values as one of these.
+
+    Args:
+        opdef: the op.
+        inputs: one entry per tensor input.
+        own: the class of the runtime's values.
+        runtime: whose values they are, for messages.
+        made: makes a value of a constant and its array.
+        memory: where the values lie; a bare array that is there stays as it is.
+
+    Raises:
+        InPlaceError: the op would change a constant in place, of which its runtime changes a copy; or as `as_constant`.
+    """
+    check_inputs(opdef, inputs)
+    beside = dtype_beside(value.dtype for value in flat(inputs) if isinstance(value, own))
+    compared = is_comparison(opdef)
+
+    def one(value: Any, decl: InputDecl) -> Any:
+        if value is None or isinstance(value, own):
+            return value
+        subject, array = f"{opdef.subject}, input {decl.name!r}", value
+        if memory is HOST or not is_device_array(value):
+            array = as_constant(value, dtype_for(decl, beside), subject, runtime, compared=compared)
+        if decl.mutated:
+            raise InPlaceError(
+                f"{subject}: expected one of the {runtime}, since the op changes it in place, got "
+                f"{type(value).__name__}, of which a copy would be changed; make it a tensor or Program variable first"
             )
+        return made(value, array)
 
-
-# Any: as for `as_constant`.
-def changes_copy(subject: str, value: Any, runtime: str) -> InPlaceError:
-    """Returns the error of a constant that an op would change in place, where its runtime changes a copy of it."""
-    return InPlaceError(
-        f"{subject}: expected one of the {runtime}, since the op changes it in place, got {type(value).__name__}, of "
-        "which a copy would be changed; make it a tensor or Program variable first"
-    )
+    return [
+        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
+        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
+    ]
 
 
 def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic] | None:
@@ -180,16 +209,12 @@ def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic]
     found = list(dict.fromkeys(dtypes))
     if len(found) < 2:
         return found[0] if found else None
-    highest = max(map(_height, found))
-    found = [dtype for dtype in found if _height(dtype) == highest]
+    heights = [(is_differentiable(dtype), dtype.kind != "b") for dtype in found]
+    found = [dtype for dtype, height in zip(found, heights, strict=True) if height == max(heights)]
     try:
         return np.result_type(*found)
     except TypeError:  # float16 and bfloat16 have none; a call of the two is refused, or its op casts
         return found[0]
-
-
-def _height(dtype: np.dtype[Any]) -> tuple[bool, bool]:
-    return is_differentiable(dtype), dtype.kind != "b"
 
 
 def dtype_for(decl: InputDecl, beside: np.dtype[np.generic] | None) -> np.dtype[np.generic] | None:
@@ -202,18 +227,6 @@ def dtype_for(decl: InputDecl, beside: np.dtype[np.generic] | None) -> np.dtype[
 def is_comparison(opdef: OpDef) -> bool:
     """Whether an op compares: its results are bool, whatever the dtypes of its inputs."""
     return getattr(opdef.infer, "dtype", None) == "bool"
-
-
-def plain_array(value: np.ndarray, subject: str) -> np.ndarray:
-    """Returns an array as one of NumPy's own class, over the same memory; subclasses give operators other meanings.
-
-    Raises:
-        DTypeError: it has a mask, which nothing here would look at.
-    """
-    if value.__class__ is np.ndarray:
-        return value
-    check_unmasked(value, subject)
-    return value.view(np.ndarray)
 
 
 def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generic] | None) -> np.dtype[Any]:

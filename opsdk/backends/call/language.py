@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ import numpy as np
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.spec import TensorSpec
-from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.frontend import over_arrays
+from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel
 from opsdk.define.kernel.notation import LANGUAGES, Notation
 from opsdk.define.opdef import OpDef
+from opsdk.expr.row.row_function import RowFunction
+from opsdk.expr.scalar import ScalarFunction
 
 # Takes one array per tensor input by position, attributes by keyword; returns what the row's source returns.
 # Any: arrays, lists of arrays for variadic inputs, None for absent ones; attribute values.
@@ -128,6 +133,42 @@ class Language(Notation):
         raise NotImplementedError
 
 
+class PyFunc(Language):
+    """How Python runs: NumPy callables, composites run over arrays, and expressions evaluated by NumPy.
+
+    A callable is its own launch.
+
+    Args:
+        name: of the language.
+        form: of the sources; an expression is a callable too, and no code of an author's.
+    """
+
+    reads_python = True
+    flags = ("parallel", "contiguous")
+    manner = "the reference"
+
+    def __init__(self, name: str, form: str = "") -> None:
+        self.name, self.form = name, form
+        self.is_derived = bool(form)
+        self.changes_inputs = not form and name != COMPOSITE
+
+    def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
+        """Returns the author's function, itself wherever nothing but what it takes is given."""
+        source = kernel.source
+        assert callable(source), kernel
+        if self.name == COMPOSITE and not opdef.is_builtin:  # built-in ones call nothing but ops
+            source = over_arrays(source)
+        asks = [name for name, _ in getattr(opdef.infer, "asks", ())]
+        if not asks:
+            return source
+
+        # Any: as for every launch. Python makes its own arrays: what a compiled row's buffers are like is not for it.
+        def launch(*values: Any, **attrs: Any) -> Any:
+            return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
+
+        return launch
+
+
 class Unread(Language):
     """What stands for a language that nothing here reads: a row of it comes from where there is one."""
 
@@ -182,3 +223,32 @@ def check_packages(opdef: OpDef, language: Language) -> None:
     """
     for package in () if language.is_derived else language.packages:
         optional(package, extra=language.extra, subject=f"{opdef.subject}, {language.name} row")
+
+
+def is_usable(kernel: Kernel) -> bool:
+    """Whether a row may be chosen here: a derived one only where it can be compiled, else the reference serves.
+
+    A row that an author wrote is never passed over in silence: what it needs is missing with an error that says so.
+    """
+    return not missing_packages(kernel)
+
+
+def missing_packages(kernel: Kernel) -> tuple[str, ...]:
+    """Returns the packages that a derived row needs and that are not installed; none for what an author wrote."""
+    language = language_of(kernel)
+    return tuple(name for name in language.packages if not is_installed(name)) if language.is_derived else ()
+
+
+@cache
+def is_installed(package: str) -> bool:
+    """Whether a package can be found; whether its import then succeeds is not tried."""
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # something stands in its place in sys.modules
+        return False
+
+
+register_language(PyFunc(REFERENCE))
+register_language(PyFunc(COMPOSITE))
+for _expression in (ScalarFunction, RowFunction):
+    register_language(PyFunc(REFERENCE, _expression.kernel_form))

@@ -17,7 +17,51 @@ from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef
 
 
-# Any, in this file: what a user's kernel returned can be anything.
+# Any, in this file: what a user's kernel returned can be anything; of inputs an array, a list of arrays or None.
+def normalised(
+    opdef: OpDef, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None], memory: Memory = HOST
+) -> list[Any]:
+    """Returns what a kernel returned as one entry per output that it makes, new arrays of a memory.
+
+    Args:
+        opdef: the op; of a gradient op, an output may be None.
+        raw: what came back.
+        inputs: those of the call.
+        dtypes: those that were declared of the outputs, None for those of a list and where only the caller knows.
+        memory: where the arrays lie.
+
+    Raises:
+        ArityError, ReturnError, DTypeError, AliasError: it is not what was declared.
+    """
+    schema, is_loose = opdef.schema, opdef.gradient_of is not None
+    made: list[Any] = []
+
+    def one(position: int, dtype: np.dtype[Any] | None, value: Any) -> Any:
+        if value is None and is_loose:
+            return None
+        is_right = memory.is_new(value, inputs) and (value.dtype is dtype or dtype is None)
+        if is_right and not any(np.may_share_memory(value, other) for other in flat(made)):
+            return value
+        array = as_array(opdef, schema.output_names[position], value, dtype, memory)
+        if not memory.is_new(array, inputs):
+            array = separate(opdef, position, array, inputs)
+        # Two results that are one buffer, as `return dy, dy` gives them, become two.
+        return array.copy() if any(shares(array, other) for other in flat(made)) else array
+
+    for position, dtype, value in zip(schema.fresh_outputs, dtypes, as_outputs(opdef, raw), strict=True):
+        decl = schema.outputs[position]
+        if decl.kind != "list" or (value is None and is_loose):
+            made.append(one(position, dtype, value))
+            continue
+        if not isinstance(value, (list, tuple)):
+            raise ReturnError(
+                f"{_where(opdef)}, output {decl.name!r}: expected a list of arrays, got {_kind(value)}",
+                at=str(opdef.origin),
+            )
+        made.append([one(position, None, item) for item in value])
+    return made
+
+
 def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     """Returns one entry per output that the kernel had to return, in order.
 
@@ -29,7 +73,10 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     wanted = [schema.outputs[i] for i in schema.fresh_outputs]
     names = [decl.name for decl in wanted]
     if isinstance(raw, Mapping):
-        by_name = {_output_called(key, names, opdef): value for key, value in raw.items()}
+        by_name = {}
+        for key, value in raw.items():  # gradients go by their inputs' names too
+            spellings = (key, f"d{key}", f"{key}_grad") if opdef.gradient_of else (key,)
+            by_name[next((name for name in spellings if name in names), key)] = value
         if set(by_name) != set(names):
             keys = ", ".join(map(str, raw)) or "none"
             raise ReturnError(f"{_where(opdef)}: expected a dict with keys {', '.join(names)}, got {keys}")
@@ -38,28 +85,22 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
         return [raw[0] if isinstance(raw, tuple) and len(raw) == 1 and isinstance(raw[0], (list, tuple)) else raw]
     if not wanted and raw is None:
         return []
-    if raw is None and len(wanted) > 1:
-        raise _nothing_returned(opdef, names)
+    is_nothing = raw is None and len(wanted) > 1
     values = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-    if len(values) != len(wanted):
+    if is_nothing or len(values) != len(wanted):
+        got, remedy = str(len(values)), "; return a tuple in that order, or a dict by name" if wanted else ""
+        if is_nothing:
+            declare = " What nothing depends on is declared: disconnected=(...)" if opdef.gradient_of else ""
+            got, remedy = "nothing", f"; is a `return` missing?{declare}"
+        elif len(wanted) == 1:
+            remedy = _several(opdef)
         kind = "gradient" if opdef.gradient_of else "output"
-        remedy = _several(opdef) if len(wanted) == 1 else "; return a tuple in that order, or a dict by name"
         raise ArityError(
             f"{_where(opdef)}: expected {len(wanted)} {kind}{'' if len(wanted) == 1 else 's'} "
-            f"({', '.join(names) or 'none'}), got {len(values)}{remedy if wanted else ''}",
+            f"({', '.join(names) or 'none'}), got {got}{remedy}",
             at=str(opdef.origin),
         )
     return values
-
-
-def _nothing_returned(opdef: OpDef, names: Sequence[str]) -> ArityError:
-    is_gradient = opdef.gradient_of is not None
-    declare = " What nothing depends on is declared: disconnected=(...)" if is_gradient else ""
-    return ArityError(
-        f"{_where(opdef)}: expected {len(names)} {'gradients' if is_gradient else 'outputs'} ({', '.join(names)}), "
-        f"got nothing; is a `return` missing?{declare}",
-        at=str(opdef.origin),
-    )
 
 
 def _several(opdef: OpDef) -> str:
@@ -69,25 +110,6 @@ def _several(opdef: OpDef) -> str:
     schema = opdef.schema
     takes = str(schema).partition("(")[2].rpartition(" -> ")[0]
     return f'; several outputs need a schema: @opsdk.op("{schema.name}({takes} -> (Tensor a, Tensor b)")'
-
-
-def _output_called(key: Any, names: Sequence[str], opdef: OpDef) -> Any:
-    """Returns the output that a key of a returned dict stands for: gradients go by their inputs' names too."""
-    spellings = (key, f"d{key}", f"{key}_grad") if opdef.gradient_of else (key,)
-    return next((name for name in spellings if name in names), key)
-
-
-def as_items(opdef: OpDef, output: str, value: Any) -> list[Any]:
-    """Returns what was returned for an output that is a list.
-
-    Raises:
-        ReturnError: the value is not a list.
-    """
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    raise ReturnError(
-        f"{_where(opdef)}, output {output!r}: expected a list of arrays, got {_kind(value)}", at=str(opdef.origin)
-    )
 
 
 def as_array(

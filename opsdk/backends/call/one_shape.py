@@ -40,23 +40,19 @@ def one_shape(opdef: OpDef) -> Given | None:
         return values
 
     def given_lists(values: Sequence[Any]) -> Sequence[Any]:
-        shapes = {item.shape for _, item in named_items(opdef, values)}
+        shapes = {item.shape for _, item in _named(opdef.schema.input_names, values)}
         return values if len(shapes) < 2 else made(opdef, values)
 
     return given_lists if has_lists else given
 
 
-def named_items(opdef: OpDef, values: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Returns every input that is present with its name; the tensors of a list are numbered."""
-    return _named(opdef.schema.input_names, values)
-
-
 def _named(names: Sequence[str], values: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Returns every value that is present with its name; the tensors of a list are numbered."""
     return [pair for name, value in zip(names, values, strict=True) for pair in named(name, value)]
 
 
 def _broadcast(opdef: OpDef, values: Sequence[Any]) -> Sequence[Any]:
-    shape = np.broadcast_shapes(*[item.shape for _, item in named_items(opdef, values)])
+    shape = np.broadcast_shapes(*[item.shape for _, item in _named(opdef.schema.input_names, values)])
     return [
         refill(value, (_whole(opdef, i, *pair, shape) for pair in named(name, value)))
         for i, (name, value) in enumerate(zip(opdef.schema.input_names, values, strict=True))
@@ -85,7 +81,7 @@ def check_gradients(opdef: OpDef, values: Sequence[Any], specs: Sequence[Any]) -
     rule = opdef.infer
     if opdef.gradient_of is None or rule.reduces_gradients or not getattr(rule, "one_shape", False):
         return
-    given = [*named_items(opdef, values), *_named(opdef.schema.output_names, specs)]
+    given = [*_named(opdef.schema.input_names, values), *_named(opdef.schema.output_names, specs)]
     if len({item.shape for _, item in given}) > 1:
         raise ShapeError(
             f"{opdef.subject}, compiled row: expected gradients of the shape of the cotangents, since "
@@ -103,7 +99,7 @@ def _shapes(named: Sequence[tuple[str, Any]]) -> str:
 
 
 def _refused(opdef: OpDef, values: Sequence[Any]) -> NoReturn:
-    shapes = _shapes(named_items(opdef, values))
+    shapes = _shapes(_named(opdef.schema.input_names, values))
     if opdef.gradient_of is not None:
         raise ShapeError(
             f"{opdef.subject}: expected cotangents of the shape of the inputs, got {shapes}; reshape what differs",

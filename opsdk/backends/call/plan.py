@@ -14,16 +14,11 @@ from weakref import WeakSet
 import numpy as np
 
 from opsdk.backends.call import normalise
-from opsdk.backends.call.annotate import Annotating, annotate
 from opsdk.backends.call.assumed import check_assumed
-from opsdk.backends.call.available import is_usable
-from opsdk.backends.call.buffers import fills_buffers, infer, lacks_specs
-from opsdk.backends.call.checked import Sampling, guarded, run_checked, sampled
-from opsdk.backends.call.hold import Hold
-from opsdk.backends.call.language import Language, Launch, compiled, language_of
+from opsdk.backends.call.buffers import Hold, fills_buffers, infer, without_unneeded
+from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
+from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
-from opsdk.backends.call.unneeded import without_unneeded
-from opsdk.backends.call.value_check import checked_first
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
 from opsdk.core.errors import DTypeError, KernelNotFoundError, OpsdkError, attach_note
 from opsdk.core.fast import FAST
@@ -79,30 +74,6 @@ class CallPlan:
     the kernel makes; mutated inputs are not among them. `launch` is the kernel as it is watched, `kernel_alone` without
     that; where `wants_views` is True the watch is no more than what the fast path does itself.
     """
-
-    __slots__ = (
-        "_attrs",
-        "_dtypes",
-        "_given",
-        "_hold",
-        "_repeat",
-        "_sampling",
-        "_zeros",
-        "fills",
-        "has_attrs",
-        "holds",
-        "kernel",
-        "kernel_alone",
-        "launch",
-        "loose",
-        "memory",
-        "opdef",
-        "place",
-        "reads_python",
-        "run",
-        "single",
-        "wants_views",
-    )
 
     def __init__(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], memory: Memory = HOST
@@ -164,15 +135,13 @@ class CallPlan:
 
     def _way(self) -> Run:
         """Returns what runs a call of this kind; what overlaps with an input that the op changes is a copy there."""
-        run, opdef = self._choose(), self.opdef
-        return partial(_separated, opdef, run) if opdef.schema.mutated_inputs else run
-
-    def _choose(self) -> Run:
+        run: Run = self.run_any
         if FLAGS.debug:
-            return self.run_checked
-        if self.fills and self._dtypes and not self.has_attrs:
-            return _filled(self)
-        return FAST.Kind(self) if FAST is not None and self.is_fast else self.run_any
+            run = self.run_checked
+        elif FAST is not None and self.is_fast:
+            run = FAST.Kind(self)
+        opdef = self.opdef
+        return (lambda inputs, attrs: run(apart(opdef, inputs), attrs)) if opdef.schema.mutated_inputs else run
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
@@ -215,9 +184,14 @@ class CallPlan:
         complete = complete_attrs(self.opdef, attrs)
         if self.loose:
             infer(self.opdef, inputs, complete)  # refuses cotangents that are none of the op's
-        with Annotating(self):
-            guards = self.reads_python and self.memory.has_views
-            raw = run_checked(self.opdef, self.kernel_alone, inputs, complete, guards=guards)
+        try:
+            if self.reads_python and self.memory.has_views:
+                raw = guarded(self.opdef, self.kernel_alone)(*inputs, **complete)
+            else:
+                raw = compared(self.opdef, self.kernel_alone, inputs, complete)
+        except Exception as error:
+            self.annotate(error)
+            raise
         if self.loose:
             outputs = self.normalised(raw, inputs)
         else:
@@ -237,7 +211,7 @@ class CallPlan:
         try:
             raw = self.launch(*inputs, **complete)
         except Exception as error:
-            annotate(self, error, inputs, complete)
+            self.annotate(error, inputs, complete)
             raise
         if self.fills and self._dtypes:
             return raw
@@ -256,84 +230,56 @@ class CallPlan:
 
     def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
         """Returns what a kernel of one output returned, normalised; a new array of the right dtype, or a scalar, is."""
-        made = self._normalised_one(raw, inputs)
+        array, dtype = np.asarray(raw) if isinstance(raw, np.generic) else raw, self._dtypes[0]
+        if not self.memory.is_new(array, inputs) or (array.dtype is not dtype and dtype is not None):
+            array = self.normalised(raw, inputs)[0]
         if self.holds:
-            self._hold([made], inputs, self._attrs if attrs is None else attrs)
-        return made
-
-    def _normalised_one(self, raw: Any, inputs: Sequence[Any]) -> Any:
-        array = np.asarray(raw) if isinstance(raw, np.generic) else raw
-        dtype = self._dtypes[0]
-        if self.memory.is_new(array, inputs) and (array.dtype is dtype or dtype is None):
-            return array
-        return self.normalised(raw, inputs)[0]
+            self._hold([array], inputs, self._attrs if attrs is None else attrs)
+        return array
 
     def normalised(
         self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None] | None = None
     ) -> list[Any]:
         """Returns what the kernel returned as one entry per output that it makes, held to what was declared."""
         try:
-            return self._normalised(raw, inputs, dtypes or self._dtypes)
+            return normalise.normalised(self.opdef, raw, inputs, dtypes or self._dtypes, self.memory)
         except OpsdkError as error:
             if not self.reads_python:
                 attach_note(error, f"  returned by the {self.kernel.language} row at {self.kernel.origin}")
             raise
 
-    def _normalised(self, raw: Any, inputs: Sequence[Any], dtypes: Sequence[np.dtype[Any] | None]) -> list[Any]:
+    def annotate(
+        self, error: BaseException, inputs: Sequence[Any] | None = None, attrs: Mapping[str, Any] | None = None
+    ) -> None:
+        """Notes on a user's exception which op raised it and where that is defined; type and traceback stay.
+
+        Args:
+            error: what came out of the kernel.
+            inputs: those of the call, where they were not held to the infer rule before.
+            attrs: those of the call.
+
+        Raises:
+            OpsdkError: the arrays live at several places, or the infer rule refuses the call: that says more than the
+                kernel's own exception.
+        """
+        if isinstance(error, OpsdkError):
+            return
         opdef = self.opdef
-        schema = opdef.schema
-        normalised: list[Any] = []
-        for position, dtype, value in zip(
-            schema.fresh_outputs, dtypes, normalise.as_outputs(opdef, raw), strict=True
-        ):
-            decl = schema.outputs[position]
-            if value is None and self.loose:
-                normalised.append(None)
-            elif decl.kind == "list":
-                items = normalise.as_items(opdef, decl.name, value)
-                normalised.append([self._one(position, None, item, inputs, normalised) for item in items])
-            else:
-                normalised.append(self._one(position, dtype, value, inputs, normalised))
-        return normalised
-
-    def _one(
-        self, position: int, dtype: np.dtype[Any] | None, value: Any, inputs: Sequence[Any], before: Sequence[Any]
-    ) -> Any:
-        is_new = self.memory.is_new
-        if is_new(value, inputs) and (value.dtype is dtype or dtype is None) and not _overlaps(value, before):
-            return value
-        if value is None and self.loose:
-            return None
-        opdef = self.opdef
-        array = normalise.as_array(opdef, opdef.schema.output_names[position], value, dtype, self.memory)
-        if not is_new(array, inputs):
-            array = normalise.separate(opdef, position, array, inputs)
-        if any(normalise.shares(array, other) for other in flat(before)):
-            array = array.copy()  # two results that are one buffer, as `return dy, dy` gives them
-        return array
-
-
-def _separated(opdef: OpDef, run: Run, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return run(apart(opdef, inputs), attrs)
-
-
-def _filled(plan: CallPlan) -> Run:
-    """Returns the way through a kernel that fills arrays of opsdk's: there is nothing to look at afterwards."""
-    launch = plan.launch
-
-    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        try:
-            return launch(*inputs)
-        except Exception as error:
-            annotate(plan, error, inputs)
-            raise
-
-    return run
-
-
-def _overlaps(array: np.ndarray, values: Sequence[Any]) -> bool:
-    """Whether an array may lie in the memory of one of the values."""
-    return any(np.may_share_memory(array, value) for value in flat(values))
+        role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
+        attach_note(error, f"  raised in {opdef.subject}{role}, {self.kernel.language} row at {self.kernel.origin}")
+        if self.place is not CPU and self.kernel.key.place != self.place.kind:  # it may read host memory
+            attach_note(
+                error,
+                f"  {opdef.subject} has no row for {self.place.kind}; its reference ran on arrays at {self.place}"
+                f". Add a row: @{opdef.schema.name}.kernel({self.place.kind!r}, language='numba', launch=...)",
+            )
+        if inputs is not None:
+            check_places(opdef, inputs)
+            if not self.loose:
+                try:
+                    infer(opdef, inputs, self._attrs if attrs is None else attrs)
+                except OpsdkError as refusal:
+                    raise refusal from error
 
 
 def _is_exact(value: Any) -> bool:
@@ -367,7 +313,9 @@ def make_plan(
     kernel = row or opdef.kernels.select(place.kind, dtype, [value.dtype for _, value in present], is_usable)
     if kernel is None and place is not CPU:
         kernel = opdef.kernels.reference()
-    if kernel is not None and row is None and lacks_specs(opdef, kernel, attrs):
+    is_untold = any(name not in attrs for name, _ in getattr(opdef.infer, "asks", ()))
+    if kernel is not None and row is None and is_untold and fills_buffers(opdef, kernel):
+        # The shapes of its buffers are those of a gradient op that is called by hand, which the reference finds out.
         kernel = opdef.kernels.reference() or kernel
     if kernel is None:
         rows = ", ".join(str(entry.key) for entry in opdef.kernels) or "none"

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call.available import is_usable, missing_packages
 from opsdk.backends.call.constant import as_constant
-from opsdk.backends.call.language import language_of
+from opsdk.backends.call.language import is_usable, language_of, missing_packages
 from opsdk.backends.memory.device import place_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import OpsdkError

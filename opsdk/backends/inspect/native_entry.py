@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdk.backends.call.available import is_usable, missing_packages
-from opsdk.backends.call.language import NativeEntry, check_packages, language_of
+from opsdk.backends.call.language import NativeEntry, check_packages, is_usable, language_of, missing_packages
 from opsdk.backends.call.plan import attrs_key, keep
 from opsdk.core.errors import BindingError, KernelNotFoundError
 from opsdk.core.spec import TensorSpec

@@ -13,7 +13,7 @@ import numpy as np
 from opsdk.backends.cache.places import cache_folder
 from opsdk.backends.cache.store import cache_info
 from opsdk.backends.call.arrays import with_mutated
-from opsdk.backends.call.available import missing_packages
+from opsdk.backends.call.language import missing_packages
 from opsdk.backends.call.plan import CallPlan, make_plan
 from opsdk.backends.cuda.runtime import is_simulated, missing_device
 from opsdk.backends.memory.device import memory_at

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import opsdk
-from opsdk.backends.call.available import is_installed
+from opsdk.backends.call.language import is_installed
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, missing_device
 from opsdk.ship.targets.loading import load_file
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call.available import is_usable
+from opsdk.backends.call.language import is_usable
 from opsdk.define.op import Op
 from opsdk.ship.demo.device import OnDevice
 from opsdk.ship.demo.rows import only

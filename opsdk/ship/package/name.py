@@ -16,10 +16,8 @@ _ALLOWED = "lower-case letters a to z, digits and _"
 _FOLDERS = {"benchmarks", "build", "dist", "src", "tests"}  # of the package itself
 
 
-class ScaffoldError(OpsdkError, ValueError):
+class ScaffoldError(OpsdkError, ValueError, code="OP512"):
     """A package cannot be made as it was asked for."""
-
-    default_code = "OP512"
 
 
 def check_name(name: str) -> None:

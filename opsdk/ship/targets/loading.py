@@ -22,10 +22,8 @@ watchers: list[Callable[[str], None]] = []
 _HEAD = re.compile(r"\s*(async\s+def|def|class)\s")
 
 
-class BrokenDefinitionError(OpsdkError, ImportError):
+class BrokenDefinitionError(OpsdkError, ImportError, code="OP511"):
     """A file or module that defines ops raised while it was loaded."""
-
-    default_code = "OP511"
 
 
 def load_file(path: Path) -> list[Op]:

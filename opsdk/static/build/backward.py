@@ -10,7 +10,7 @@ from opsdk.backends.call.application import Application
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
 from opsdk.core.modes import GradMode
-from opsdk.core.traceback import trimming
+from opsdk.core.origin import trimming
 from opsdk.define.opdef import GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.static.build.recording import connect

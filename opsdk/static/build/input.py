@@ -9,8 +9,8 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError, ShapeError
+from opsdk.core.fit import as_bool
 from opsdk.core.spec import TensorSpec, shown_shape
-from opsdk.core.truth import as_bool
 from opsdk.static.ir.variable import Variable
 from opsdk.static.run.framework import default_main_program
 

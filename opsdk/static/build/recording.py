@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
+from opsdk.backends.call.constant import lifted
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, ProgramError, VariableNotFoundError
 from opsdk.core.modes import is_grad_enabled
@@ -195,25 +195,9 @@ def stops(opdef: OpDef, inputs: Sequence[Any]) -> list[bool]:
 
 def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     """Returns the inputs with every constant as a constant Variable."""
-    check_inputs(opdef, inputs)
-    beside = dtype_beside(v.dtype for v in flat(inputs) if isinstance(v, Variable))
-    compared = is_comparison(opdef)
-
-    def one(value: Any, decl: InputDecl) -> Any:
-        if value is None or isinstance(value, Variable):
-            return value
-        subject = f"{opdef.subject}, input {decl.name!r}"
-        array = as_constant(value, dtype_for(decl, beside), subject, "Program variables", compared=compared)
-        if decl.mutated:
-            raise changes_copy(subject, value, "Program variables")
-        return block.create_constant(array)
-
-    lifted = [
-        [one(item, decl) for item in value] if decl.kind == "list" else one(value, decl)
-        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
-    ]
-    check_inputs(opdef, lifted)  # of the dtypes of constants too
-    return lifted
+    made = lifted(opdef, inputs, Variable, "Program variables", lambda value, array: block.create_constant(array))
+    check_inputs(opdef, made)  # of the dtypes of constants too
+    return made
 
 
 def _made(block: Block, name: str, spec: TensorSpec, stop: bool) -> Variable:

@@ -9,8 +9,8 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
+from opsdk.core.fit import as_bool
 from opsdk.core.spec import TensorSpec, shown_shape
-from opsdk.core.truth import as_bool
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 from opsdk.ops.shape import detach

@@ -13,9 +13,9 @@ import numpy as np
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError, FeedError, FetchError, OpsdkError, ProgramError
 from opsdk.core.fit import as_numbers, check_unmasked, fitted
+from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
 from opsdk.core.suggest import alternatives
-from opsdk.core.traceback import trimmed
 from opsdk.static.ir.program import Program, needed_for
 from opsdk.static.ir.shared_memory import late
 from opsdk.static.ir.variable import Variable

@@ -11,7 +11,6 @@ from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application
 from opsdk.backends.call.buffers import specs_of
 from opsdk.backends.call.plan import CallPlan, make_plan
-from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, attach_note
 from opsdk.core.flags import FLAGS
@@ -329,9 +328,7 @@ class Step:
         """Returns a gradient held to the shape of the forward's input, which is known now."""
         assert self.application is not None
         like = values[self.like[slot]]
-        return unbroadcast(
-            self.application.forward, self.application.rule, position, value, like.shape, like.dtype, sum_to
-        )
+        return self.application.unbroadcast(position, value, like.shape, like.dtype, sum_to)
 
 
 def _slots(slots: dict[str, int], names: Sequence[str], kind: str) -> Any:

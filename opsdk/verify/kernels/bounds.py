@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.buffers import unneeded
 from opsdk.backends.call.language import language_of
-from opsdk.backends.call.unneeded import unneeded
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef

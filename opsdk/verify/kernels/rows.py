@@ -9,9 +9,9 @@ import numpy as np
 
 from opsdk.backends.call import normalise
 from opsdk.backends.call.buffers import infer
+from opsdk.backends.call.checked import checked_first
 from opsdk.backends.call.language import compiled, language_of
 from opsdk.backends.call.plan import CallPlan
-from opsdk.backends.call.value_check import checked_first
 from opsdk.backends.cuda.runtime import can_run
 from opsdk.core.errors import (
     AliasError,

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends.call import available
+from opsdk.backends.call import language
 from opsdk.backends.call.plan import make_plan
 from opsdk.backends.inspect.explain import explain
 from opsdk.core.errors import ArityError, UnknownOpError
@@ -163,7 +163,7 @@ def test_the_other_byte_order_runs_the_same_row(swish):
 
 
 def test_packages_that_are_missing_are_a_reason(swish, monkeypatch):
-    monkeypatch.setattr(available, "is_installed", lambda name: name != "llvmlite")
+    monkeypatch.setattr(language, "is_installed", lambda name: name != "llvmlite")
     explanation = explain(swish, F32)
     assert explanation.chosen == "numpy (cpu, *)"
     assert reasons(explanation)["numba (cpu, floating)"] == "needs llvmlite, not installed"

@@ -5,7 +5,6 @@ import pytest
 import opsdk
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application
-from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.define import frontend, trial
 from opsdk.define.frontend import register_frontend
 from opsdk.define.trial import BACKWARD, OUTPUTS, Attempt, register_trial
@@ -93,7 +92,7 @@ def gradients(opdef, made, cotangents, asked):
     given = application.op_inputs(saved, None)  # every cotangent is there
 
     def hold(position, kept, value):
-        found[id(kept)] = unbroadcast(opdef, rule, position, value, kept.array.shape, kept.array.dtype, sum_to)
+        found[id(kept)] = application.unbroadcast(position, value, kept.array.shape, kept.array.dtype, sum_to)
 
     application.route(application.gradients(lambda noted: arrays.run(rule.op.opdef, given, noted)), hold)
     return found

@@ -8,8 +8,8 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.backends.call import available
-from opsdk.backends.call.available import is_installed, is_usable, missing_packages
+from opsdk.backends.call import language
+from opsdk.backends.call.language import is_installed, is_usable, missing_packages
 from opsdk.backends.call.plan import forget_plans
 from opsdk.core.errors import MissingDependencyError
 
@@ -30,7 +30,7 @@ def asked_anew():
 def without(request, monkeypatch):
     """Hides a package, whose name it gives."""
     real = importlib.util.find_spec
-    monkeypatch.setattr(available, "find_spec", lambda name: None if name == request.param else real(name))
+    monkeypatch.setattr(language, "find_spec", lambda name: None if name == request.param else real(name))
     return request.param
 
 
@@ -94,7 +94,7 @@ def test_a_row_that_an_author_wrote_is_not_passed_over(without, monkeypatch):
 def test_a_package_that_is_there_and_cannot_be_imported_is_an_error_that_says_so(
     module, package, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(available, "is_installed", lambda name: True)
+    monkeypatch.setattr(language, "is_installed", lambda name: True)
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(tmp_path))
     from opsdk.backends.native import runtime
 

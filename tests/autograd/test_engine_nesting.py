@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.autograd import nesting
+from opsdk.autograd import engine
 from opsdk.core.errors import GraphError
 
 VALUE = contextvars.ContextVar("VALUE")
@@ -70,9 +70,9 @@ def test_a_deep_backward_sees_mode_and_context_of_those_outside(nested):
     finally:
         VALUE.reset(token)
     assert x.grad.tolist() == [7.0]
-    assert nesting.elsewhere(opsdk.is_grad_enabled)
+    assert engine.elsewhere(opsdk.is_grad_enabled)
     with opsdk.no_grad():
-        assert not nesting.elsewhere(opsdk.is_grad_enabled)
+        assert not engine.elsewhere(opsdk.is_grad_enabled)
 
 
 def test_what_a_deep_backward_raises_comes_out(nested):
@@ -81,21 +81,21 @@ def test_what_a_deep_backward_raises_comes_out(nested):
 
     x = leaf([1.0])
     with pytest.raises(ZeroDivisionError, match="deep down"):
-        nesting.elsewhere(fail, x)
+        engine.elsewhere(fail, x)
 
 
 def test_a_thread_that_does_not_start_is_an_error_in_words(monkeypatch):
     def start(_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(nesting.threading.Thread, "start", start)
+    monkeypatch.setattr(engine.threading.Thread, "start", start)
     with pytest.raises(GraphError, match="backward: expected fewer backwards inside of one another, got 0, each of"):
-        nesting.elsewhere(lambda: None)
+        engine.elsewhere(lambda: None)
 
 
 def test_half_of_the_stack_is_deep():
     def at(depth):
-        return nesting.is_deep() if not depth else at(depth - 1)
+        return engine.is_deep() if not depth else at(depth - 1)
 
-    assert not nesting.is_deep()
+    assert not engine.is_deep()
     assert at(sys.getrecursionlimit() // 2)

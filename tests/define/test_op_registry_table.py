@@ -1,20 +1,27 @@
+"""The registry as a table, of which the handles are numbers here."""
+
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from opsdk.core.registry import Registry
+from opsdk.define.op_registry import OpRegistry
+
+
+def handle(number):
+    return SimpleNamespace(number=number, opdef=SimpleNamespace(kernels=()))
 
 
 @pytest.fixture
 def registry():
-    made = Registry()
-    made.put("b", 2)
-    made.put("a", 1)
+    made = OpRegistry()
+    made.put("b", handle(2))
+    made.put("a", handle(1))
     return made
 
 
 def test_a_value_is_found_by_its_name(registry):
-    assert registry.get("a") == 1
+    assert registry.get("a") == handle(1)
 
 
 def test_an_unknown_name_gives_none(registry):
@@ -22,7 +29,7 @@ def test_an_unknown_name_gives_none(registry):
 
 
 def test_names_and_values_come_in_the_order_of_the_alphabet(registry):
-    assert (registry.names(), list(registry), len(registry)) == (["a", "b"], [1, 2], 2)
+    assert (registry.names(), list(registry), len(registry)) == (["a", "b"], [handle(1), handle(2)], 2)
 
 
 def test_a_name_can_be_asked_for(registry):
@@ -32,14 +39,14 @@ def test_a_name_can_be_asked_for(registry):
 
 def test_a_scope_forgets_what_was_put_inside_it(registry):
     with registry.scoped():
-        registry.put("c", 3)
-        registry.put("a", 9)
-    assert (registry.get("c"), registry.get("a")) == (None, 1)
+        registry.put("c", handle(3))
+        registry.put("a", handle(9))
+    assert (registry.get("c"), registry.get("a")) == (None, handle(1))
 
 
 def test_a_scope_forgets_also_when_its_block_raises(registry):
     with pytest.raises(KeyError), registry.scoped():
-        registry.put("c", 3)
+        registry.put("c", handle(3))
         raise KeyError
     assert "c" not in registry
 
@@ -47,17 +54,17 @@ def test_a_scope_forgets_also_when_its_block_raises(registry):
 def test_an_iteration_is_not_disturbed_by_a_registration(registry):
     seen = []
     for value in registry:
-        registry.put(f"new{value}", 0)
+        registry.put(f"new{value.number}", handle(0))
         seen.append(value)
-    assert seen == [1, 2]
+    assert seen == [handle(1), handle(2)]
 
 
 def test_eight_threads_lose_no_entry():
-    registry = Registry()
+    registry = OpRegistry()
 
     def work(number):
         for i in range(100):
-            registry.put(f"{number}.{i}", i)
+            registry.put(f"{number}.{i}", handle(i))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:

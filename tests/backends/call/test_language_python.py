@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.call.pyfunc import PyFunc
+from opsdk.backends.call.language import PyFunc
 
 
 def half(x):

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import OpsdkError
 from opsdk.core.flags import get_flags, set_flags
-from opsdk.core.traceback import trimmed
+from opsdk.core.origin import trimmed
 
 
 @pytest.fixture

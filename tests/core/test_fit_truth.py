@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import nn, static
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.truth import as_bool
+from opsdk.core.fit import as_bool
 
 INTEGERS = np.arange(3)
 

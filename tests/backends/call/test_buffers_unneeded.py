@@ -5,8 +5,8 @@ import pytest
 
 import opsdk
 from opsdk import static, vmath
+from opsdk.backends.call.buffers import unneeded, without_unneeded
 from opsdk.backends.call.language import language_of
-from opsdk.backends.call.unneeded import unneeded, without_unneeded
 from opsdk.core.errors import AttributeValueError
 
 pytest.importorskip("numba")
