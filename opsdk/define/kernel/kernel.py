@@ -13,7 +13,7 @@ import numpy as np
 from opsdk.core.bounded import Bounded
 from opsdk.core.origin import Origin
 from opsdk.define.identity.pickling import ByItsOp, refuse
-from opsdk.define.identity.unchanged import Reads
+from opsdk.define.identity.sameness import Reads
 
 REFERENCE, COMPOSITE = "numpy", "composite"  # the languages of the rows that define what is right
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.core.errors import DefinitionError
 from opsdk.core.origin import Origin
-from opsdk.define.identity.unchanged import Reads, reads
+from opsdk.define.identity.sameness import Reads
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import OpSchema
@@ -54,7 +54,7 @@ class Notation:
     # Any: a function has any signature.
     def reads(self, function: Callable[..., Any]) -> Reads:
         """Returns what a function reads from outside, where it has to be found as it was when the row is compiled."""
-        return reads(function) if self.freezes else Reads()
+        return Reads(function) if self.freezes else Reads()
 
     # Any: as for `options`.
     def text(

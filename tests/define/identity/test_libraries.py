@@ -10,8 +10,8 @@ import weakref
 import numpy as np
 import pytest
 
-from opsdk.define.identity.contents import contents_of, memory_of
-from opsdk.define.identity.unchanged import changed, reads
+from opsdk.define.identity.libraries import contents_of, memory_of
+from opsdk.define.identity.sameness import Reads, changed
 
 
 class KeyErrors(dict):
@@ -102,7 +102,7 @@ def reading(value):
 def test_a_change_of_what_an_object_leads_to_is_seen(make, change):
     value = make()
     function = reading(value)
-    known = reads(function)
+    known = Reads(function)
     assert changed(function, known) == []
     change(value)
     assert changed(function, known) == ["value"]
@@ -111,7 +111,7 @@ def test_a_change_of_what_an_object_leads_to_is_seen(make, change):
 def test_an_empty_cell_is_known_as_empty():
     cell = types.CellType()
     function = reading(cell)
-    known = reads(function)
+    known = Reads(function)
     assert changed(function, known) == []
     cell.cell_contents = 2.0
     assert changed(function, known) == ["value"]
@@ -122,7 +122,7 @@ def test_null_pointers_and_ended_generators_are_read_as_such():
     ended.close()
     for value in (ctypes.POINTER(ctypes.c_double)(), ctypes.py_object(), ended):
         function = reading(value)
-        assert changed(function, reads(function)) == []
+        assert changed(function, Reads(function)) == []
 
 
 def test_lists_and_dicts_of_numba_are_read():
@@ -130,7 +130,7 @@ def test_lists_and_dicts_of_numba_are_read():
     items, table = numba.typed.List([2.0]), numba.typed.Dict.empty(numba.int64, numba.float64)
     for value in (items, table):
         function = reading(value)
-        known = reads(function)
+        known = Reads(function)
         value.append(3.0) if value is items else value.__setitem__(1, 3.0)
         assert changed(function, known) == ["value"]
 
@@ -144,7 +144,7 @@ def test_a_stencil_is_its_function_whatever_it_has_compiled():
         return a[0] * k
 
     function = reading(twice)
-    known = reads(function)
+    known = Reads(function)
     assert twice(np.ones(3)).tolist() == [2, 2, 2]
     assert changed(function, known) == []
     k = 3.0
@@ -155,7 +155,7 @@ def test_data_of_cffi_is_read():
     ffi = pytest.importorskip("cffi").FFI()
     for value in (ffi.new("double *", 2.0), ffi.new("double[2]")):
         function = reading(value)
-        known = reads(function)
+        known = Reads(function)
         assert changed(function, known) == []
         value[0] = 3.0
         assert changed(function, known) == ["value"]
