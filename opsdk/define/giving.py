@@ -6,19 +6,17 @@ ends. Whatever was given from one file is not replaced from another without a wo
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace as dataclass_replace
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError, NameClashError
+from opsdk.core.errors import BindingError, DefinitionError
 from opsdk.core.origin import Origin, origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.identity.sameness import holds_same, is_one
 from opsdk.define.infer import Assumed, InferFunction, InferRule, like
-from opsdk.define.kernel.kernel import Kernel, KernelTable, PlanCache
+from opsdk.define.kernel.kernel import KernelTable, PlanCache
 from opsdk.define.opdef import Gift, GradRule, OpDef, Usage, derived
 from opsdk.define.schema.schema import OpSchema
 
@@ -124,55 +122,6 @@ def without_backward(opdef: OpDef) -> OpDef:
     kernels = KernelTable()
     kernels.restore(opdef.kernels)
     return renewed(opdef, rule=None, kernels=kernels)
-
-
-def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
-    """Adds a kernel; one of the same place, dtype and language has an owner, who alone replaces it.
-
-    Another kernel from the same file gets one line on standard error, as a definition does.
-
-    Raises:
-        NameClashError: another file registered another kernel of that place, dtype and language.
-    """
-    held = next((row for row in opdef.kernels if row.slot == kernel.slot), None)
-    is_same = held is not None and text_of_kernel(held) == text_of_kernel(kernel)
-    if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
-        if is_same and holds_same(held.source, kernel.source):
-            return
-        raise NameClashError(
-            f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
-            "pass replace=True to replace it",
-            details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
-        )
-    opdef.kernels.add(kernel)
-    if held is not None and _code_of(held) != _code_of(kernel) and not replace:
-        sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
-
-
-def text_of_kernel(kernel: Kernel) -> str:
-    """Returns a digest of what a kernel computes, and how."""
-    options = {name: kernel.options[name] for name in sorted(kernel.options)}
-    return digest_of(_code_of(kernel), list(kernel.parameters), options)
-
-
-def _code_of(kernel: Kernel) -> str:
-    source = kernel.source
-    return digest_of(_content(source) if isinstance(source, str) and kernel.load is None else source)
-
-
-def _is_gone(kernel: Kernel) -> bool:
-    """Whether a kernel's source was a file, and is not there any more."""
-    is_file = isinstance(kernel.source, str) and kernel.load is None and not any(c in kernel.source for c in "\n{;")
-    return is_file and not os.path.isfile(str(kernel.source))  # noqa: PTH113 - without pathlib
-
-
-def _content(source: str) -> str:
-    """Returns the text of a file, or a text that is none."""
-    try:
-        with open(source, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - without pathlib
-            return file.read()
-    except (OSError, ValueError):
-        return source
 
 
 def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:

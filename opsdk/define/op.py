@@ -11,17 +11,14 @@ from typing import Any, TypeVar, overload
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
-from opsdk.core.origin import origin_of, registrar
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import absences, bind
 from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
-from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
+from opsdk.define.giving import as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.kernel.deferred_row import add_deferred_row, checked_parameters
-from opsdk.define.kernel.kernel import Kernel, KernelKey
-from opsdk.define.kernel.notation import notation_of
-from opsdk.define.kernel.text_row import add_text_row
+from opsdk.define.kernel.authored import give_kernel
+from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
@@ -187,25 +184,8 @@ class Op(Handle):
                 no launch shape of this op.
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
-        notation = notation_of(self.opdef, place, language)
         key = KernelKey(place, None if dtype is None else as_dtype(dtype))
-        if notation.takes_text:
-            return add_text_row(self.opdef, key, notation, source, function, options, replace=replace)
-        if source is not None:
-            return add_deferred_row(self.opdef, key, notation, source, function, options, replace=replace)
-
-        def register(function: F) -> F:
-            subject = f"{self.opdef.subject}, {language} kernel"
-            held = notation.options(options, self.opdef.schema, subject)
-            names = checked_parameters(self.opdef, function, subject, held)
-            owner = registrar(origin := origin_of(function))
-            row = Kernel(key, language, function, origin, names, held, None, owner, notation.reads(function))
-            add_kernel(self.opdef, row, replace=replace)
-            return function
-
-        if function is not None:
-            register(function)
-        return register
+        return give_kernel(self, key, language, function, source, options, replace=replace)
 
     def unregister_kernel(self, place: str, *, language: str, dtype: DTypeLike | None = None) -> None:
         """Takes back a kernel that `kernel` registered with the same place, language and dtype; calls use the others.
