@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from opsdk.core.origin import Origin
 from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
-from opsdk.define.identity.pickling import ByItsOp
 from opsdk.define.infer import InferRule
-from opsdk.define.kernel.kernel import KernelTable, PlanCache
+from opsdk.define.kernel.kernel import ByItsOp, KernelTable, PlanCache
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.value_check import ValueCheck
 

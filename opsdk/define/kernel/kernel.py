@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
 from opsdk.core.bounded import Bounded
+from opsdk.core.errors import DefinitionError
 from opsdk.core.origin import Origin
-from opsdk.define.identity.pickling import ByItsOp, refuse
 from opsdk.define.identity.sameness import Reads
+
+T = TypeVar("T", bound="ByItsOp")
 
 REFERENCE, COMPOSITE = "numpy", "composite"  # the languages of the rows that define what is right
 
@@ -60,6 +62,28 @@ def is_floating(dtype: np.dtype[np.generic]) -> bool:
 def is_real(dtype: np.dtype[np.generic]) -> bool:
     """Whether a dtype holds truth values, whole numbers or real numbers."""
     return dtype.kind in "biuf" or dtype.name == "bfloat16"
+
+
+class ByItsOp:
+    """A part of an op, with functions of its author in it, that is had from the op and never from a pickle."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses: an op is pickled by its name.
+
+        Raises:
+            DefinitionError: always.
+        """
+        at = f" of {self.origin}" if hasattr(self, "origin") else ""
+        raise DefinitionError(
+            f"pickle: expected an op, which goes by its name, got the {type(self).__name__}{at}, with functions in it; "
+            "pickle the op, and take what belongs to it from there"
+        )
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
+        return self  # what points at it means this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +164,7 @@ class PlanCache(Bounded[Any, Any]):
         self.repeat = None
 
 
-class KernelTable:
+class KernelTable(ByItsOp):
     """The rows of one op. It grows from outside; a row is never changed, only superseded by a later one."""
 
     def __init__(self) -> None:
@@ -177,10 +201,6 @@ class KernelTable:
         """Forgets what was planned on these rows, or with the op that has them as its gradient op."""
         for cache in list(self.plans):
             cache.clear()
-
-    def __reduce__(self) -> NoReturn:
-        """Refuses, as the kernels in it do."""
-        refuse(self)
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(tuple(self._rows))
