@@ -14,7 +14,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attribute import coerce
-from opsdk.define.schema.schema import InputDecl, OpSchema, expected_elements
+from opsdk.define.schema.schema import InputDecl, OpSchema
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -204,7 +204,7 @@ def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
         dtype = getattr(item, "dtype", None)
         if isinstance(dtype, np.dtype) and word_of(dtype) not in decl.elements:
             raise DTypeError(
-                f"{opdef.subject}: {name} expected {expected_elements(decl)}, got {dtype}; "
+                f"{opdef.subject}: {name} expected {decl.expected_elements}, got {dtype}; "
                 f"cast it to {KINDS[decl.elements[0]][1]}",
                 details={"input": decl.name, "expected": decl.elements, "got": dtype},
             )
@@ -228,7 +228,7 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
         for item in flat(spec):
             if decl.elements and word_of(item.dtype) not in decl.elements:
                 raise DTypeError(
-                    f"{opdef.subject}, infer: output {decl.name!r} expected {expected_elements(decl)}, which its "
+                    f"{opdef.subject}, infer: output {decl.name!r} expected {decl.expected_elements}, which its "
                     f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",
                     at=str(opdef.origin),
                 )

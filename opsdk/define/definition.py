@@ -8,15 +8,15 @@ from dataclasses import replace as replaced
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
-from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of, registrar
+from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
 from opsdk.define.domain import checked_domain
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
-from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived, is_mask
-from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
 
@@ -82,27 +82,19 @@ def define_op(
             f"op {schema.qualified_name!r}: surrogate expected a function or True, got {traits.surrogate!r}; "
             "pass the function whose derivative the backward is"
         )
-    check_reserved(schema, origin := origin_of(function))
-    call = reference or reorder(function, schema.input_names)
-    kernels = KernelTable()
-    language = COMPOSITE if composite else REFERENCE
-    owner = registrar(origin)
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner))
-    for row in rows:
-        kernels.add(replaced(row, owner=owner))
-    opdef = OpDef(
-        schema=schema,
-        infer=Assumed() if infer is None else as_infer(infer, schema),
-        traits=traits,
-        origin=origin,
-        kernels=kernels,
-        body=call if composite else None,
-        doc=function.__doc__,
-        function=function,
+    check_reserved(schema, origin_of(function))
+    opdef = OpDef.of(
+        schema,
+        Assumed() if infer is None else as_infer(infer, schema),
+        traits,
+        function,
+        reference or reorder(function, schema.input_names),
+        composite=composite,
         is_traced=traced is not None,
         more=tuple(traced or ()),
-        owner=owner,
     )
+    for row in rows:
+        opdef.kernels.add(replaced(row, owner=opdef.owner))
     with REGISTRY.lock:
         held = REGISTRY.admit(opdef, replace=replace)
         if held is not None and not replace and held.opdef.is_same(opdef):
@@ -147,9 +139,8 @@ def check_forward(
 ) -> None:
     """Checks that a function in the place of the reference, in words `role`, takes what the schema declares."""
     check_annotations(function, schema, of_scalars=of_scalars)
-    names = parameters_of(function)
     known = (*schema.input_names, *schema.attr_names)
-    check_names(function, names, known, f"op {schema.qualified_name!r}, {role}")
+    names = parameters_among(function, known, f"op {schema.qualified_name!r}, {role}")
     for name in known:
         if name not in names:
             raise BindingError(

@@ -8,7 +8,6 @@ from typing import Any
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
 from opsdk.core.nested import each, named
-from opsdk.core.origin import origin_of, registrar
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.infer import (
     Attrs,
@@ -21,10 +20,9 @@ from opsdk.define.infer import (
     like,
     present_specs,
 )
-from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema.attribute import AttrDecl
-from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 
@@ -40,11 +38,12 @@ class GradientInfer:
     Args:
         names: the inputs that have a gradient, by output of the gradient op.
         positions: those of the same inputs among the forward's, which a mask goes by; None where none leaves any out.
-        reduces_gradients, one_shape: as of the forward's rule.
+        reduces_gradients: as of the forward's rule, where that is not given.
         forward: schema and rule of the forward; None where all tensors are of one shape and dtype.
         schema: the gradient op's own; None without a forward.
 
     Attributes:
+        one_shape: as of the forward's rule.
         alike: names of tensors of the gradient op, and inputs of the forward, that have one spec.
         asks: names of the specs that have to be given, each with the position of its input in the forward.
     """
@@ -55,13 +54,13 @@ class GradientInfer:
         positions: Sequence[int | None] = (),
         *,
         reduces_gradients: bool = False,
-        one_shape: bool = False,
         forward: tuple[OpSchema, InferRule] | None = None,
         schema: OpSchema | None = None,
     ) -> None:
         self.names = tuple(names)
         self.positions = tuple(positions) or (None,) * len(self.names)
-        self.reduces_gradients = reduces_gradients
+        one_shape = forward is not None and getattr(forward[1], "one_shape", False)
+        self.reduces_gradients = forward[1].reduces_gradients if forward and one_shape else reduces_gradients
         self.one_shape = one_shape
         self.forward = forward
         self.schema = schema
@@ -69,30 +68,12 @@ class GradientInfer:
         pairs = zip(self.names, self.positions, strict=True)
         self.asks = tuple((spec_name(n), i) for n, i in pairs if n and i is not None and self._is_unknown(n))
 
-    @classmethod
-    def of(
-        cls,
-        schema: OpSchema,
-        rule: InferRule,
-        names: Sequence[str | None],
-        positions: Sequence[int | None],
-        gradient: OpSchema | None,
-    ) -> GradientInfer:
-        """Returns the rule of a gradient op that was written beside a forward with a schema and a rule."""
-        one_shape = getattr(rule, "one_shape", False)
-        reduces = one_shape and rule.reduces_gradients
-        return cls(
-            names, positions, reduces_gradients=reduces, one_shape=one_shape, forward=(schema, rule), schema=gradient
-        )
-
     def _alike(self) -> frozenset[str]:
         if self.forward is None or self.schema is None:
             return frozenset()
         forward, rule = self.forward
         found = set(rule.alike) if isinstance(rule, GradientInfer) else _alike(forward, rule)
-        gradients = [
-            output.name for name, output in zip(self.names, self.schema.outputs, strict=True) if name in found
-        ]
+        gradients = [output.name for name, output in zip(self.names, self.schema.outputs, strict=True) if name in found]
         return frozenset({*found, *(f"d{name}" for name in forward.output_names if name in found), *gradients})
 
     def _is_unknown(self, name: str) -> bool:
@@ -244,10 +225,14 @@ def make_gradient(
             parameter names an input that the forward changes in place.
     """
     schema = forward.schema
-    cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if _carries(forward, decl)}
-    parameters = parameters_of(function)
+    frozen = forward.traits.nondifferentiable
+    cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if decl.name not in frozen}
+    parameters = _checked_parameters(forward, function, cotangents)
     wrt = forward.differentiable_inputs()
-    _check_backward(forward, function, parameters, cotangents, disconnected)
+    names = [schema.inputs[i].name for i in wrt]
+    for entry in disconnected:
+        if entry not in names:
+            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
     sources, inputs = _sources(schema, parameters, cotangents, materialize)
     # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
     attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK)
@@ -261,27 +246,16 @@ def make_gradient(
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
-    call = reorder(function, gradient_schema.input_names)
-    integer = tuple(d.name for d in inputs if d.name in forward.traits.nondifferentiable)
+    integer = tuple(d.name for d in inputs if d.name in frozen)
     constant = tuple(name for name in integer if name in forward.traits.constant)
-    traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant)
-    kernels = KernelTable()
-    language = COMPOSITE if composite else REFERENCE
-    owner = registrar(origin := origin_of(function))
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, gradient_schema.input_names, owner=owner))
-    opdef = OpDef(
-        schema=gradient_schema,
-        infer=GradientInfer.of(
-            schema, forward.infer, [schema.inputs[i].name for i in wrt], wrt, gradient_schema
-        ),
-        traits=traits,
-        origin=origin,
-        kernels=kernels,
-        body=call if composite else None,
-        doc=function.__doc__,
+    opdef = OpDef.of(
+        gradient_schema,
+        GradientInfer(names, wrt, forward=(schema, forward.infer), schema=gradient_schema),
+        Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant),
+        function,
+        reorder(function, gradient_schema.input_names),
+        composite=composite,
         gradient_of=forward.name,
-        function=function,
-        owner=owner,
     )
     return GradRule(
         op=handle(opdef),
@@ -291,28 +265,18 @@ def make_gradient(
         reduces=forward.infer.reduces_gradients,
         materialize=materialize,
         mask=MASK if MASK in parameters else None,
-        disconnected=tuple(i for i in wrt if schema.inputs[i].name in disconnected),
+        disconnected=tuple(i for i, name in zip(wrt, names, strict=True) if name in disconnected),
         complex=complex,
     )
 
 
-def _check_backward(
-    forward: OpDef,
-    function: Callable[..., Any],
-    parameters: Sequence[str],
-    cotangents: dict[str, int],
-    disconnected: Sequence[str],
-) -> None:
-    """Checks that a backward asks for what there is, and that there is something to differentiate."""
+def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:
+    """Returns what a backward asks for: there is all of it, and something to differentiate."""
     schema = forward.schema
-    known = [*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK]
-    check_names(function, parameters, known, f"{forward.subject}, backward")
-    wrt = forward.differentiable_inputs()
-    if not wrt or not cotangents:
+    known = (*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK)
+    parameters = parameters_among(function, known, f"{forward.subject}, backward")
+    if not forward.differentiable_inputs() or not cotangents:
         raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
-    for entry in disconnected:
-        if entry not in [schema.inputs[i].name for i in wrt]:
-            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
     for position in schema.mutated_inputs:
         changed = schema.inputs[position].name
         if changed in parameters:
@@ -325,22 +289,13 @@ def _check_backward(
             f"{forward.subject}, backward {name_of(function)}: expected a cotangent among its parameters "
             f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
         )
-    _check_cotangent_names(forward, parameters, cotangents)
-
-
-def _carries(forward: OpDef, decl: OutputDecl) -> bool:
-    return decl.name not in forward.traits.nondifferentiable
-
-
-def _check_cotangent_names(forward: OpDef, parameters: Sequence[str], cotangents: dict[str, int]) -> None:
-    schema = forward.schema
-    taken = (*schema.input_names, *schema.output_names, *schema.attr_names)
     for name in parameters:
-        if name in cotangents and name in taken:
+        if name in cotangents and known.count(name) > 1:
             raise DefinitionError(
                 f"{forward.subject}, backward: {name!r} could be the cotangent of output "
                 f"{schema.output_names[cotangents[name]]!r} or the op's own {name!r}; rename one in the schema"
             )
+    return parameters
 
 
 def _sources(

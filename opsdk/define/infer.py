@@ -17,12 +17,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, BindingError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
 from opsdk.core.nested import flat
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
-from opsdk.core.suggest import alternatives
-from opsdk.define.schema.binding import called_by_name, parameters_of
+from opsdk.define.schema.binding import called_by_name, parameters_among
 from opsdk.define.schema.schema import OpSchema
 
 # One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
@@ -222,16 +221,11 @@ class InferFunction:
 
     # Any: a user function of any signature; its parameter names were checked when it was registered.
     def __init__(self, function: Callable[..., Any], schema: OpSchema, *, reduces_gradients: bool = False) -> None:
-        known = (*schema.input_names, *schema.attr_names)
         self.function = function
         self.reduces_gradients = reduces_gradients
         self._call = called_by_name(function)
-        for name in parameters_of(function):
-            if name not in known:
-                raise BindingError(
-                    f"op {schema.qualified_name!r}, infer: no input or attribute is called {name!r}; "
-                    f"there are {alternatives(name, known)}"
-                )
+        known = (*schema.input_names, *schema.attr_names)
+        parameters_among(function, known, f"op {schema.qualified_name!r}, infer")
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns what the user's function returned, one entry per output.

@@ -23,8 +23,8 @@ from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
 from opsdk.define.schema.attribute import freeze
-from opsdk.define.schema.op_signature import SignatureOf
-from opsdk.define.schema.value_check import ValueCheck
+from opsdk.define.schema.binding import ValueCheck
+from opsdk.define.schema.signature import SignatureOf
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -222,7 +222,8 @@ class Op(Handle):
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
             if isinstance(grad.op, Op) and isinstance(grad.op.opdef.infer, GradientInfer):
                 old = grad.op.opdef.infer
-                its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions, old.schema)
+                forward = self.opdef.schema, rule
+                its_rule = GradientInfer(old.names, old.positions, forward=forward, schema=old.schema)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule, kernels=grad.op.opdef.kernels.continued())
         self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts, kernels=self.opdef.kernels.continued())
         return function

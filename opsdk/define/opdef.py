@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from opsdk.core.origin import Origin
+from opsdk.core.origin import Origin, origin_of, registrar
 from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.infer import InferRule
-from opsdk.define.kernel.kernel import ByItsOp, KernelTable, PlanCache
+from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, ByItsOp, Kernel, KernelKey, KernelTable, PlanCache
+from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
-from opsdk.define.schema.value_check import ValueCheck
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
@@ -194,6 +194,29 @@ class OpDef(ByItsOp):
     refusal: str = ""
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def of(
+        cls,
+        schema: OpSchema,
+        infer: InferRule,
+        traits: Traits,
+        function: Callable[..., Any],
+        call: Callable[..., Any],
+        *,
+        composite: bool,
+        **fields: Any,
+    ) -> OpDef:
+        """Returns the definition of what an author's function computes, with one kernel: the reference, or composite.
+
+        That is `call`, the function as one of the inputs by position.
+        """
+        owner = registrar(origin := origin_of(function))
+        kernels = KernelTable()
+        language = COMPOSITE if composite else REFERENCE
+        kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner))
+        known = {"body": call if composite else None, "doc": function.__doc__, "function": function, "owner": owner}
+        return cls(schema, infer, traits, origin, kernels, **known, **fields)
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)

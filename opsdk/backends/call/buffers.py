@@ -16,7 +16,7 @@ from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.value_check import ValueCheck
+from opsdk.define.schema.binding import ValueCheck
 
 
 # Any: an array, a list of arrays, or None.

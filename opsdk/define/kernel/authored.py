@@ -16,7 +16,7 @@ from opsdk.define.identity.sameness import holds_same
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.notation import Notation, notation_of
 from opsdk.define.opdef import Handle, OpDef
-from opsdk.define.schema.binding import check_names, name_of, parameters_of
+from opsdk.define.schema.binding import name_of, parameters_among
 
 # Any, in this file: a kernel has any signature; only the names of its parameters matter here.
 
@@ -105,10 +105,9 @@ def _of_function(
             parameter.
     """
     subject = f"{opdef.subject}, {notation.name} kernel"
-    names = parameters_of(function)
     schema = opdef.schema
     known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
-    check_names(function, names, known, subject)
+    names = parameters_among(function, known, subject)
     for scratch in options.get("scratch", ()):
         if scratch not in names:
             raise BindingError(

@@ -24,7 +24,7 @@ import numpy as np
 from opsdk.core.errors import DefinitionError, LaunchError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
-from opsdk.define.schema.binding import called_by_name, check_names, name_of, parameters_of
+from opsdk.define.schema.binding import called_by_name, name_of, parameters_among
 from opsdk.define.schema.schema import OpSchema
 
 __all__ = ["elementwise", "fixed", "rows"]
@@ -211,7 +211,7 @@ def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject:
             f"launch=opsdk.launch.elementwise({tensors[-1]!r}), opsdk.launch.rows, opsdk.launch.fixed, "
             "or a function that returns (grid, block)"
         )
-    check_names(value, parameters_of(value), (*tensors, *attrs), f"{subject}, launch")
+    parameters_among(value, (*tensors, *attrs), f"{subject}, launch")
     return Computed((), value, f"{subject}, launch")
 
 
@@ -258,7 +258,7 @@ def as_scratch(value: Any, schema: OpSchema, subject: str) -> dict[str, Scratch]
             got = "the name of an input, output or attribute" if name in named else f"{function!r} for it"
             raise DefinitionError(f"{subject}: scratch {name!r} expected a name of its own and a function, got {got}")
         known = (*schema.input_names, *schema.attr_names)
-        check_names(function, parameters_of(function), known, f"{subject}, scratch {name!r}")
+        parameters_among(function, known, f"{subject}, scratch {name!r}")
     return {name: Scratch(function, f"{subject}, scratch {name!r}") for name, function in value.items()}
 
 

@@ -32,7 +32,7 @@ def parse_schema(text: str, namespace: str) -> OpSchema:
     parameters, arrow, results = text[head.end() + 1 : close], text[close + 1 :].strip()[:2], text[close + 1 :]
     if arrow != "->":
         raise SchemaError(f"schema {text!r}: expected '-> results' after the parameters, got {results.strip()!r}")
-    inputs, attrs, positional = _parameters(_split(parameters), text)
+    inputs, attrs, positional = _parameters(split(parameters), text)
     outputs = _results(results.strip()[2:].strip(), text)
     schema = OpSchema(
         namespace=head["ns"] or namespace,
@@ -103,20 +103,18 @@ def _closing(text: str, start: int) -> int:
     raise SchemaError(f"schema {text!r}: expected ')' for the '(' at column {start}")
 
 
-def _split(text: str) -> list[str]:
-    """Splits at commas outside of brackets and quotes."""
+def split(text: str, at: str = ",") -> list[str]:
+    """Splits at commas, or at another sign, outside of brackets and quotes."""
     parts, depth, start = [], 0, 0
     for position, char in _unquoted(text):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(char, 0)
-        if char == "," and depth == 0:
+        if char == at and depth == 0:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()] if text.strip() else []
 
 
-def _parameters(
-    parts: Sequence[str], text: str
-) -> tuple[tuple[InputDecl, ...], tuple[AttrDecl, ...], tuple[str, ...]]:
+def _parameters(parts: Sequence[str], text: str) -> tuple[tuple[InputDecl, ...], tuple[AttrDecl, ...], tuple[str, ...]]:
     inputs: list[InputDecl] = []
     attrs: list[AttrDecl] = []
     positional: list[str] = []
@@ -194,7 +192,7 @@ def _value(kind: str, text: str) -> Any:
     if text == "None":
         return None
     if text.startswith("[") and text.endswith("]"):
-        return [_value(kind, item) for item in _split(text[1:-1])]
+        return [_value(kind, item) for item in split(text[1:-1])]
     if kind.startswith("dtype") and text[0] not in "'\"":
         return text
     if kind.startswith("float"):
@@ -205,7 +203,7 @@ def _value(kind: str, text: str) -> Any:
 
 
 def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
-    parts = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+    parts = split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
     outputs = []
     for position, part in enumerate(parts):
         written = _RESULT.fullmatch(part)

@@ -17,8 +17,8 @@ from opsdk.define.schema.attribute import AttrDecl
 
 
 @dataclass(frozen=True)
-class InputDecl:
-    """One tensor parameter.
+class TensorDecl:
+    """One tensor parameter or result.
 
     `kind` is `tensor`, `optional` (None may be passed) or `list` (any number of tensors). Inputs and outputs with the
     same `alias` letter may share memory; `mutated` inputs are changed in place. `elements` are the words of
@@ -31,44 +31,34 @@ class InputDecl:
     mutated: bool = False
     elements: tuple[str, ...] = ()
 
+    @property
+    def element_type(self) -> str:
+        """`Tensor`, or `Tensor<int>` of one whose elements are declared."""
+        return f"Tensor<{'|'.join(self.elements)}>" if self.elements else "Tensor"
+
+    @property
+    def expected_elements(self) -> str:
+        """What a message expects of a tensor whose elements are declared, as `integers or bools`."""
+        return " or ".join(KINDS[word][0] for word in self.elements)
+
     def __str__(self) -> str:
-        return f"{tensor_type(self)} {self.name}" + ("=None" if self.kind == "optional" else "")
+        mark = f"({self.alias}{'!' if self.mutated else ''})" if self.alias else ""
+        kind, default = {"tensor": ("", ""), "optional": ("?", "=None"), "list": ("[]", "")}[self.kind]
+        return f"{self.element_type}{mark}{kind} {self.name}{default}"
 
 
-@dataclass(frozen=True)
-class OutputDecl:
+class InputDecl(TensorDecl):
+    """One tensor parameter."""
+
+
+class OutputDecl(TensorDecl):
     """One result: a tensor, or a list of tensors whose length the inputs decide."""
-
-    name: str
-    kind: str = "tensor"
-    alias: str | None = None
-    mutated: bool = False
-    elements: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{tensor_type(self)} {self.name}"
-
-
-def tensor_type(decl: InputDecl | OutputDecl) -> str:
-    """Returns the type of a tensor parameter or result as the schema language writes it."""
-    mark = f"({decl.alias}{'!' if decl.mutated else ''})" if decl.alias else ""
-    return f"{element_type(decl)}{mark}" + {"tensor": "", "optional": "?", "list": "[]"}[decl.kind]
 
 
 def of_integers(schema: OpSchema, names: Sequence[str]) -> OpSchema:
     """Returns the schema with inputs, by name, declared as whole numbers."""
     inputs = tuple(replace(decl, elements=("int",)) if decl.name in names else decl for decl in schema.inputs)
     return replace(schema, inputs=inputs) if names else schema
-
-
-def element_type(decl: InputDecl | OutputDecl) -> str:
-    """Returns `Tensor`, or `Tensor<int>` of one whose elements are declared."""
-    return f"Tensor<{'|'.join(decl.elements)}>" if decl.elements else "Tensor"
-
-
-def expected_elements(decl: InputDecl | OutputDecl) -> str:
-    """Returns what a message expects of a tensor whose elements are declared, as `integers or bools`."""
-    return " or ".join(KINDS[word][0] for word in decl.elements)
 
 
 @dataclass(frozen=True)
@@ -132,7 +122,7 @@ class OpSchema:
     @cached_property
     def nondifferentiable(self) -> tuple[str, ...]:
         """Names of the inputs and outputs whose elements are declared as whole numbers or truth values."""
-        every: tuple[InputDecl | OutputDecl, ...] = (*self.inputs, *self.outputs)
+        every: tuple[TensorDecl, ...] = (*self.inputs, *self.outputs)
         return tuple(decl.name for decl in every if decl.elements and {"int", "bool"}.issuperset(decl.elements))
 
     # Any: one value of any kind per input, or a list of them, or None.
