@@ -17,8 +17,8 @@ from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.kernel.authored import give_kernel
 from opsdk.define.kernel.kernel import KernelKey
+from opsdk.define.kernel.notation import notation_of
 from opsdk.define.op_registry import OpRegistry
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.providers import Providers
@@ -185,7 +185,8 @@ class Op(Handle):
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
         key = KernelKey(place, None if dtype is None else as_dtype(dtype))
-        return give_kernel(self, key, language, function, source, options, replace=replace)
+        notation = notation_of(self.opdef, place, language)
+        return notation.give(self, key, function, source, options, replace=replace)
 
     def unregister_kernel(self, place: str, *, language: str, dtype: DTypeLike | None = None) -> None:
         """Takes back a kernel that `kernel` registered with the same place, language and dtype; calls use the others.

@@ -223,7 +223,7 @@ def test_a_text_kernel_is_data_and_holds_the_line_that_registered_it(op):
     (row,) = [row for row in op.opdef.kernels if row.language == "c"]
     assert (str(row), row.source, row.parameters) == ("c (cpu, float32)", SOURCE, ("x", "y", "slope"))
     assert row.options["openmp"] is True
-    assert str(row.origin).endswith("test_authored.py:222")
+    assert str(row.origin).endswith("test_notation.py:222")
 
 
 def test_a_language_that_reads_text_refuses_a_function(op):
