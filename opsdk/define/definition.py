@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replaced
+from numbers import Real
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
-from opsdk.define.domain import checked_domain
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived, is_mask
+from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
 
-# Any, in this file: functions of any signature; the schema says what they take.
+# Any, in this file: functions of any signature, of which the schema says what they take; and what an author passed.
 
 
 def define_op(
@@ -74,7 +74,7 @@ def define_op(
             )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=checked_domain(schema, traits.domain))
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=_checked_domain(schema, traits.domain))
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
@@ -166,6 +166,47 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
             f"op {schema.qualified_name!r}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
             "the built-in ops; pass another namespace"
         )
+
+
+def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
+    """Returns what was given as `domain=`, as a dictionary of pairs.
+
+    Args:
+        schema: the op's signature.
+        given: a mapping from names of inputs and of int and float attributes to (least, greatest).
+
+    Raises:
+        DefinitionError: it is no mapping, names something else, or holds no such pair.
+    """
+    subject = f"op {schema.qualified_name!r}, domain"
+    if not isinstance(given, Mapping):
+        raise DefinitionError(
+            f"{subject}: expected a mapping from names to (least, greatest), got {given!r}; "
+            'write domain={"x": (0.0, None)}'
+        )
+    numeric = [decl.name for decl in schema.attrs if decl.type.rstrip("?") in ("int", "float")]
+    known = (*schema.input_names, *numeric)
+    for name, bounds in given.items():
+        if name not in known:
+            raise DefinitionError(
+                f"{subject}: expected names of inputs or of int and float attributes, got {name!r}; "
+                f"it may name {', '.join(known) or 'nothing of this op'}"
+            )
+        _check_bounds(f"{subject} of {name!r}", bounds)
+    return {name: (low, high) for name, (low, high) in given.items()}
+
+
+def _check_bounds(subject: str, bounds: Any) -> None:
+    is_pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
+    if not is_pair or not all(bound is None or isinstance(bound, Real) for bound in bounds):
+        raise DefinitionError(
+            f"{subject}: expected (least, greatest), each a number or None, got {bounds!r}; write (0.0, None)"
+        )
+    low, high = bounds
+    if any(bound is not None and bound != bound for bound in bounds):
+        raise DefinitionError(f"{subject}: expected numbers, got {bounds!r}; None stands for no bound")
+    if low is not None and high is not None and low > high:
+        raise DefinitionError(f"{subject}: expected least ≤ greatest, got {bounds!r}; write ({high!r}, {low!r})")
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:

@@ -13,14 +13,13 @@ from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, U
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import absences, bind
-from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import as_infer, given, held_gradient, renewed
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
 from opsdk.define.op_registry import OpRegistry
-from opsdk.define.opdef import GradRule, OpDef
+from opsdk.define.opdef import Expectation, GradRule, OpDef
 from opsdk.define.providers import Providers
 from opsdk.define.schema.attribute import freeze
 from opsdk.define.schema.binding import ValueCheck
@@ -271,7 +270,7 @@ class Op(Handle):
         Raises:
             DefinitionError: one of them is no text, or finding or reason is empty.
         """
-        known = as_expectation(self.opdef.subject, finding, reason, row)
+        known = Expectation.of(self.opdef.subject, finding, reason, row)
         self.opdef = renewed(self.opdef, expectations=(*self.opdef.expectations, known))
 
     # -- reading -----------------------------------------------------------------------------------------------------

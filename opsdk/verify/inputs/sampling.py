@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import UnknownOpError
-from opsdk.define.domain import lies_inside
 from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import OpDef, lies_inside
 from opsdk.define.sample import Sample
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl
