@@ -10,8 +10,9 @@ from typing import Any, overload
 from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
 from opsdk.core.origin import origin_of
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
-from opsdk.define.giving import gives_another, without_backward
+from opsdk.define.giving import gives_another, renewed
 from opsdk.define.infer import InferRule
+from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import BUILTIN, Bounds, Traits
 from opsdk.define.schema.parse import parse_schema
@@ -153,7 +154,8 @@ def register_op(
             made.backward(composite=composite, complex=complex, replace=replace)(backward)
             return made
         sys.stderr.write(f"{made.opdef.name} redefined ({origin_of(backward)} is another backward)\n")
-        with REGISTRY.moved(made.opdef.name, Op(without_backward(made.opdef))) as other:
+        bare = renewed(made.opdef, rule=None, kernels=KernelTable(made.opdef.kernels))
+        with REGISTRY.moved(made.opdef.name, Op(bare)) as other:
             other.backward(composite=composite, complex=complex)(backward)
         return other
 

@@ -240,9 +240,8 @@ def _restated(old: OpDef, new: OpDef) -> OpDef:
     """
     if _is_local(new):
         return new
-    kernels = KernelTable()
     own = {row.slot for row in new.kernels}
-    kernels.restore([*new.kernels, *(row for row in old.kernels if row.slot not in own)])
+    kernels = KernelTable([*new.kernels, *(row for row in old.kernels if row.slot not in own)])
     rule = None if old.rule is None or derived(old.rule) else old.rule
     given = {"infer": old.infer, "given": old.given, "samples": old.samples, "check": old.check, "bench": old.bench}
     return renewed(new, rule=rule, kernels=kernels, expectations=old.expectations, **given)

@@ -11,12 +11,12 @@ from dataclasses import replace as dataclass_replace
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError
-from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.core.origin import origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.identity.sameness import holds_same, is_one
 from opsdk.define.infer import Assumed, InferFunction, InferRule, like
-from opsdk.define.kernel.kernel import KernelTable, PlanCache
+from opsdk.define.kernel.kernel import PlanCache
 from opsdk.define.opdef import Gift, GradRule, OpDef, Usage, derived
 from opsdk.define.schema.schema import OpSchema
 
@@ -29,32 +29,32 @@ def renewed(opdef: OpDef, **changes: Any) -> OpDef:
     return dataclass_replace(opdef, **fields)
 
 
-def given(opdef: OpDef, name: str, value: Any, *, rule: Any = None, replace: bool) -> tuple[Gift, ...]:
-    """Returns what an op was given besides its definition, with something more or in another's place.
+def with_gift(opdef: OpDef, name: str, value: Any, kept: Any, *, replace: bool) -> OpDef:
+    """Returns the definition of an op that is given something, in another's place where it had one.
 
     Args:
         opdef: the op.
         name: what it is given: `infer`, `check`, `samples` or `bench`.
         value: the function.
-        rule: what was made of it, where it is kept as something else.
+        kept: what is made of it, or the function itself.
         replace: takes the place of what another file gave, and of the rule of an op that graphs hold.
 
     Raises:
         DefinitionError: another file gave another one, or a graph holds the op and has to know its infer rule.
     """
-    has_code = hasattr(value, "__code__")
-    origin, owner = (opdef.origin, opdef.owner) if opdef.is_builtin and not has_code else _whence(value)
+    origin, owner = opdef.origin, opdef.owner
+    if not opdef.is_builtin or hasattr(value, "__code__"):
+        owner = registrar(origin := origin_of(value))
 
     def digest(value: Any) -> str:
         return digest_of(value) if opdef.defined_as else ""  # none of opsdk's own: hardly any is asked for
 
-    new = Gift(name, origin, owner, digest(rule or value))
+    new = Gift(name, origin, owner, digest(kept if name == "infer" else value))
     held = next((gift for gift in opdef.given if gift.name == name), None)
     if held is None and name == "infer" and not isinstance(opdef.infer, Assumed):
         held = Gift(name, opdef.origin, opdef.owner, digest(opdef.infer))
-    if held is not None and held.digest == new.digest and new.digest and held in opdef.given:
-        return opdef.given
-    if not replace and (held is None or held.digest != new.digest or not new.digest):
+    is_same = held is not None and new.digest != "" and held.digest == new.digest
+    if not replace and not is_same:
         if held is not None and held.owner != new.owner:
             raise DefinitionError(
                 f"{opdef.subject}, {name}: has one from {held.origin}, got another from {origin}; "
@@ -66,12 +66,10 @@ def given(opdef: OpDef, name: str, value: Any, *, rule: Any = None, replace: boo
                 f"{opdef.subject}: expected its infer rule before its first use in a graph, got it after; run the "
                 "definition of the op again, or pass replace=True, graphs that exist keep what they have"
             )
-    return (*(gift for gift in opdef.given if gift.name != name), new)
-
-
-def _whence(value: Any) -> tuple[Origin, str]:
-    origin = origin_of(value)
-    return origin, registrar(origin)
+    others = [gift for gift in opdef.given if gift.name != name]
+    gifts = opdef.given if is_same and held in opdef.given else (*others, new)
+    kernels = opdef.kernels.continued() if name in ("infer", "check") else opdef.kernels
+    return renewed(opdef, given=gifts, kernels=kernels, **{name: kept})
 
 
 def held_gradient(forward: OpDef, rule: GradRule) -> GradRule | None:
@@ -115,13 +113,6 @@ def gives_another(opdef: OpDef, backward: Callable[..., Any], composite: bool) -
     if held.owner != registrar(origin_of(backward)):
         return False
     return held.is_composite != composite or held.function_as != digest_of(text_of(backward))
-
-
-def without_backward(opdef: OpDef) -> OpDef:
-    """Returns the definition of an op as it was before it was given a backward, with kernels that are its own."""
-    kernels = KernelTable()
-    kernels.restore(opdef.kernels)
-    return renewed(opdef, rule=None, kernels=kernels)
 
 
 def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:

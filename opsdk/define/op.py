@@ -14,7 +14,7 @@ from opsdk.core.fast import FAST, Handle
 from opsdk.core.traceback import trimmed
 from opsdk.define.call import absences, bind
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
-from opsdk.define.giving import as_infer, given, held_gradient, renewed
+from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
@@ -216,7 +216,7 @@ class Op(Handle):
             DefinitionError: another file gave another rule, or a graph holds the op.
         """
         rule = as_infer(function, self.opdef.schema)
-        gifts = given(self.opdef, "infer", function, rule=rule, replace=replace)
+        opdef = with_gift(self.opdef, "infer", function, rule, replace=replace)
         grad = self.opdef.grad
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
@@ -225,13 +225,12 @@ class Op(Handle):
                 forward = self.opdef.schema, rule
                 its_rule = GradientInfer(old.names, old.positions, forward=forward, schema=old.schema)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule, kernels=grad.op.opdef.kernels.continued())
-        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts, kernels=self.opdef.kernels.continued())
+        self.opdef = renewed(opdef, rule=grad)
         return function
 
     def samples(self, function: F, *, replace: bool = False) -> F:
         """Registers a generator of sample inputs: `function(rng)` yields `opsdk.Sample`s, each with its reason."""
-        gifts = given(self.opdef, "samples", function, replace=replace)
-        self.opdef = renewed(self.opdef, samples=function, given=gifts)
+        self.opdef = with_gift(self.opdef, "samples", function, function, replace=replace)
         return function
 
     def check(self, function: F, *, replace: bool = False) -> F:
@@ -244,8 +243,7 @@ class Op(Handle):
             BindingError: the function names something that is no input or attribute.
         """
         check = ValueCheck(function, self.opdef.schema)
-        gifts = given(self.opdef, "check", function, replace=replace)
-        self.opdef = renewed(self.opdef, check=check, given=gifts, kernels=self.opdef.kernels.continued())
+        self.opdef = with_gift(self.opdef, "check", function, check, replace=replace)
         return function
 
     def bench(self, function: F, *, replace: bool = False) -> F:
@@ -254,7 +252,7 @@ class Op(Handle):
         Where there is none, a sample or a default input is enlarged, which cannot tell how several shapes belong
         together.
         """
-        self.opdef = renewed(self.opdef, bench=function, given=given(self.opdef, "bench", function, replace=replace))
+        self.opdef = with_gift(self.opdef, "bench", function, function, replace=replace)
         return function
 
     def expect(self, finding: str, *, reason: str, row: str = "") -> None:

@@ -267,9 +267,8 @@ class OpDef(ByItsOp):
         That is `call`, the function as one of the inputs by position.
         """
         owner = registrar(origin := origin_of(function))
-        kernels = KernelTable()
         language = COMPOSITE if composite else REFERENCE
-        kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner))
+        kernels = KernelTable([Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner)])
         known = {"body": call if composite else None, "doc": function.__doc__, "function": function, "owner": owner}
         return cls(schema, infer, traits, origin, kernels, **known, **fields)
 

@@ -167,8 +167,8 @@ class PlanCache(Bounded[Any, Any]):
 class KernelTable(ByItsOp):
     """The rows of one op. It grows from outside; a row is never changed, only superseded by a later one."""
 
-    def __init__(self) -> None:
-        self._rows: list[Kernel] = []
+    def __init__(self, rows: Iterable[Kernel] = ()) -> None:
+        self._rows = list(rows)
         self._before: KernelTable | None = None  # that this one continues, with rows of its own
         self._lock = threading.Lock()
         self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when they change
@@ -186,8 +186,7 @@ class KernelTable(ByItsOp):
         What was planned on these rows is forgotten, so that calls from now on know it.
         """
         self.forget()
-        made = KernelTable()
-        made._rows = list(self)
+        made = KernelTable(self)
         made._before = self
         return made
 

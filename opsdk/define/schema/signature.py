@@ -1,5 +1,6 @@
-"""The schema of a Python signature: positional parameters are tensors, keyword-only ones attributes. And the other way:
-the Python signature of an op, as `inspect.signature`, `help` and editors show it.
+"""The schema of a Python signature: positional parameters are tensors, keyword-only ones are attributes.
+
+And the other way, the Python signature of an op, as `inspect.signature`, `help` and editors show it.
 """
 
 from __future__ import annotations
