@@ -8,18 +8,8 @@ from typing import Any
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
 from opsdk.core.nested import each, named
-from opsdk.core.spec import Shape, TensorSpec, shape_text
-from opsdk.define.infer import (
-    Attrs,
-    Inferred,
-    InferRule,
-    Specs,
-    broadcast,
-    common_dtype,
-    first_spec,
-    like,
-    present_specs,
-)
+from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define import infer
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
@@ -54,7 +44,7 @@ class GradientInfer:
         positions: Sequence[int | None] = (),
         *,
         reduces_gradients: bool = False,
-        forward: tuple[OpSchema, InferRule] | None = None,
+        forward: tuple[OpSchema, infer.InferRule] | None = None,
         schema: OpSchema | None = None,
     ) -> None:
         self.names = tuple(names)
@@ -72,7 +62,14 @@ class GradientInfer:
         if self.forward is None or self.schema is None:
             return frozenset()
         forward, rule = self.forward
-        found = set(rule.alike) if isinstance(rule, GradientInfer) else _alike(forward, rule)
+        found: set[str] = set()  # outputs of the forward, and the tensor input that they are like, if there is one
+        if isinstance(rule, GradientInfer):
+            found.update(rule.alike)
+        elif isinstance(rule, infer.like):
+            liked = [d.name for d in forward.inputs if d.kind == "tensor" and rule.name in (None, d.name)]
+            found.update(decl.name for decl in forward.outputs if decl.kind != "list")
+            if liked and (rule.name is not None or liked[0] == forward.inputs[0].name):
+                found.add(liked[0])
         gradients = [output.name for name, output in zip(self.names, self.schema.outputs, strict=True) if name in found]
         return frozenset({*found, *(f"d{name}" for name in forward.output_names if name in found), *gradients})
 
@@ -84,7 +81,7 @@ class GradientInfer:
         is_like = name in self.alike and not self.alike.isdisjoint(self.schema.input_names)
         return is_list or not (self.reduces_gradients or is_like)
 
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+    def __call__(self, schema: OpSchema, specs: infer.Specs, attrs: infer.Attrs) -> infer.Inferred:
         """Returns one spec per gradient.
 
         Raises:
@@ -102,36 +99,32 @@ class GradientInfer:
         pairs = zip(self.names, schema.outputs, strict=True)
         inferred = [self._one(name, output, schema, specs, at_hand) for name, output in pairs]
         if self.one_shape and self.reduces_gradients:
-            (whole, *_) = broadcast(schema, specs, attrs)
+            (whole, *_) = infer.broadcast(schema, specs, attrs)
             assert isinstance(whole, TensorSpec)
-            return tuple([_of_shape(spec, whole.shape) for spec in inferred])
+            shape = whole.shape
+            return tuple([each(spec, lambda item: TensorSpec(shape, item.dtype)) for spec in inferred])
         return tuple(inferred)
 
     def _one(
-        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: Specs, at_hand: _Given
+        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: infer.Specs, at_hand: _Given
     ) -> TensorSpec | list[TensorSpec] | None:
         if name is not None and name in at_hand:
             own = at_hand[name]
             if own is not None:
                 return own
             if output.kind != "list":  # absent: a row has to be given something, and nobody looks at it
-                return first_spec(schema, specs)
+                return infer.first_spec(schema, specs)
         if output.kind == "list":
             return None
         if self.forward is None:
-            return first_spec(schema, specs)
+            return infer.first_spec(schema, specs)
         if self.reduces_gradients:
-            present = present_specs(specs)
+            present = infer.present_specs(specs)
             dtypes = [spec.dtype for spec in present if is_differentiable(spec.dtype)]
-            return TensorSpec(present[0].shape, common_dtype(dtypes or [spec.dtype for spec in present], schema))
+            return TensorSpec(present[0].shape, infer.common_dtype(dtypes or [spec.dtype for spec in present], schema))
         known = [at_hand.get(other) for other in schema.input_names if other in self.alike]
         like_it = [spec for spec in known if isinstance(spec, TensorSpec)]
         return like_it[0] if like_it and name in self.alike else None
-
-
-def _of_shape(spec: TensorSpec | list[TensorSpec] | None, shape: Shape) -> TensorSpec | list[TensorSpec] | None:
-    made: TensorSpec | list[TensorSpec] | None = each(spec, lambda item: TensorSpec(shape, item.dtype))
-    return made
 
 
 _SPEC = "_spec"
@@ -153,16 +146,6 @@ def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     return asks if compiled else ()
 
 
-def _alike(schema: OpSchema, rule: InferRule) -> set[str]:
-    """Returns the names of the outputs of an op and of the tensor input that they are like, if there is one."""
-    if not isinstance(rule, like):
-        return set()
-    liked = [decl.name for decl in schema.inputs if decl.kind == "tensor" and rule.name in (None, decl.name)]
-    is_first = rule.name is not None or (bool(liked) and liked[0] == schema.inputs[0].name)
-    outputs = {decl.name for decl in schema.outputs if decl.kind != "list"}
-    return {liked[0], *outputs} if liked and is_first else outputs
-
-
 def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
     for name in [f"d{decl.name}" for decl in forward.outputs]:
         for entry, got in named(name, given.get(name)):
@@ -172,8 +155,10 @@ def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
                 )
 
 
-def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _Given, attrs: Attrs) -> None:
-    one = rule.name if isinstance(rule, like) else None
+def _check_shapes(
+    forward: OpSchema, rule: infer.InferRule, schema: OpSchema, given: _Given, attrs: infer.Attrs
+) -> None:
+    one = rule.name if isinstance(rule, infer.like) else None
     if not (given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)) and one not in given:
         return
     known = {name: attrs[name] for name in forward.attr_names if name in attrs}
@@ -194,15 +179,12 @@ def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _
                 f"got {len(pairs[0])}"
             )
         for (name, got), (output, its) in zip(*pairs, strict=True):
-            if not _may_be_same(got.shape, its.shape):
+            pairs_of_sizes = zip(got.shape, its.shape, strict=False)
+            if got.ndim != its.ndim or any(a != b and None not in (a, b) for a, b in pairs_of_sizes):
                 raise ShapeError(
                     f"op {schema.qualified_name!r}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
                     f"got {shape_text(got.shape)}"
                 )
-
-
-def _may_be_same(left: Shape, right: Shape) -> bool:
-    return len(left) == len(right) and all(a == b or None in (a, b) for a, b in zip(left, right, strict=True))
 
 
 # Any: a backward has any signature; it binds by name.
@@ -233,7 +215,9 @@ def make_gradient(
     for entry in disconnected:
         if entry not in names:
             raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
-    sources, inputs = _sources(schema, parameters, cotangents, materialize)
+    readable = _readable(schema, cotangents, materialize)
+    read = [readable[parameter] for parameter in parameters if parameter in readable]
+    inputs = tuple(decl for _, decl in read)
     # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
     attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK)
     gradient_schema = OpSchema(
@@ -242,7 +226,7 @@ def make_gradient(
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
         + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),
-        outputs=gradient_outputs(schema, wrt, {decl.name for decl in inputs}),
+        outputs=_outputs(schema, wrt, {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
@@ -259,7 +243,7 @@ def make_gradient(
     )
     return GradRule(
         op=handle(opdef),
-        sources=sources,
+        sources=tuple(source for source, _ in read),
         attrs=attrs,
         wrt=wrt,
         reduces=forward.infer.reduces_gradients,
@@ -298,34 +282,23 @@ def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents
     return parameters
 
 
-def _sources(
-    schema: OpSchema, parameters: Sequence[str], cotangents: dict[str, int], materialize: bool
-) -> tuple[tuple[Source, ...], tuple[InputDecl, ...]]:
-    sources: list[Source] = []
-    inputs: list[InputDecl] = []
-    for parameter in parameters:
-        if parameter in schema.input_names:
-            position = schema.input_names.index(parameter)
-            sources.append(Source("input", position))
-            inputs.append(read(schema.inputs[position]))
-        elif parameter in schema.output_names:
-            position = schema.output_names.index(parameter)
-            sources.append(Source("output", position))
-            inputs.append(read(schema.outputs[position]))
-        elif parameter in cotangents:
-            position = cotangents[parameter]
-            sources.append(Source("cotangent", position))
-            kind = schema.outputs[position].kind
-            inputs.append(InputDecl(parameter, kind if materialize or kind == "list" else "optional"))
-    return tuple(sources), tuple(inputs)
+def _readable(
+    schema: OpSchema, cotangents: Mapping[str, int], materialize: bool
+) -> dict[str, tuple[Source, InputDecl]]:
+    """Returns by name what a gradient op may read, and what it declares of it."""
+    found = {
+        decl.name: (Source(kind, position), InputDecl(decl.name, decl.kind, elements=decl.elements))
+        for kind, decls in (("input", schema.inputs), ("output", schema.outputs))
+        for position, decl in enumerate(decls)
+    }
+    for name, position in cotangents.items():
+        kind = schema.outputs[position].kind
+        decl = InputDecl(name, kind if materialize or kind == "list" else "optional")
+        found[name] = Source("cotangent", position), decl
+    return found
 
 
-def read(decl: InputDecl | OutputDecl) -> InputDecl:
-    """Returns what a gradient op that reads an input or output of the forward declares of it."""
-    return InputDecl(decl.name, decl.kind, elements=decl.elements)
-
-
-def gradient_outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
+def _outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
     """Names each gradient `d<input>`; where that name, or that of its own cotangent, is taken, `<input>_grad`."""
     results = []
     for position in wrt:
