@@ -7,7 +7,7 @@ from typing import Any
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
-from opsdk.core.nested import each, named
+from opsdk.core.nested import each, flat, named
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
@@ -119,7 +119,7 @@ class GradientInfer:
         if self.forward is None:
             return infer.first_spec(schema, specs)
         if self.reduces_gradients:
-            present = infer.present_specs(specs)
+            present = flat(specs)
             dtypes = [spec.dtype for spec in present if is_differentiable(spec.dtype)]
             return TensorSpec(present[0].shape, infer.common_dtype(dtypes or [spec.dtype for spec in present], schema))
         known = [at_hand.get(other) for other in schema.input_names if other in self.alike]

@@ -52,14 +52,10 @@ class InferRule(Protocol):
 def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> TensorSpec:
     """Returns the spec of a named input, or of the first input that is present."""
     chosen = specs if name is None else [specs[schema.input_names.index(name)]]
-    if present := present_specs(chosen):
-        return present[0]
+    for spec in flat(chosen):
+        found: TensorSpec = spec
+        return found
     raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
-
-
-def present_specs(specs: Specs) -> list[TensorSpec]:
-    """Returns the specs that are present, those of lists among them."""
-    return list(flat(specs))
 
 
 class like:  # a stock rule reads like a function where it is used
@@ -105,14 +101,13 @@ class _Broadcast:
             ShapeError: the inputs do not broadcast.
         """
         first_spec(schema, specs)
-        present = present_specs(specs)
         shape: Shape = ()
-        for spec in present:
+        for spec in flat(specs):
             shape = broadcast_dims(shape, spec.shape, schema)
-        dtype = np.dtype(self.dtype) if self.dtype else common_dtype([spec.dtype for spec in present], schema)
+        dtypes = [spec.dtype for spec in flat(specs)]
+        dtype = np.dtype(self.dtype) if self.dtype else common_dtype(dtypes, schema)
         if self.floating and dtype.kind in "biu":
             dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
-        dtypes = [spec.dtype for spec in present]
         if self._whole is not None and all(each.kind in "biu" for each in dtypes):
             return tuple(TensorSpec(shape, each) for each in self._whole(dtypes, attrs))
         return (TensorSpec(shape, dtype),) * len(schema.outputs)
@@ -241,7 +236,7 @@ class InferFunction:
             if not isinstance(error, OpsdkError):
                 where = f"op {schema.qualified_name!r}, infer rule at {origin_of(self.function)}"
                 attach_note(error, f"  raised in {where}")
-                if any(dim is None for spec in present_specs(specs) for dim in spec.shape):
+                if any(dim is None for spec in flat(specs) for dim in spec.shape):
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
             raise
         is_list = len(schema.outputs) == 1 and schema.outputs[0].kind == "list"
