@@ -18,9 +18,8 @@ from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
-from opsdk.define.op_registry import OpRegistry
+from opsdk.define.op_registry import OpRegistry, Providers
 from opsdk.define.opdef import Expectation, GradRule, OpDef
-from opsdk.define.providers import Providers
 from opsdk.define.schema.attribute import freeze
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.signature import SignatureOf

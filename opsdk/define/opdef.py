@@ -86,11 +86,6 @@ class GradRule(ByItsOp):
     complex: GradRule | bool = False
     real_because: str = ""
 
-    @property
-    def wants_mask(self) -> bool:
-        """Whether the gradient op is told which gradients are wanted."""
-        return self.mask is not None
-
     def is_reached(self, attrs: Mapping[str, Any], given: Sequence[bool]) -> dict[int, bool]:
         """Returns per input that has a gradient whether an output depends on it whose cotangent has arrived.
 
