@@ -11,8 +11,16 @@ from opsdk.core.errors import DefinitionError
 from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.infer import InferRule
-from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, ByItsOp, Kernel, KernelKey, KernelTable, PlanCache
-from opsdk.define.kernel.kernel_id import KernelId
+from opsdk.define.kernel.kernel import (
+    COMPOSITE,
+    REFERENCE,
+    ByItsOp,
+    Kernel,
+    KernelId,
+    KernelKey,
+    KernelTable,
+    PlanCache,
+)
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
 
