@@ -28,7 +28,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from opsdk.define.identity.code_reads import chains_of, globals_of, imports_of, texts_of, with_inner
+from opsdk.define.identity.code_reads import reads_of, texts_of, with_inner
 from opsdk.define.identity.digest import digest_of
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
@@ -186,11 +186,10 @@ class Reading:
 
         The body of an overload is one, and what it calls. It may import a module, or load a file.
         """
-        code = function.__code__
-        imported = next(imports_of(code), None)
-        if imported is not None:
-            self._give_up(f"import {imported} in {function.__name__}")
-        for name, chain in chains_of(code):
+        chains, _, imported = reads_of(function.__code__, inner=False)
+        if imported:
+            self._give_up(f"import {imported[0]} in {function.__name__}")
+        for name, chain in [(name, chain) for name, found in chains.items() for chain in sorted(found)]:
             held = {**vars(builtins), **function.__globals__}.get(name)
             home = held.__name__ if isinstance(held, ModuleType) else getattr(held, "__module__", "")
             read = chain[0] if isinstance(held, ModuleType) and chain else getattr(held, "__name__", "")
@@ -205,16 +204,12 @@ class Reading:
         names = frozenset(name for each in codes for name in (*each.co_names, *texts_of(each)))
         known = {**vars(builtins), **outer}
         parts = [self._code(each) for each in codes]
-        chains: dict[str, set[tuple[str, ...]]] = {}
-        for each in codes:
-            for name, chain in chains_of(each):
-                chains.setdefault(name, set()).add(chain)
+        chains, globals_read, _ = reads_of(code)
 
         def reads(name: str) -> Reads:
-            return Reads(frozenset(chains.get(name, _ITSELF)), names)
+            return Reads(chains.get(name, _ITSELF), names)
 
-        globals_read = sorted({name for each in codes for name in globals_of(each)})
-        parts += [f"{n}={self._value(known[n], reads(n))}" if n in known else f"no {n}" for n in globals_read]
+        parts += [f"{n}={self._value(known[n], reads(n))}" if n in known else f"no {n}" for n in sorted(globals_read)]
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
                 parts.append(f"{name}~{self._value(cell.cell_contents, reads(name))}")

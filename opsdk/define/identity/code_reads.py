@@ -7,19 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import CodeType
 
-GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
-_SURROUNDING = (*GLOBAL, "LOAD_DEREF", "LOAD_CLASSDEREF")
+_SURROUNDING = (*_GLOBAL, "LOAD_DEREF", "LOAD_CLASSDEREF")
 _NOTHING = ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP")
-
-
 _KEPT = 8192  # code objects whose reads are kept: a function of a large library leads to some thousands of them
-
-
-@lru_cache(8)
-def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
-    """Returns the instructions of a code object, of which several questions are asked in turn."""
-    return tuple(dis.get_instructions(code))
 
 
 def with_inner(code: CodeType) -> Iterator[CodeType]:
@@ -28,26 +20,6 @@ def with_inner(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from with_inner(constant)
-
-
-def globals_of(code: CodeType) -> Iterator[str]:
-    """Yields the names of the globals and builtins that a code object reads."""
-    for instruction in _instructions(code):
-        if instruction.opname in GLOBAL:
-            yield str(instruction.argval)
-
-
-def chains_of(code: CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields what the code reads of values from outside: the name of the value, the attributes read from it at once."""
-    name, chain = "", []
-    for instruction in _instructions(code):
-        if name and instruction.opname in _ATTRIBUTE:
-            chain.append(str(instruction.argval))
-        elif instruction.opname not in _NOTHING:
-            if name:
-                yield name, tuple(chain)
-            is_read = instruction.opname in _SURROUNDING
-            name, chain = str(instruction.argval) if is_read else "", []
 
 
 def unread(code: CodeType) -> list[str]:
@@ -62,27 +34,36 @@ def unread(code: CodeType) -> list[str]:
     return [name for name in names if name not in read]
 
 
-def imports_of(code: CodeType) -> Iterator[str]:
-    """Yields the modules that a code object imports when it runs, as the statement names them."""
-    for instruction in _instructions(code):
-        if instruction.opname == "IMPORT_NAME":
-            yield str(instruction.argval)
-
-
 def texts_of(code: CodeType) -> Iterable[str]:
     """Returns texts that may be names, as `getattr` takes them."""
     return [text for text in code.co_consts if isinstance(text, str) and text.isidentifier()]
 
 
 @lru_cache(_KEPT)
-def reads_of(code: CodeType) -> tuple[dict[str, frozenset[tuple[str, ...]]], frozenset[str], tuple[str, ...]]:
-    """Returns what a code object, with all that is in it, reads: attributes by name, names of globals, imports."""
+def reads_of(
+    code: CodeType, *, inner: bool = True
+) -> tuple[dict[str, frozenset[tuple[str, ...]]], frozenset[str], tuple[str, ...]]:
+    """Returns what a code object, with all that is in it unless without `inner`, reads from outside of itself.
+
+    Returns:
+        By name of a value, the attributes that are read from it at once; the names of globals and builtins; and the
+        modules that it imports when it runs, as the statements name them.
+    """
     chains: dict[str, set[tuple[str, ...]]] = {}
     found: set[str] = set()
     modules: list[str] = []
-    for each in with_inner(code):
-        for name, chain in chains_of(each):
-            chains.setdefault(name, set()).add(chain)
-        found.update(globals_of(each))
-        modules.extend(imports_of(each))
+    for each in with_inner(code) if inner else (code,):
+        name, chain = "", []
+        for instruction in dis.get_instructions(each):
+            read = instruction.argval  # of the operations below a name
+            if instruction.opname in _GLOBAL:
+                found.add(read)
+            elif instruction.opname == "IMPORT_NAME":
+                modules.append(read)
+            if name and instruction.opname in _ATTRIBUTE:
+                chain.append(read)
+            elif instruction.opname not in _NOTHING:
+                if name:
+                    chains.setdefault(name, set()).add(tuple(chain))
+                name, chain = read if instruction.opname in _SURROUNDING else "", []
     return {name: frozenset(each) for name, each in chains.items()}, frozenset(found), tuple(modules)
