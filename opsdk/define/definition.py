@@ -192,21 +192,18 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
                 f"{subject}: expected names of inputs or of int and float attributes, got {name!r}; "
                 f"it may name {', '.join(known) or 'nothing of this op'}"
             )
-        _check_bounds(f"{subject} of {name!r}", bounds)
+        is_pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
+        low, high = bounds if is_pair else (None, None)
+        wrong = ""
+        if not is_pair or not all(bound is None or isinstance(bound, Real) for bound in bounds):
+            wrong = f"(least, greatest), each a number or None, got {bounds!r}; write (0.0, None)"
+        elif any(bound is not None and bound != bound for bound in bounds):
+            wrong = f"numbers, got {bounds!r}; None stands for no bound"
+        elif low is not None and high is not None and low > high:
+            wrong = f"least ≤ greatest, got {bounds!r}; write ({high!r}, {low!r})"
+        if wrong:
+            raise DefinitionError(f"{subject} of {name!r}: expected {wrong}")
     return {name: (low, high) for name, (low, high) in given.items()}
-
-
-def _check_bounds(subject: str, bounds: Any) -> None:
-    is_pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
-    if not is_pair or not all(bound is None or isinstance(bound, Real) for bound in bounds):
-        raise DefinitionError(
-            f"{subject}: expected (least, greatest), each a number or None, got {bounds!r}; write (0.0, None)"
-        )
-    low, high = bounds
-    if any(bound is not None and bound != bound for bound in bounds):
-        raise DefinitionError(f"{subject}: expected numbers, got {bounds!r}; None stands for no bound")
-    if low is not None and high is not None and low > high:
-        raise DefinitionError(f"{subject}: expected least ≤ greatest, got {bounds!r}; write ({high!r}, {low!r})")
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:

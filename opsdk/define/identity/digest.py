@@ -285,7 +285,7 @@ class Reader:
 
     def _instance(self, value: Any) -> str:
         made = type(value)
-        if _is_op(value):
+        if made.__module__ == "opsdk.define.op" and hasattr(value, "opdef"):
             return f"op {value.opdef.name}" if value.opdef.is_builtin else f"op {value.opdef.name} {value.opdef.digest}"
         if made.__module__.startswith("opsdk.define."):  # a stock rule, or a user's function in its frame
             fields = {name: vars(value)[name] for name in getattr(made, "__dataclass_fields__", vars(value))}
@@ -364,10 +364,6 @@ def _slots(made: type) -> list[str]:
     names = [declared] if isinstance(declared, str) else list(declared)
     names = [name for name in names if name not in ("__dict__", "__weakref__")]
     return [f"_{made.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name for name in names]
-
-
-def _is_op(value: Any) -> bool:
-    return type(value).__module__ == "opsdk.define.op" and hasattr(value, "opdef")
 
 
 def is_ours(function: Any) -> bool:

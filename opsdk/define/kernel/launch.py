@@ -132,8 +132,7 @@ class Computed(LaunchShape):
             raise LaunchError(f"{self.subject}: shared memory expected a number of bytes ≥ 0, got {shared!r}")
         stream = made[2] if len(made) > 2 and made[2] != 0 else None
         grid = _sizes(made[0], f"{self.subject}, grid", MAX_GRID, LaunchError, least=0)
-        block = _sizes(made[1], f"{self.subject}, block", MAX_BLOCK, LaunchError)
-        return Geometry(grid, _checked_threads(block, self.subject, LaunchError), stream, int(shared))
+        return Geometry(grid, _block(made[1], self.subject, LaunchError), stream, int(shared))
 
 
 def elementwise(name: str, threads: int = 256) -> Elementwise:
@@ -175,13 +174,8 @@ def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
     Raises:
         DefinitionError: a size is no whole number, below 1 or above what a device takes, or there are too many.
     """
-    subject = "launch.fixed"
-    sizes = _sizes(block, f"{subject}, block", MAX_BLOCK, DefinitionError)
-    return Fixed(
-        (),
-        _sizes(grid, f"{subject}, grid", MAX_GRID, DefinitionError),
-        _checked_threads(sizes, subject, DefinitionError),
-    )
+    threads = _block(block, "launch.fixed", DefinitionError)
+    return Fixed((), _sizes(grid, "launch.fixed, grid", MAX_GRID, DefinitionError), threads)
 
 
 # Any: a user may pass anything as `launch`, and what is none is refused.
@@ -296,9 +290,8 @@ def _sizes(
     return tuple(int(size) for size in sizes)
 
 
-def _checked_threads(
-    block: tuple[int, ...], subject: str, error: type[DefinitionError] | type[LaunchError]
-) -> tuple[int, ...]:
+def _block(value: Any, subject: str, error: type[DefinitionError] | type[LaunchError]) -> tuple[int, ...]:
+    block = _sizes(value, f"{subject}, block", MAX_BLOCK, error)
     if math.prod(block) > MAX_THREADS:
         raise error(
             f"{subject}: block expected {MAX_THREADS} threads at most, got {math.prod(block)} in {block}; "

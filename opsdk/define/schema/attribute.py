@@ -68,7 +68,7 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
         AttributeValueError: the value is not of the declared type.
         ProgramError: it is, or holds, a size that is known only when a Program runs.
     """
-    scalar, is_list, is_optional = _parts(decl.type)
+    scalar, is_list, is_optional = parts_of(decl.type)
     if value is None and is_optional:
         return None
     if is_list:
@@ -121,7 +121,7 @@ def freeze(attrs: dict[str, Any], lists: Sequence[str]) -> None:
 
 
 @cache
-def _parts(text: str) -> tuple[str, bool, bool]:
+def parts_of(text: str) -> tuple[str, bool, bool]:
     """Returns the scalar type of an attribute's, whether it is a list of such, and whether it may be None."""
     match = TYPE.fullmatch(text)
     assert match is not None, text  # the schema was checked when it was made

@@ -14,14 +14,13 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import AttributeValueError, SchemaError
-from opsdk.define.schema.attribute import TYPE, AttrDecl, coerce
+from opsdk.define.schema.attribute import TYPE, AttrDecl, coerce, parts_of
 from opsdk.define.schema.parse import check_schema, split
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
 
 _SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
 _TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
-_LIST = re.compile(_SEQUENCE + r"\[\s*(\w+)\s*(?:,\s*(?:\.\.\.|\1)\s*)*\]")
 _ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
 _NO_TENSOR = {
     "bool", "bytes", "complex", "dict", "dtype", "float", "frozenset", "int", "None", "NoneType", "set", "str",
@@ -192,27 +191,21 @@ def _text(annotation: Any) -> str:
 
 def attribute_type(annotation: Any) -> str | None:
     """Returns the schema type that an annotation stands for, or None if it stands for none."""
-    for scalar_type, name in _SCALAR_OF.items():
-        if annotation is scalar_type:
-            return name
     text = _text(annotation)
     optional = re.fullmatch(r"Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)", text)
     if optional:
         text = (optional[1] or optional[2] or optional[3]).strip()
-    items = _LIST.fullmatch(text)
-    scalar = items[1] if items else text
-    kind = scalar + ("[]" if items else "") + ("?" if optional else "")
+    held = _ITEMS.fullmatch(text)
+    scalars = {text} if held is None else set(_items(held[2]))
+    kind = "|".join(scalars) + ("[]" if held else "") + ("?" if optional else "")
     return kind if TYPE.fullmatch(kind) else None
 
 
 def _type_of_value(value: Any) -> str | None:
-    for kind, name in _SCALAR_OF.items():
-        if type(value) is kind or (kind is np.dtype and isinstance(value, np.dtype)):
-            return name
     if isinstance(value, (tuple, list)) and value:
         inner = _type_of_value(value[0])
         return f"{inner}[]" if inner else None
-    return None
+    return "dtype" if isinstance(value, np.dtype) else _SCALAR_OF.get(type(value))
 
 
 class SignatureOf:
@@ -262,18 +255,13 @@ def _parameter(decl: InputDecl | AttrDecl, kind: Any) -> inspect.Parameter:  # A
         default: Any = {"optional": None, "list": ()}.get(decl.kind, inspect.Parameter.empty)
         return inspect.Parameter(decl.name, kind, default=default, annotation=_tensor(decl))
     default = inspect.Parameter.empty if decl.is_required else decl.default
-    return inspect.Parameter(decl.name, kind, default=default, annotation=_annotation(decl))
+    scalar, is_list, is_optional = parts_of(decl.type)
+    annotation: Any = next(kind for kind, name in _SCALAR_OF.items() if name == scalar)
+    if is_list:
+        annotation = tuple.__class_getitem__((annotation, ...))
+    annotation = annotation | None if is_optional else annotation
+    return inspect.Parameter(decl.name, kind, default=default, annotation=annotation)
 
 
 def _tensor(decl: TensorDecl) -> str:
     return _TENSORS[decl.kind].format(decl.element_type)
-
-
-def _annotation(decl: AttrDecl) -> Any:
-    found = TYPE.fullmatch(decl.type)
-    assert found is not None, decl.type  # the schema was checked when it was made
-    scalar, is_list, is_optional = found.groups()
-    made: Any = next(kind for kind, name in _SCALAR_OF.items() if name == scalar)
-    if is_list:
-        made = tuple.__class_getitem__((made, ...))
-    return made | None if is_optional else made
