@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.core.origin import shorten
-from opsdk.define.identity.code_reads import unread
 from opsdk.define.identity.digest import is_ours
+from opsdk.define.identity.referents import unread
 from opsdk.define.identity.sameness import Reads, changed
 from opsdk.expr.node import BOOL, Node, literal, topological
 from opsdk.expr.simplify import simplify

@@ -28,8 +28,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from opsdk.define.identity.code_reads import reads_of, texts_of, with_inner
 from opsdk.define.identity.digest import digest_of
+from opsdk.define.identity.referents import reads_of, texts_of, with_inner
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
 _STOCK = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numba_cuda", "numpy", "operator"})

@@ -11,15 +11,12 @@ from __future__ import annotations
 import builtins
 import functools
 import os
-import re
 import sys
 from collections.abc import Hashable, Iterable
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
     ModuleType,
 )
 from typing import Any
@@ -28,14 +25,14 @@ import numpy as np
 
 from opsdk.core.lazy import slow
 from opsdk.core.origin import PACKAGE_ROOT
-from opsdk.define.identity.code_reads import reads_of, with_inner
-from opsdk.define.identity.libraries import (
+from opsdk.define.identity.referents import (
     contents_of,
-    installed_name,
     is_library,
     memory_of,
     openness,
+    reads_of,
     stock_name,
+    with_inner,
 )
 
 UNSEEN = "unseen"  # how the text of what cannot be read begins
@@ -157,7 +154,7 @@ class Reader:
         return self._callable(value)
 
     def _callable(self, value: Any) -> str:
-        name = stock_name(value) or (installed_name(value) if self._here else "")
+        name = stock_name(value, installed=self._here)
         if name:
             return name
         if isinstance(value, FunctionType):
@@ -170,15 +167,11 @@ class Reader:
         if isinstance(value, _CACHED):
             older = "" if self._here else f" {unseen('results')}"  # of one object they are what they were
             return f"cached {self.value(value.__wrapped__)}{older}"
-        if type(value).__module__ == "numba.core.ccallback":
-            return f"callback {self.value(value._pyfunc)} {value._sig}"
         if type(value).__module__.startswith("numba.np.ufunc.") and hasattr(value, "__wrapped__"):
             declared = getattr(value, "types", ()) if getattr(value, "_frozen", False) else ()  # others grow with use
             shape, unit = (getattr(value, name, None) for name in ("signature", "identity"))
             options = [_options(getattr(value, name, None)) for name in ("_dispatcher", "gufunc_builder")]
             return f"{type(value).__name__} {self.value(value.__wrapped__)}{declared}{shape}{unit}{options}"
-        if isinstance(value, (MemberDescriptorType, GetSetDescriptorType)):
-            return f"slot {value.__name__}"
         if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type(None))):
             return f"method {value.__name__} of {self.value(value.__self__)}"
         if isinstance(value, type):
@@ -291,8 +284,6 @@ class Reader:
             fields = {name: vars(value)[name] for name in getattr(made, "__dataclass_fields__", vars(value))}
             told = [f"{name}={self.value(held)}" for name, held in fields.items() if not name.startswith("_")]
             return f"{made.__name__}({', '.join(told)})"
-        if isinstance(value, re.Pattern):
-            return f"pattern {value.pattern!r} {value.flags}"
         native = next(base for base in made.__mro__ if not base.__flags__ & _HEAP or base.__flags__ & _IMMUTABLE)
         parts = [self.value(made)]
         if native is np.ndarray:

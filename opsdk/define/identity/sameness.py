@@ -13,9 +13,8 @@ from collections.abc import Callable, Hashable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from opsdk.define.identity.code_reads import reads_of
 from opsdk.define.identity.digest import Reader, digest_of, is_fixed, python_of, text_of
-from opsdk.define.identity.libraries import OPEN, is_library, stock_name
+from opsdk.define.identity.referents import OPEN, is_library, reads_of, stock_name
 
 
 # Any, in this file: callables of any kind and signature.
