@@ -11,9 +11,8 @@ from opsdk.core.nested import each, flat, named
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
-from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
 
 
 class GradientInfer:

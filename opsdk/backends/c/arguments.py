@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.backends.c.signature import dlpack_type
 from opsdk.backends.memory.layout import C_ALIGNED
 from opsdk.core.errors import AttributeValueError
-from opsdk.define.schema.attribute import TYPE, AttrDecl
+from opsdk.define.schema.schema import TYPE, AttrDecl
 
 # Any, in this file: cffi's interfaces, types and values, which have no types in Python; attribute values.
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opsdk.core.dtype import NAMES
-from opsdk.define.schema.attribute import TYPE
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import TYPE, InputDecl, OpSchema, OutputDecl
 
 SUFFIXES = {
     "float32": "f32",

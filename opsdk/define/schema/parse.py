@@ -9,8 +9,7 @@ from typing import Any
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import OpsdkError, SchemaError
-from opsdk.define.schema.attribute import REQUIRED, TYPE, AttrDecl, coerce
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import REQUIRED, TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl, coerce
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
 _TENSOR = re.compile(r"Tensor(?:<(?P<elements>[^<>]*)>)?(?:\((?P<alias>[a-z])(?P<mutated>!?)\))?(?P<kind>\[\]|\?)?")

@@ -14,9 +14,8 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import AttributeValueError, SchemaError
-from opsdk.define.schema.attribute import TYPE, AttrDecl, coerce, parts_of
 from opsdk.define.schema.parse import check_schema, split
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
+from opsdk.define.schema.schema import TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl, TensorDecl, coerce, parts_of
 
 _SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
 _TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}

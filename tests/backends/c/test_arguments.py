@@ -3,7 +3,7 @@ import pytest
 
 from opsdk.backends.c.arguments import ListSlot, TensorSlot, attribute_converter
 from opsdk.backends.c.signature import TYPES
-from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.schema import AttrDecl
 
 cffi = pytest.importorskip("cffi")
 
