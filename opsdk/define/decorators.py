@@ -154,8 +154,8 @@ def register_op(
             made.backward(composite=composite, complex=complex, replace=replace)(backward)
             return made
         sys.stderr.write(f"{made.opdef.name} redefined ({origin_of(backward)} is another backward)\n")
-        bare = renewed(made.opdef, rule=None, kernels=KernelTable(made.opdef.kernels))
-        with REGISTRY.moved(made.opdef.name, Op(bare)) as other:
+        without = renewed(made.opdef, rule=None, kernels=KernelTable(made.opdef.kernels))
+        with REGISTRY.moved(made.opdef.name, Op(without)) as other:
             other.backward(composite=composite, complex=complex)(backward)
         return other
 

@@ -63,13 +63,12 @@ def define_op(
     for declared in traits.nondifferentiable:
         if declared not in known:
             raise DefinitionError(
-                f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs and outputs "
-                f"are {', '.join(known)}"
+                f"{schema.subject}: {declared!r} was declared, but its inputs and outputs are {', '.join(known)}"
             )
     for declared in traits.constant:
         if declared not in schema.input_names:
             raise DefinitionError(
-                f"op {schema.qualified_name!r}, constant: expected names of inputs, got {declared!r}; an output "
+                f"{schema.subject}, constant: expected names of inputs, got {declared!r}; an output "
                 "without a gradient is nondifferentiable"
             )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
@@ -79,7 +78,7 @@ def define_op(
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
         raise DefinitionError(
-            f"op {schema.qualified_name!r}: surrogate expected a function or True, got {traits.surrogate!r}; "
+            f"{schema.subject}: surrogate expected a function or True, got {traits.surrogate!r}; "
             "pass the function whose derivative the backward is"
         )
     check_reserved(schema, origin_of(function))
@@ -140,11 +139,11 @@ def check_forward(
     """Checks that a function in the place of the reference, in words `role`, takes what the schema declares."""
     check_annotations(function, schema, of_scalars=of_scalars)
     known = (*schema.input_names, *schema.attr_names)
-    names = parameters_among(function, known, f"op {schema.qualified_name!r}, {role}")
+    names = parameters_among(function, known, f"{schema.subject}, {role}")
     for name in known:
         if name not in names:
             raise BindingError(
-                f"op {schema.qualified_name!r}, {role} {name_of(function)}({', '.join(names)}): expected a parameter "
+                f"{schema.subject}, {role} {name_of(function)}({', '.join(names)}): expected a parameter "
                 f"{name!r}, which the schema declares"
             )
 
@@ -158,12 +157,12 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
     taken = next(filter(is_mask, (*schema.input_names, *schema.output_names, *schema.attr_names)), None)
     if taken is not None:
         raise NameClashError(
-            f"op {schema.qualified_name!r}: expected a name of its own for {taken!r}, by which a backward is told "
+            f"{schema.subject}: expected a name of its own for {taken!r}, by which a backward is told "
             "what is wanted of it; rename it"
         )
     if schema.namespace == BUILTIN and not origin.file.startswith(PACKAGE_ROOT):
         raise NameClashError(
-            f"op {schema.qualified_name!r}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
+            f"{schema.subject}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
             "the built-in ops; pass another namespace"
         )
 
@@ -178,7 +177,7 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
     Raises:
         DefinitionError: it is no mapping, names something else, or holds no such pair.
     """
-    subject = f"op {schema.qualified_name!r}, domain"
+    subject = f"{schema.subject}, domain"
     if not isinstance(given, Mapping):
         raise DefinitionError(
             f"{subject}: expected a mapping from names to (least, greatest), got {given!r}; "

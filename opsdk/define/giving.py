@@ -122,7 +122,7 @@ def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRul
         BindingError: the rule names an input or attribute that the op does not have.
         DefinitionError: it is no rule.
     """
-    subject = f"op {schema.qualified_name!r}, infer"
+    subject = f"{schema.subject}, infer"
     if not callable(rule):
         stock = f"opsdk.infer.{rule}" if rule in ("like", "broadcast", "reduce") else "opsdk.infer.broadcast"
         raise DefinitionError(f"{subject}: expected a rule or a function of specs, got {rule!r}; write infer={stock}")

@@ -149,9 +149,7 @@ def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
     for name in [f"d{decl.name}" for decl in forward.outputs]:
         for entry, got in named(name, given.get(name)):
             if not is_differentiable(got.dtype):
-                raise DTypeError(
-                    f"op {schema.qualified_name!r}: expected {entry} of a floating dtype, got {got.dtype}; cast it"
-                )
+                raise DTypeError(f"{schema.subject}: expected {entry} of a floating dtype, got {got.dtype}; cast it")
 
 
 def _check_shapes(
@@ -174,14 +172,14 @@ def _check_shapes(
         pairs = named(cotangent, given[cotangent]), named(decl.name, wanted)
         if len(pairs[0]) != len(pairs[1]):
             raise ArityError(
-                f"op {schema.qualified_name!r}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "
+                f"{schema.subject}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "
                 f"got {len(pairs[0])}"
             )
         for (name, got), (output, its) in zip(*pairs, strict=True):
             pairs_of_sizes = zip(got.shape, its.shape, strict=False)
             if got.ndim != its.ndim or any(a != b and None not in (a, b) for a, b in pairs_of_sizes):
                 raise ShapeError(
-                    f"op {schema.qualified_name!r}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
+                    f"{schema.subject}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
                     f"got {shape_text(got.shape)}"
                 )
 

@@ -55,7 +55,7 @@ def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> Tenso
     for spec in flat(chosen):
         found: TensorSpec = spec
         return found
-    raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
+    raise ArityError(f"{schema.subject}: expected at least one tensor to take the shape from, got none")
 
 
 class like:  # a stock rule reads like a function where it is used
@@ -142,7 +142,7 @@ def common_dtype(dtypes: Sequence[np.dtype[np.generic]], schema: OpSchema) -> np
     except TypeError as error:
         names = " and ".join(dtype.name for dtype in dtypes)
         raise DTypeError(
-            f"op {schema.qualified_name!r}: expected dtypes that NumPy promotes to one, got {names}; cast an input"
+            f"{schema.subject}: expected dtypes that NumPy promotes to one, got {names}; cast an input"
         ) from error
 
 
@@ -163,8 +163,7 @@ def broadcast_dims(left: Shape, right: Shape, schema: OpSchema) -> Shape:
             dims.append(a)
         else:
             raise ShapeError(
-                f"op {schema.qualified_name!r}: expected shapes that broadcast, "
-                f"got {shape_text(left)} and {shape_text(right)}"
+                f"{schema.subject}: expected shapes that broadcast, got {shape_text(left)} and {shape_text(right)}"
             )
     return tuple(dims)
 
@@ -202,7 +201,7 @@ class _Reduce:
             ShapeError: an axis lies outside of the input.
         """
         spec = first_spec(schema, specs)
-        axes = normalize_axes(attrs.get("axis"), spec.ndim, f"op {schema.qualified_name!r}")
+        axes = normalize_axes(attrs.get("axis"), spec.ndim, schema.subject)
         keep = bool(attrs.get("keepdim", False))
         dims = [1 if i in axes else dim for i, dim in enumerate(spec.shape) if keep or i not in axes]
         return (TensorSpec(dims, spec.dtype),) * len(schema.outputs)
@@ -220,7 +219,7 @@ class InferFunction:
         self.reduces_gradients = reduces_gradients
         self._call = called_by_name(function)
         known = (*schema.input_names, *schema.attr_names)
-        parameters_among(function, known, f"op {schema.qualified_name!r}, infer")
+        parameters_among(function, known, f"{schema.subject}, infer")
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns what the user's function returned, one entry per output.
@@ -234,7 +233,7 @@ class InferFunction:
             result = self._call(values)
         except Exception as error:
             if not isinstance(error, OpsdkError):
-                where = f"op {schema.qualified_name!r}, infer rule at {origin_of(self.function)}"
+                where = f"{schema.subject}, infer rule at {origin_of(self.function)}"
                 attach_note(error, f"  raised in {where}")
                 if any(dim is None for spec in flat(specs) for dim in spec.shape):
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
@@ -243,14 +242,13 @@ class InferFunction:
         entries = tuple(result) if isinstance(result, tuple if is_list else (tuple, list)) else (result,)
         if len(entries) != len(schema.outputs):
             raise ArityError(
-                f"op {schema.qualified_name!r}, infer: expected {len(schema.outputs)} specs "
+                f"{schema.subject}, infer: expected {len(schema.outputs)} specs "
                 f"for {', '.join(schema.output_names)}, got {len(entries)}"
             )
         for decl, entry in zip(schema.outputs, entries, strict=True):
             if not isinstance(entry, list if decl.kind == "list" else TensorSpec) and entry is not None:
                 wanted = "a list of TensorSpec" if decl.kind == "list" else "a TensorSpec"
                 raise ReturnError(
-                    f"op {schema.qualified_name!r}, infer: output {decl.name!r} expected {wanted} or None, "
-                    f"got {entry!r}"
+                    f"{schema.subject}, infer: output {decl.name!r} expected {wanted} or None, got {entry!r}"
                 )
         return entries

@@ -272,8 +272,8 @@ class OpDef(ByItsOp):
         owner = registrar(origin := origin_of(function))
         language = COMPOSITE if composite else REFERENCE
         kernels = KernelTable([Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner)])
-        known = {"body": call if composite else None, "doc": function.__doc__, "function": function, "owner": owner}
-        return cls(schema, infer, traits, origin, kernels, **known, **fields)
+        fields.update(body=call if composite else None, doc=function.__doc__, function=function, owner=owner)
+        return cls(schema, infer, traits, origin, kernels, **fields)
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)
@@ -341,7 +341,7 @@ class OpDef(ByItsOp):
     @property
     def subject(self) -> str:
         """The op as messages name it."""
-        return f"op {self.schema.qualified_name!r}"
+        return self.schema.subject
 
     @property
     def is_builtin(self) -> bool:

@@ -138,7 +138,7 @@ class ValueCheck:
     def __init__(self, function: Callable[..., Any], schema: OpSchema) -> None:
         self.function = function
         self._inputs = schema.input_names
-        self._subject = f"op {schema.qualified_name!r}"
+        self._subject = schema.subject
         self._call = called_by_name(function)
         names = parameters_among(function, (*schema.input_names, *schema.attr_names), f"{self._subject}, check")
         self.reads_attributes_only = set(names) <= set(schema.attr_names)

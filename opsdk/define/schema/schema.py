@@ -143,6 +143,11 @@ class OpSchema:
         """`namespace::name`, the name used in messages."""
         return f"{self.namespace}::{self.name}"
 
+    @cached_property
+    def subject(self) -> str:
+        """The op as messages name it."""
+        return f"op {self.qualified_name!r}"
+
     @property
     def identity(self) -> str:
         """`namespace::name@version`, the name used in files."""
