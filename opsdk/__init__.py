@@ -50,10 +50,9 @@ from opsdk.core.random import seed
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define import infer
-from opsdk.define.decorators import op, register_op
+from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
-from opsdk.define.registration import scoped_registry, unregister
 from opsdk.define.sample import Sample
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.row.rowwise import rowwise

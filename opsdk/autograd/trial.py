@@ -9,8 +9,8 @@ from opsdk.autograd.functional import grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import DerivativeOrderError
 from opsdk.core.modes import enable_grad
+from opsdk.define.frontend import BACKWARD, OUTPUTS, Attempt, Tried, register_trial
 from opsdk.define.opdef import OpDef
-from opsdk.define.trial import BACKWARD, OUTPUTS, Attempt, Tried, register_trial
 
 
 # Any, in this file: arrays.

@@ -13,8 +13,7 @@ from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.attribute import coerce
-from opsdk.define.schema.schema import InputDecl, OpSchema, expected_elements
+from opsdk.define.schema.schema import InputDecl, coerce
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -49,13 +48,15 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
     values = dict(kwargs)
     positional = list(args)
     names = list(schema.positional)
-    if names and _is_list(schema, names[-1]) and len(positional) >= len(names):
+    lists = [decl.name for decl in schema.inputs if decl.kind == "list"]
+    if names and names[-1] in lists and len(positional) >= len(names):
         head = len(names) - 1
         if len(positional) > len(names) or not isinstance(positional[head], (list, tuple)):
             positional = [*positional[:head], positional[head:]]
     if len(positional) > len(names):
         remedy = _by_name(opdef, positional[len(names) :], kwargs)
-        raise ArityError(f"{opdef.subject}: expected {_count(len(names))}, got {len(args)}{remedy}; it is {schema}")
+        wanted = f"{len(names)} argument{'' if len(names) == 1 else 's'}"
+        raise ArityError(f"{opdef.subject}: expected {wanted}, got {len(args)}{remedy}; it is {schema}")
     for name, value in zip(names, positional, strict=False):
         if name in values:
             raise ArityError(f"{opdef.subject}: expected {name!r} once, got it by position and by name")
@@ -92,9 +93,14 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
             )
         else:
             complete[decl.name] = decl.default
-    for name in _asks(opdef):
-        if name in attrs:
-            complete[name] = _checked_spec(opdef, name, attrs[name])
+    for name in [name for name in _asks(opdef) if name in attrs]:
+        complete[name] = value = attrs[name]
+        for item in value if isinstance(value, list) else [value]:
+            if item is not None and not isinstance(item, TensorSpec):
+                raise AttributeValueError(
+                    f"{opdef.subject}: {name} expected an opsdk.TensorSpec, got {item!r}; write "
+                    f"{name}=opsdk.TensorSpec(shape, dtype)"
+                )
     return complete
 
 
@@ -107,16 +113,6 @@ def body_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
 def _asks(opdef: OpDef) -> list[str]:
     """Returns the names of the specs that a gradient op may be given beside its attributes."""
     return [name for name, _ in getattr(opdef.infer, "asks", ())]
-
-
-def _checked_spec(opdef: OpDef, name: str, value: Any) -> Any:
-    for item in value if isinstance(value, list) else [value]:
-        if item is not None and not isinstance(item, TensorSpec):
-            raise AttributeValueError(
-                f"{opdef.subject}: {name} expected an opsdk.TensorSpec, got {item!r}; write {name}=opsdk.TensorSpec("
-                "shape, dtype)"
-            )
-    return value
 
 
 def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
@@ -204,7 +200,7 @@ def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
         dtype = getattr(item, "dtype", None)
         if isinstance(dtype, np.dtype) and word_of(dtype) not in decl.elements:
             raise DTypeError(
-                f"{opdef.subject}: {name} expected {expected_elements(decl)}, got {dtype}; "
+                f"{opdef.subject}: {name} expected {decl.expected_elements}, got {dtype}; "
                 f"cast it to {KINDS[decl.elements[0]][1]}",
                 details={"input": decl.name, "expected": decl.elements, "got": dtype},
             )
@@ -228,7 +224,7 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
         for item in flat(spec):
             if decl.elements and word_of(item.dtype) not in decl.elements:
                 raise DTypeError(
-                    f"{opdef.subject}, infer: output {decl.name!r} expected {expected_elements(decl)}, which its "
+                    f"{opdef.subject}, infer: output {decl.name!r} expected {decl.expected_elements}, which its "
                     f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",
                     at=str(opdef.origin),
                 )
@@ -242,11 +238,3 @@ def _by_name(opdef: OpDef, surplus: Sequence[Any], given: Mapping[str, Any]) -> 
         return ""
     pairs = [f"{name}={value!r}" for name, value in zip(still_open, surplus, strict=False)]
     return f"; pass {', '.join(pairs)} by name"
-
-
-def _is_list(schema: OpSchema, name: str) -> bool:
-    return any(decl.name == name and decl.kind == "list" for decl in schema.inputs)
-
-
-def _count(number: int) -> str:
-    return f"{number} argument{'' if number == 1 else 's'}"

@@ -1,22 +1,24 @@
-"""The ways to define an op: the decorator `op` and the function `register_op`."""
+"""The ways to define an op, the decorator `op` and the function `register_op`, and to take its name back."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, overload
 
-from opsdk.core.errors import DefinitionError
+from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
 from opsdk.core.origin import origin_of
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
-from opsdk.define.giving import gives_another, without_backward
+from opsdk.define.giving import gives_another, renewed
 from opsdk.define.infer import InferRule
+from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import REGISTRY, Op
-from opsdk.define.opdef import Traits
+from opsdk.define.opdef import BUILTIN, Bounds, Traits
 from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.signature import schema_of
 
-Domain = Mapping[str, tuple["float | None", "float | None"]]
+Domain = Mapping[str, Bounds]
 
 
 @overload
@@ -152,6 +154,63 @@ def register_op(
             made.backward(composite=composite, complex=complex, replace=replace)(backward)
             return made
         sys.stderr.write(f"{made.opdef.name} redefined ({origin_of(backward)} is another backward)\n")
-        with REGISTRY.moved(made.opdef.name, Op(without_backward(made.opdef))) as other:
+        without = renewed(made.opdef, rule=None, kernels=KernelTable(made.opdef.kernels))
+        with REGISTRY.moved(made.opdef.name, Op(without)) as other:
             other.backward(composite=composite, complex=complex)(backward)
         return other
+
+
+def unregister(op: Op | str) -> None:
+    """Takes the name of an op, and those of its gradients, out of the registry.
+
+    Whoever holds the op calls and differentiates it as before, and graphs and Programs keep it; it cannot be found or
+    pickled by its name any more, which is free for another definition.
+
+    Args:
+        op: the op, or its name, `namespace::name` or a bare name that is unique.
+
+    Raises:
+        UnknownOpError: no op has that name, or it belongs to another definition by now.
+        NameClashError: it is a built-in op.
+
+    Example:
+        >>> import opsdk
+        >>> double = opsdk.op(lambda x: 2 * x, name="double", namespace="doc")
+        >>> opsdk.unregister(double)
+        >>> "doc::double" in opsdk.REGISTRY
+        False
+    """
+    with REGISTRY.lock:
+        held = REGISTRY.find(op) if isinstance(op, str) else op
+        if held.opdef.is_builtin:
+            raise NameClashError(
+                f"{held.opdef.subject}: expected an op to unregister that is not built in, got one of {BUILTIN!r}; "
+                "built-in ops stay, since others are made of them"
+            )
+        if REGISTRY.get(held.opdef.name) is not held:
+            raise UnknownOpError(
+                f"{held.opdef.subject}: expected its name to be registered for it, the op defined at "
+                f"{held.opdef.origin}, got another op or none; unregister that one by its name"
+            )
+        REGISTRY.remove(held.opdef.name)
+
+
+@contextmanager
+def scoped_registry() -> Iterator[None]:
+    """Registers for a while: what a `with` block registers, redefines or gives to an op is forgotten after it.
+
+    Handles that were made inside go on working, and are found by name no more; ops that were there before have the
+    definition and the kernels that they had. It holds for all threads of the process. A module that defines ops and is
+    imported for the first time inside the block does not define them again after it: import it before.
+
+    Example:
+        >>> import opsdk
+        >>> with opsdk.scoped_registry():
+        ...     triple = opsdk.op(lambda x: 3 * x, name="triple", namespace="doc")
+        ...     "doc::triple" in opsdk.REGISTRY
+        True
+        >>> "doc::triple" in opsdk.REGISTRY
+        False
+    """
+    with REGISTRY.scoped():
+        yield

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replaced
+from numbers import Real
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError
-from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of, registrar
-from opsdk.define.domain import checked_domain
+from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
-from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import BUILTIN, GradRule, OpDef, Traits, derived, is_mask
-from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
+from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask
+from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
 
-# Any, in this file: functions of any signature; the schema says what they take.
+# Any, in this file: functions of any signature, of which the schema says what they take; and what an author passed.
 
 
 def define_op(
@@ -63,46 +63,37 @@ def define_op(
     for declared in traits.nondifferentiable:
         if declared not in known:
             raise DefinitionError(
-                f"op {schema.qualified_name!r}: {declared!r} was declared, but its inputs and outputs "
-                f"are {', '.join(known)}"
+                f"{schema.subject}: {declared!r} was declared, but its inputs and outputs are {', '.join(known)}"
             )
     for declared in traits.constant:
         if declared not in schema.input_names:
             raise DefinitionError(
-                f"op {schema.qualified_name!r}, constant: expected names of inputs, got {declared!r}; an output "
+                f"{schema.subject}, constant: expected names of inputs, got {declared!r}; an output "
                 "without a gradient is nondifferentiable"
             )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=checked_domain(schema, traits.domain))
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=_checked_domain(schema, traits.domain))
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
         raise DefinitionError(
-            f"op {schema.qualified_name!r}: surrogate expected a function or True, got {traits.surrogate!r}; "
+            f"{schema.subject}: surrogate expected a function or True, got {traits.surrogate!r}; "
             "pass the function whose derivative the backward is"
         )
-    check_reserved(schema, origin := origin_of(function))
-    call = reference or reorder(function, schema.input_names)
-    kernels = KernelTable()
-    language = COMPOSITE if composite else REFERENCE
-    owner = registrar(origin)
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner))
-    for row in rows:
-        kernels.add(replaced(row, owner=owner))
-    opdef = OpDef(
-        schema=schema,
-        infer=Assumed() if infer is None else as_infer(infer, schema),
-        traits=traits,
-        origin=origin,
-        kernels=kernels,
-        body=call if composite else None,
-        doc=function.__doc__,
-        function=function,
+    check_reserved(schema, origin_of(function))
+    opdef = OpDef.of(
+        schema,
+        Assumed() if infer is None else as_infer(infer, schema),
+        traits,
+        function,
+        reference or reorder(function, schema.input_names),
+        composite=composite,
         is_traced=traced is not None,
         more=tuple(traced or ()),
-        owner=owner,
     )
+    for row in rows:
+        opdef.kernels.add(replaced(row, owner=opdef.owner))
     with REGISTRY.lock:
         held = REGISTRY.admit(opdef, replace=replace)
         if held is not None and not replace and held.opdef.is_same(opdef):
@@ -147,13 +138,12 @@ def check_forward(
 ) -> None:
     """Checks that a function in the place of the reference, in words `role`, takes what the schema declares."""
     check_annotations(function, schema, of_scalars=of_scalars)
-    names = parameters_of(function)
     known = (*schema.input_names, *schema.attr_names)
-    check_names(function, names, known, f"op {schema.qualified_name!r}, {role}")
+    names = parameters_among(function, known, f"{schema.subject}, {role}")
     for name in known:
         if name not in names:
             raise BindingError(
-                f"op {schema.qualified_name!r}, {role} {name_of(function)}({', '.join(names)}): expected a parameter "
+                f"{schema.subject}, {role} {name_of(function)}({', '.join(names)}): expected a parameter "
                 f"{name!r}, which the schema declares"
             )
 
@@ -167,14 +157,52 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
     taken = next(filter(is_mask, (*schema.input_names, *schema.output_names, *schema.attr_names)), None)
     if taken is not None:
         raise NameClashError(
-            f"op {schema.qualified_name!r}: expected a name of its own for {taken!r}, by which a backward is told "
+            f"{schema.subject}: expected a name of its own for {taken!r}, by which a backward is told "
             "what is wanted of it; rename it"
         )
     if schema.namespace == BUILTIN and not origin.file.startswith(PACKAGE_ROOT):
         raise NameClashError(
-            f"op {schema.qualified_name!r}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
+            f"{schema.subject}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
             "the built-in ops; pass another namespace"
         )
+
+
+def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
+    """Returns what was given as `domain=`, as a dictionary of pairs.
+
+    Args:
+        schema: the op's signature.
+        given: a mapping from names of inputs and of int and float attributes to (least, greatest).
+
+    Raises:
+        DefinitionError: it is no mapping, names something else, or holds no such pair.
+    """
+    subject = f"{schema.subject}, domain"
+    if not isinstance(given, Mapping):
+        raise DefinitionError(
+            f"{subject}: expected a mapping from names to (least, greatest), got {given!r}; "
+            'write domain={"x": (0.0, None)}'
+        )
+    numeric = [decl.name for decl in schema.attrs if decl.type.rstrip("?") in ("int", "float")]
+    known = (*schema.input_names, *numeric)
+    for name, bounds in given.items():
+        if name not in known:
+            raise DefinitionError(
+                f"{subject}: expected names of inputs or of int and float attributes, got {name!r}; "
+                f"it may name {', '.join(known) or 'nothing of this op'}"
+            )
+        is_pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
+        low, high = bounds if is_pair else (None, None)
+        wrong = ""
+        if not is_pair or not all(bound is None or isinstance(bound, Real) for bound in bounds):
+            wrong = f"(least, greatest), each a number or None, got {bounds!r}; write (0.0, None)"
+        elif any(bound is not None and bound != bound for bound in bounds):
+            wrong = f"numbers, got {bounds!r}; None stands for no bound"
+        elif low is not None and high is not None and low > high:
+            wrong = f"least ≤ greatest, got {bounds!r}; write ({high!r}, {low!r})"
+        if wrong:
+            raise DefinitionError(f"{subject} of {name!r}: expected {wrong}")
+    return {name: (low, high) for name, (low, high) in given.items()}
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:
@@ -208,9 +236,8 @@ def _restated(old: OpDef, new: OpDef) -> OpDef:
     """
     if _is_local(new):
         return new
-    kernels = KernelTable()
     own = {row.slot for row in new.kernels}
-    kernels.restore([*new.kernels, *(row for row in old.kernels if row.slot not in own)])
+    kernels = KernelTable([*new.kernels, *(row for row in old.kernels if row.slot not in own)])
     rule = None if old.rule is None or derived(old.rule) else old.rule
     given = {"infer": old.infer, "given": old.given, "samples": old.samples, "check": old.check, "bench": old.bench}
     return renewed(new, rule=rule, kernels=kernels, expectations=old.expectations, **given)

@@ -1,8 +1,12 @@
-"""Frontends: the runtimes, as an op sees them from below. An op asks whose values it got; it never tests a mode."""
+"""Frontends: the runtimes, as an op sees them from below. An op asks whose values it got; it never tests a mode.
+
+And trials: how each runtime runs a call and its gradients, so that `verify` can hold it to what bare arrays give.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from opsdk.core.errors import MixedRuntimeError
@@ -36,7 +40,7 @@ _PLAIN: set[type] = set()  # exact types of values that belong to the fallback, 
 
 
 def register_frontend(
-    frontend: Frontend, *types: type, fast: Callable[[OpDef, Any], Any] | None = None
+    frontend: Frontend, *types: type, fast: Callable[[OpDef, Any], Any] | None = None, is_fallback: bool = False
 ) -> None:
     """Makes a runtime known, with the exact types of its values.
 
@@ -44,30 +48,17 @@ def register_frontend(
         frontend: the runtime.
         types: the types of its values.
         fast: does what `apply` does for calls of one value without attributes, where that can be had faster.
+        is_fallback: it takes the calls without any other runtime's value, such as bare arrays; the last such one does.
     """
-    if frontend not in _FRONTENDS:
-        _FRONTENDS.append(frontend)
-    for kind in types:
-        APPLY[kind] = frontend.apply
-        if fast is not None:
-            FAST_PATHS[kind] = fast
-
-
-def register_fallback(
-    frontend: Frontend, *types: type, fast: Callable[[OpDef, Any], Any] | None = None
-) -> None:
-    """Makes the runtime known that takes calls without any other runtime's value: bare arrays.
-
-    Args:
-        frontend: the runtime.
-        types: exact types of values that no other runtime owns.
-        fast: as for `register_frontend`.
-    """
-    _fallback[:] = [frontend]
-    _PLAIN.update(types)
-    for kind in types:
-        if fast is not None:
-            FAST_PATHS[kind] = fast
+    if is_fallback:
+        _fallback[:] = [frontend]
+        _PLAIN.update(types)
+    else:
+        if frontend not in _FRONTENDS:
+            _FRONTENDS.append(frontend)
+        APPLY.update(dict.fromkeys(types, frontend.apply))
+    if fast is not None:
+        FAST_PATHS.update(dict.fromkeys(types, fast))
 
 
 Over = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -117,3 +108,86 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
         if value.__class__ not in _PLAIN:
             return False
     return True
+
+
+OUTPUTS = "outputs"
+BACKWARD = "backward"
+
+
+# Any, in this file: arrays, which this floor does not touch, and the values of a runtime.
+@dataclass(frozen=True)
+class Tried:
+    """A call that a runtime is tried on; lists of tensors are flat in all of it.
+
+    Args:
+        opdef: the op.
+        arrays: its inputs, which belong to the trial.
+        asked: per input whether its gradient is compared.
+        cotangents: per output its cotangent.
+        is_partial: whether the call gives None in the place of an output, which has no cotangent then.
+        apply: calls the op on values of the runtime, one per input, and gives those of its outputs.
+    """
+
+    opdef: OpDef
+    arrays: Sequence[Any]
+    asked: Sequence[bool]
+    cotangents: Sequence[Any]
+    is_partial: bool
+    apply: Callable[[Sequence[Any]], Sequence[Any]]
+
+
+Run = Callable[[Tried], Generator[tuple[str, Sequence[Any]], None, None]]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way in which a runtime runs a call.
+
+    Args:
+        run: yields arrays as they come to be: `OUTPUTS`; a check's name with the gradients of the inputs that are
+            asked for, None where there is none; and `BACKWARD` with nothing where the backward begins.
+        permitted: what it may raise, since an op need not take this way; the next one is tried then.
+        noted: of those what is noted.
+        need: what the op needs where it is, as `needs known sizes`.
+        is_extra: whether the next one is tried where it succeeds, too.
+    """
+
+    run: Run
+    permitted: tuple[type[Exception], ...] = ()
+    noted: tuple[type[Exception], ...] = ()
+    need: str = ""
+    is_extra: bool = False
+
+
+class Trial(Protocol):
+    """How a runtime is tried.
+
+    Attributes:
+        check: the name of what is found of it, as `dynamic`.
+        where: where its calls run, in a message, as `on tensors`.
+        has_float32: whether a call as networks make them, in float32, is tried beside the others.
+    """
+
+    check: str
+    where: str
+    has_float32: bool
+
+    def takes(self, opdef: OpDef) -> bool:
+        """Whether there is anything of an op to compare."""
+        ...
+
+    def differentiates(self, opdef: OpDef) -> bool:
+        """Whether gradients of an op are compared too."""
+        ...
+
+    def attempts(self, arrays: Sequence[Any]) -> Sequence[Attempt]:
+        """Returns the ways to run a call of some inputs, the first one first."""
+        ...
+
+
+TRIALS: list[Trial] = []
+
+
+def register_trial(trial: Trial) -> None:
+    """Makes known how a runtime is tried; one of the same check takes the place of the earlier one."""
+    TRIALS[:] = [*(known for known in TRIALS if known.check != trial.check), trial]

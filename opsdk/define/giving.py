@@ -6,19 +6,17 @@ ends. Whatever was given from one file is not replaced from another without a wo
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace as dataclass_replace
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError, NameClashError
-from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.core.origin import origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.identity.sameness import holds_same, is_one
 from opsdk.define.infer import Assumed, InferFunction, InferRule, like
-from opsdk.define.kernel.kernel import Kernel, KernelTable, PlanCache
+from opsdk.define.kernel.kernel import PlanCache
 from opsdk.define.opdef import Gift, GradRule, OpDef, Usage, derived
 from opsdk.define.schema.schema import OpSchema
 
@@ -31,32 +29,32 @@ def renewed(opdef: OpDef, **changes: Any) -> OpDef:
     return dataclass_replace(opdef, **fields)
 
 
-def given(opdef: OpDef, name: str, value: Any, *, rule: Any = None, replace: bool) -> tuple[Gift, ...]:
-    """Returns what an op was given besides its definition, with something more or in another's place.
+def with_gift(opdef: OpDef, name: str, value: Any, kept: Any, *, replace: bool) -> OpDef:
+    """Returns the definition of an op that is given something, in another's place where it had one.
 
     Args:
         opdef: the op.
         name: what it is given: `infer`, `check`, `samples` or `bench`.
         value: the function.
-        rule: what was made of it, where it is kept as something else.
+        kept: what is made of it, or the function itself.
         replace: takes the place of what another file gave, and of the rule of an op that graphs hold.
 
     Raises:
         DefinitionError: another file gave another one, or a graph holds the op and has to know its infer rule.
     """
-    has_code = hasattr(value, "__code__")
-    origin, owner = (opdef.origin, opdef.owner) if opdef.is_builtin and not has_code else _whence(value)
+    origin, owner = opdef.origin, opdef.owner
+    if not opdef.is_builtin or hasattr(value, "__code__"):
+        owner = registrar(origin := origin_of(value))
 
     def digest(value: Any) -> str:
         return digest_of(value) if opdef.defined_as else ""  # none of opsdk's own: hardly any is asked for
 
-    new = Gift(name, origin, owner, digest(rule or value))
+    new = Gift(name, origin, owner, digest(kept if name == "infer" else value))
     held = next((gift for gift in opdef.given if gift.name == name), None)
     if held is None and name == "infer" and not isinstance(opdef.infer, Assumed):
         held = Gift(name, opdef.origin, opdef.owner, digest(opdef.infer))
-    if held is not None and held.digest == new.digest and new.digest and held in opdef.given:
-        return opdef.given
-    if not replace and (held is None or held.digest != new.digest or not new.digest):
+    is_same = held is not None and new.digest != "" and held.digest == new.digest
+    if not replace and not is_same:
         if held is not None and held.owner != new.owner:
             raise DefinitionError(
                 f"{opdef.subject}, {name}: has one from {held.origin}, got another from {origin}; "
@@ -68,12 +66,10 @@ def given(opdef: OpDef, name: str, value: Any, *, rule: Any = None, replace: boo
                 f"{opdef.subject}: expected its infer rule before its first use in a graph, got it after; run the "
                 "definition of the op again, or pass replace=True, graphs that exist keep what they have"
             )
-    return (*(gift for gift in opdef.given if gift.name != name), new)
-
-
-def _whence(value: Any) -> tuple[Origin, str]:
-    origin = origin_of(value)
-    return origin, registrar(origin)
+    others = [gift for gift in opdef.given if gift.name != name]
+    gifts = opdef.given if is_same and held in opdef.given else (*others, new)
+    kernels = opdef.kernels.continued() if name in ("infer", "check") else opdef.kernels
+    return renewed(opdef, given=gifts, kernels=kernels, **{name: kept})
 
 
 def held_gradient(forward: OpDef, rule: GradRule) -> GradRule | None:
@@ -119,62 +115,6 @@ def gives_another(opdef: OpDef, backward: Callable[..., Any], composite: bool) -
     return held.is_composite != composite or held.function_as != digest_of(text_of(backward))
 
 
-def without_backward(opdef: OpDef) -> OpDef:
-    """Returns the definition of an op as it was before it was given a backward, with kernels that are its own."""
-    kernels = KernelTable()
-    kernels.restore(opdef.kernels)
-    return renewed(opdef, rule=None, kernels=kernels)
-
-
-def add_kernel(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
-    """Adds a kernel; one of the same place, dtype and language has an owner, who alone replaces it.
-
-    Another kernel from the same file gets one line on standard error, as a definition does.
-
-    Raises:
-        NameClashError: another file registered another kernel of that place, dtype and language.
-    """
-    held = next((row for row in opdef.kernels if row.slot == kernel.slot), None)
-    is_same = held is not None and text_of_kernel(held) == text_of_kernel(kernel)
-    if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
-        if is_same and holds_same(held.source, kernel.source):
-            return
-        raise NameClashError(
-            f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
-            "pass replace=True to replace it",
-            details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
-        )
-    opdef.kernels.add(kernel)
-    if held is not None and _code_of(held) != _code_of(kernel) and not replace:
-        sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
-
-
-def text_of_kernel(kernel: Kernel) -> str:
-    """Returns a digest of what a kernel computes, and how."""
-    options = {name: kernel.options[name] for name in sorted(kernel.options)}
-    return digest_of(_code_of(kernel), list(kernel.parameters), options)
-
-
-def _code_of(kernel: Kernel) -> str:
-    source = kernel.source
-    return digest_of(_content(source) if isinstance(source, str) and kernel.load is None else source)
-
-
-def _is_gone(kernel: Kernel) -> bool:
-    """Whether a kernel's source was a file, and is not there any more."""
-    is_file = isinstance(kernel.source, str) and kernel.load is None and not any(c in kernel.source for c in "\n{;")
-    return is_file and not os.path.isfile(str(kernel.source))  # noqa: PTH113 - without pathlib
-
-
-def _content(source: str) -> str:
-    """Returns the text of a file, or a text that is none."""
-    try:
-        with open(source, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - without pathlib
-            return file.read()
-    except (OSError, ValueError):
-        return source
-
-
 def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:
     """Returns an infer rule from a stock rule, its class, or a user's function.
 
@@ -182,7 +122,7 @@ def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRul
         BindingError: the rule names an input or attribute that the op does not have.
         DefinitionError: it is no rule.
     """
-    subject = f"op {schema.qualified_name!r}, infer"
+    subject = f"{schema.subject}, infer"
     if not callable(rule):
         stock = f"opsdk.infer.{rule}" if rule in ("like", "broadcast", "reduce") else "opsdk.infer.broadcast"
         raise DefinitionError(f"{subject}: expected a rule or a function of specs, got {rule!r}; write infer={stock}")

@@ -7,25 +7,12 @@ from typing import Any
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
-from opsdk.core.nested import each, named
-from opsdk.core.origin import origin_of, registrar
-from opsdk.core.spec import Shape, TensorSpec, shape_text
-from opsdk.define.infer import (
-    Attrs,
-    Inferred,
-    InferRule,
-    Specs,
-    broadcast,
-    common_dtype,
-    first_spec,
-    like,
-    present_specs,
-)
-from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel, KernelKey, KernelTable
+from opsdk.core.nested import each, flat, named
+from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define import infer
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
-from opsdk.define.schema.attribute import AttrDecl
-from opsdk.define.schema.binding import check_names, name_of, parameters_of, reorder
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.binding import name_of, parameters_among, reorder
+from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
 
 
 class GradientInfer:
@@ -40,11 +27,12 @@ class GradientInfer:
     Args:
         names: the inputs that have a gradient, by output of the gradient op.
         positions: those of the same inputs among the forward's, which a mask goes by; None where none leaves any out.
-        reduces_gradients, one_shape: as of the forward's rule.
+        reduces_gradients: as of the forward's rule, where that is not given.
         forward: schema and rule of the forward; None where all tensors are of one shape and dtype.
         schema: the gradient op's own; None without a forward.
 
     Attributes:
+        one_shape: as of the forward's rule.
         alike: names of tensors of the gradient op, and inputs of the forward, that have one spec.
         asks: names of the specs that have to be given, each with the position of its input in the forward.
     """
@@ -55,13 +43,13 @@ class GradientInfer:
         positions: Sequence[int | None] = (),
         *,
         reduces_gradients: bool = False,
-        one_shape: bool = False,
-        forward: tuple[OpSchema, InferRule] | None = None,
+        forward: tuple[OpSchema, infer.InferRule] | None = None,
         schema: OpSchema | None = None,
     ) -> None:
         self.names = tuple(names)
         self.positions = tuple(positions) or (None,) * len(self.names)
-        self.reduces_gradients = reduces_gradients
+        one_shape = forward is not None and getattr(forward[1], "one_shape", False)
+        self.reduces_gradients = forward[1].reduces_gradients if forward and one_shape else reduces_gradients
         self.one_shape = one_shape
         self.forward = forward
         self.schema = schema
@@ -69,30 +57,19 @@ class GradientInfer:
         pairs = zip(self.names, self.positions, strict=True)
         self.asks = tuple((spec_name(n), i) for n, i in pairs if n and i is not None and self._is_unknown(n))
 
-    @classmethod
-    def of(
-        cls,
-        schema: OpSchema,
-        rule: InferRule,
-        names: Sequence[str | None],
-        positions: Sequence[int | None],
-        gradient: OpSchema | None,
-    ) -> GradientInfer:
-        """Returns the rule of a gradient op that was written beside a forward with a schema and a rule."""
-        one_shape = getattr(rule, "one_shape", False)
-        reduces = one_shape and rule.reduces_gradients
-        return cls(
-            names, positions, reduces_gradients=reduces, one_shape=one_shape, forward=(schema, rule), schema=gradient
-        )
-
     def _alike(self) -> frozenset[str]:
         if self.forward is None or self.schema is None:
             return frozenset()
         forward, rule = self.forward
-        found = set(rule.alike) if isinstance(rule, GradientInfer) else _alike(forward, rule)
-        gradients = [
-            output.name for name, output in zip(self.names, self.schema.outputs, strict=True) if name in found
-        ]
+        found: set[str] = set()  # outputs of the forward, and the tensor input that they are like, if there is one
+        if isinstance(rule, GradientInfer):
+            found.update(rule.alike)
+        elif isinstance(rule, infer.like):
+            liked = [d.name for d in forward.inputs if d.kind == "tensor" and rule.name in (None, d.name)]
+            found.update(decl.name for decl in forward.outputs if decl.kind != "list")
+            if liked and (rule.name is not None or liked[0] == forward.inputs[0].name):
+                found.add(liked[0])
+        gradients = [output.name for name, output in zip(self.names, self.schema.outputs, strict=True) if name in found]
         return frozenset({*found, *(f"d{name}" for name in forward.output_names if name in found), *gradients})
 
     def _is_unknown(self, name: str) -> bool:
@@ -103,7 +80,7 @@ class GradientInfer:
         is_like = name in self.alike and not self.alike.isdisjoint(self.schema.input_names)
         return is_list or not (self.reduces_gradients or is_like)
 
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
+    def __call__(self, schema: OpSchema, specs: infer.Specs, attrs: infer.Attrs) -> infer.Inferred:
         """Returns one spec per gradient.
 
         Raises:
@@ -121,36 +98,32 @@ class GradientInfer:
         pairs = zip(self.names, schema.outputs, strict=True)
         inferred = [self._one(name, output, schema, specs, at_hand) for name, output in pairs]
         if self.one_shape and self.reduces_gradients:
-            (whole, *_) = broadcast(schema, specs, attrs)
+            (whole, *_) = infer.broadcast(schema, specs, attrs)
             assert isinstance(whole, TensorSpec)
-            return tuple([_of_shape(spec, whole.shape) for spec in inferred])
+            shape = whole.shape
+            return tuple([each(spec, lambda item: TensorSpec(shape, item.dtype)) for spec in inferred])
         return tuple(inferred)
 
     def _one(
-        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: Specs, at_hand: _Given
+        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: infer.Specs, at_hand: _Given
     ) -> TensorSpec | list[TensorSpec] | None:
         if name is not None and name in at_hand:
             own = at_hand[name]
             if own is not None:
                 return own
             if output.kind != "list":  # absent: a row has to be given something, and nobody looks at it
-                return first_spec(schema, specs)
+                return infer.first_spec(schema, specs)
         if output.kind == "list":
             return None
         if self.forward is None:
-            return first_spec(schema, specs)
+            return infer.first_spec(schema, specs)
         if self.reduces_gradients:
-            present = present_specs(specs)
+            present = flat(specs)
             dtypes = [spec.dtype for spec in present if is_differentiable(spec.dtype)]
-            return TensorSpec(present[0].shape, common_dtype(dtypes or [spec.dtype for spec in present], schema))
+            return TensorSpec(present[0].shape, infer.common_dtype(dtypes or [spec.dtype for spec in present], schema))
         known = [at_hand.get(other) for other in schema.input_names if other in self.alike]
         like_it = [spec for spec in known if isinstance(spec, TensorSpec)]
         return like_it[0] if like_it and name in self.alike else None
-
-
-def _of_shape(spec: TensorSpec | list[TensorSpec] | None, shape: Shape) -> TensorSpec | list[TensorSpec] | None:
-    made: TensorSpec | list[TensorSpec] | None = each(spec, lambda item: TensorSpec(shape, item.dtype))
-    return made
 
 
 _SPEC = "_spec"
@@ -172,27 +145,17 @@ def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     return asks if compiled else ()
 
 
-def _alike(schema: OpSchema, rule: InferRule) -> set[str]:
-    """Returns the names of the outputs of an op and of the tensor input that they are like, if there is one."""
-    if not isinstance(rule, like):
-        return set()
-    liked = [decl.name for decl in schema.inputs if decl.kind == "tensor" and rule.name in (None, decl.name)]
-    is_first = rule.name is not None or (bool(liked) and liked[0] == schema.inputs[0].name)
-    outputs = {decl.name for decl in schema.outputs if decl.kind != "list"}
-    return {liked[0], *outputs} if liked and is_first else outputs
-
-
 def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
     for name in [f"d{decl.name}" for decl in forward.outputs]:
         for entry, got in named(name, given.get(name)):
             if not is_differentiable(got.dtype):
-                raise DTypeError(
-                    f"op {schema.qualified_name!r}: expected {entry} of a floating dtype, got {got.dtype}; cast it"
-                )
+                raise DTypeError(f"{schema.subject}: expected {entry} of a floating dtype, got {got.dtype}; cast it")
 
 
-def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _Given, attrs: Attrs) -> None:
-    one = rule.name if isinstance(rule, like) else None
+def _check_shapes(
+    forward: OpSchema, rule: infer.InferRule, schema: OpSchema, given: _Given, attrs: infer.Attrs
+) -> None:
+    one = rule.name if isinstance(rule, infer.like) else None
     if not (given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)) and one not in given:
         return
     known = {name: attrs[name] for name in forward.attr_names if name in attrs}
@@ -209,19 +172,16 @@ def _check_shapes(forward: OpSchema, rule: InferRule, schema: OpSchema, given: _
         pairs = named(cotangent, given[cotangent]), named(decl.name, wanted)
         if len(pairs[0]) != len(pairs[1]):
             raise ArityError(
-                f"op {schema.qualified_name!r}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "
+                f"{schema.subject}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "
                 f"got {len(pairs[0])}"
             )
         for (name, got), (output, its) in zip(*pairs, strict=True):
-            if not _may_be_same(got.shape, its.shape):
+            pairs_of_sizes = zip(got.shape, its.shape, strict=False)
+            if got.ndim != its.ndim or any(a != b and None not in (a, b) for a, b in pairs_of_sizes):
                 raise ShapeError(
-                    f"op {schema.qualified_name!r}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
+                    f"{schema.subject}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
                     f"got {shape_text(got.shape)}"
                 )
-
-
-def _may_be_same(left: Shape, right: Shape) -> bool:
-    return len(left) == len(right) and all(a == b or None in (a, b) for a, b in zip(left, right, strict=True))
 
 
 # Any: a backward has any signature; it binds by name.
@@ -244,11 +204,17 @@ def make_gradient(
             parameter names an input that the forward changes in place.
     """
     schema = forward.schema
-    cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if _carries(forward, decl)}
-    parameters = parameters_of(function)
+    frozen = forward.traits.nondifferentiable
+    cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if decl.name not in frozen}
+    parameters = _checked_parameters(forward, function, cotangents)
     wrt = forward.differentiable_inputs()
-    _check_backward(forward, function, parameters, cotangents, disconnected)
-    sources, inputs = _sources(schema, parameters, cotangents, materialize)
+    names = [schema.inputs[i].name for i in wrt]
+    for entry in disconnected:
+        if entry not in names:
+            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
+    readable = _readable(schema, cotangents, materialize)
+    read = [readable[parameter] for parameter in parameters if parameter in readable]
+    inputs = tuple(decl for _, decl in read)
     # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
     attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK)
     gradient_schema = OpSchema(
@@ -257,62 +223,41 @@ def make_gradient(
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
         + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),
-        outputs=gradient_outputs(schema, wrt, {decl.name for decl in inputs}),
+        outputs=_outputs(schema, wrt, {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
-    call = reorder(function, gradient_schema.input_names)
-    integer = tuple(d.name for d in inputs if d.name in forward.traits.nondifferentiable)
+    integer = tuple(d.name for d in inputs if d.name in frozen)
     constant = tuple(name for name in integer if name in forward.traits.constant)
-    traits = Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant)
-    kernels = KernelTable()
-    language = COMPOSITE if composite else REFERENCE
-    owner = registrar(origin := origin_of(function))
-    kernels.add(Kernel(KernelKey("cpu"), language, call, origin, gradient_schema.input_names, owner=owner))
-    opdef = OpDef(
-        schema=gradient_schema,
-        infer=GradientInfer.of(
-            schema, forward.infer, [schema.inputs[i].name for i in wrt], wrt, gradient_schema
-        ),
-        traits=traits,
-        origin=origin,
-        kernels=kernels,
-        body=call if composite else None,
-        doc=function.__doc__,
+    opdef = OpDef.of(
+        gradient_schema,
+        GradientInfer(names, wrt, forward=(schema, forward.infer), schema=gradient_schema),
+        Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant),
+        function,
+        reorder(function, gradient_schema.input_names),
+        composite=composite,
         gradient_of=forward.name,
-        function=function,
-        owner=owner,
     )
     return GradRule(
         op=handle(opdef),
-        sources=sources,
+        sources=tuple(source for source, _ in read),
         attrs=attrs,
         wrt=wrt,
         reduces=forward.infer.reduces_gradients,
         materialize=materialize,
         mask=MASK if MASK in parameters else None,
-        disconnected=tuple(i for i in wrt if schema.inputs[i].name in disconnected),
+        disconnected=tuple(i for i, name in zip(wrt, names, strict=True) if name in disconnected),
         complex=complex,
     )
 
 
-def _check_backward(
-    forward: OpDef,
-    function: Callable[..., Any],
-    parameters: Sequence[str],
-    cotangents: dict[str, int],
-    disconnected: Sequence[str],
-) -> None:
-    """Checks that a backward asks for what there is, and that there is something to differentiate."""
+def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:
+    """Returns what a backward asks for: there is all of it, and something to differentiate."""
     schema = forward.schema
-    known = [*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK]
-    check_names(function, parameters, known, f"{forward.subject}, backward")
-    wrt = forward.differentiable_inputs()
-    if not wrt or not cotangents:
+    known = (*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK)
+    parameters = parameters_among(function, known, f"{forward.subject}, backward")
+    if not forward.differentiable_inputs() or not cotangents:
         raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
-    for entry in disconnected:
-        if entry not in [schema.inputs[i].name for i in wrt]:
-            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
     for position in schema.mutated_inputs:
         changed = schema.inputs[position].name
         if changed in parameters:
@@ -325,52 +270,32 @@ def _check_backward(
             f"{forward.subject}, backward {name_of(function)}: expected a cotangent among its parameters "
             f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
         )
-    _check_cotangent_names(forward, parameters, cotangents)
-
-
-def _carries(forward: OpDef, decl: OutputDecl) -> bool:
-    return decl.name not in forward.traits.nondifferentiable
-
-
-def _check_cotangent_names(forward: OpDef, parameters: Sequence[str], cotangents: dict[str, int]) -> None:
-    schema = forward.schema
-    taken = (*schema.input_names, *schema.output_names, *schema.attr_names)
     for name in parameters:
-        if name in cotangents and name in taken:
+        if name in cotangents and known.count(name) > 1:
             raise DefinitionError(
                 f"{forward.subject}, backward: {name!r} could be the cotangent of output "
                 f"{schema.output_names[cotangents[name]]!r} or the op's own {name!r}; rename one in the schema"
             )
+    return parameters
 
 
-def _sources(
-    schema: OpSchema, parameters: Sequence[str], cotangents: dict[str, int], materialize: bool
-) -> tuple[tuple[Source, ...], tuple[InputDecl, ...]]:
-    sources: list[Source] = []
-    inputs: list[InputDecl] = []
-    for parameter in parameters:
-        if parameter in schema.input_names:
-            position = schema.input_names.index(parameter)
-            sources.append(Source("input", position))
-            inputs.append(read(schema.inputs[position]))
-        elif parameter in schema.output_names:
-            position = schema.output_names.index(parameter)
-            sources.append(Source("output", position))
-            inputs.append(read(schema.outputs[position]))
-        elif parameter in cotangents:
-            position = cotangents[parameter]
-            sources.append(Source("cotangent", position))
-            kind = schema.outputs[position].kind
-            inputs.append(InputDecl(parameter, kind if materialize or kind == "list" else "optional"))
-    return tuple(sources), tuple(inputs)
+def _readable(
+    schema: OpSchema, cotangents: Mapping[str, int], materialize: bool
+) -> dict[str, tuple[Source, InputDecl]]:
+    """Returns by name what a gradient op may read, and what it declares of it."""
+    found = {
+        decl.name: (Source(kind, position), InputDecl(decl.name, decl.kind, elements=decl.elements))
+        for kind, decls in (("input", schema.inputs), ("output", schema.outputs))
+        for position, decl in enumerate(decls)
+    }
+    for name, position in cotangents.items():
+        kind = schema.outputs[position].kind
+        decl = InputDecl(name, kind if materialize or kind == "list" else "optional")
+        found[name] = Source("cotangent", position), decl
+    return found
 
 
-def read(decl: InputDecl | OutputDecl) -> InputDecl:
-    """Returns what a gradient op that reads an input or output of the forward declares of it."""
-    return InputDecl(decl.name, decl.kind, elements=decl.elements)
-
-
-def gradient_outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
+def _outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
     """Names each gradient `d<input>`; where that name, or that of its own cotangent, is taken, `<input>_grad`."""
     results = []
     for position in wrt:

@@ -17,12 +17,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, BindingError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
 from opsdk.core.nested import flat
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
-from opsdk.core.suggest import alternatives
-from opsdk.define.schema.binding import called_by_name, parameters_of
+from opsdk.define.schema.binding import called_by_name, parameters_among
 from opsdk.define.schema.schema import OpSchema
 
 # One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
@@ -53,14 +52,10 @@ class InferRule(Protocol):
 def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> TensorSpec:
     """Returns the spec of a named input, or of the first input that is present."""
     chosen = specs if name is None else [specs[schema.input_names.index(name)]]
-    if present := present_specs(chosen):
-        return present[0]
-    raise ArityError(f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got none")
-
-
-def present_specs(specs: Specs) -> list[TensorSpec]:
-    """Returns the specs that are present, those of lists among them."""
-    return list(flat(specs))
+    for spec in flat(chosen):
+        found: TensorSpec = spec
+        return found
+    raise ArityError(f"{schema.subject}: expected at least one tensor to take the shape from, got none")
 
 
 class like:  # a stock rule reads like a function where it is used
@@ -106,14 +101,13 @@ class _Broadcast:
             ShapeError: the inputs do not broadcast.
         """
         first_spec(schema, specs)
-        present = present_specs(specs)
         shape: Shape = ()
-        for spec in present:
+        for spec in flat(specs):
             shape = broadcast_dims(shape, spec.shape, schema)
-        dtype = np.dtype(self.dtype) if self.dtype else common_dtype([spec.dtype for spec in present], schema)
+        dtypes = [spec.dtype for spec in flat(specs)]
+        dtype = np.dtype(self.dtype) if self.dtype else common_dtype(dtypes, schema)
         if self.floating and dtype.kind in "biu":
             dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
-        dtypes = [spec.dtype for spec in present]
         if self._whole is not None and all(each.kind in "biu" for each in dtypes):
             return tuple(TensorSpec(shape, each) for each in self._whole(dtypes, attrs))
         return (TensorSpec(shape, dtype),) * len(schema.outputs)
@@ -148,7 +142,7 @@ def common_dtype(dtypes: Sequence[np.dtype[np.generic]], schema: OpSchema) -> np
     except TypeError as error:
         names = " and ".join(dtype.name for dtype in dtypes)
         raise DTypeError(
-            f"op {schema.qualified_name!r}: expected dtypes that NumPy promotes to one, got {names}; cast an input"
+            f"{schema.subject}: expected dtypes that NumPy promotes to one, got {names}; cast an input"
         ) from error
 
 
@@ -169,8 +163,7 @@ def broadcast_dims(left: Shape, right: Shape, schema: OpSchema) -> Shape:
             dims.append(a)
         else:
             raise ShapeError(
-                f"op {schema.qualified_name!r}: expected shapes that broadcast, "
-                f"got {shape_text(left)} and {shape_text(right)}"
+                f"{schema.subject}: expected shapes that broadcast, got {shape_text(left)} and {shape_text(right)}"
             )
     return tuple(dims)
 
@@ -208,7 +201,7 @@ class _Reduce:
             ShapeError: an axis lies outside of the input.
         """
         spec = first_spec(schema, specs)
-        axes = normalize_axes(attrs.get("axis"), spec.ndim, f"op {schema.qualified_name!r}")
+        axes = normalize_axes(attrs.get("axis"), spec.ndim, schema.subject)
         keep = bool(attrs.get("keepdim", False))
         dims = [1 if i in axes else dim for i, dim in enumerate(spec.shape) if keep or i not in axes]
         return (TensorSpec(dims, spec.dtype),) * len(schema.outputs)
@@ -222,16 +215,11 @@ class InferFunction:
 
     # Any: a user function of any signature; its parameter names were checked when it was registered.
     def __init__(self, function: Callable[..., Any], schema: OpSchema, *, reduces_gradients: bool = False) -> None:
-        known = (*schema.input_names, *schema.attr_names)
         self.function = function
         self.reduces_gradients = reduces_gradients
         self._call = called_by_name(function)
-        for name in parameters_of(function):
-            if name not in known:
-                raise BindingError(
-                    f"op {schema.qualified_name!r}, infer: no input or attribute is called {name!r}; "
-                    f"there are {alternatives(name, known)}"
-                )
+        known = (*schema.input_names, *schema.attr_names)
+        parameters_among(function, known, f"{schema.subject}, infer")
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns what the user's function returned, one entry per output.
@@ -245,23 +233,22 @@ class InferFunction:
             result = self._call(values)
         except Exception as error:
             if not isinstance(error, OpsdkError):
-                where = f"op {schema.qualified_name!r}, infer rule at {origin_of(self.function)}"
+                where = f"{schema.subject}, infer rule at {origin_of(self.function)}"
                 attach_note(error, f"  raised in {where}")
-                if any(dim is None for spec in present_specs(specs) for dim in spec.shape):
+                if any(dim is None for spec in flat(specs) for dim in spec.shape):
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
             raise
         is_list = len(schema.outputs) == 1 and schema.outputs[0].kind == "list"
         entries = tuple(result) if isinstance(result, tuple if is_list else (tuple, list)) else (result,)
         if len(entries) != len(schema.outputs):
             raise ArityError(
-                f"op {schema.qualified_name!r}, infer: expected {len(schema.outputs)} specs "
+                f"{schema.subject}, infer: expected {len(schema.outputs)} specs "
                 f"for {', '.join(schema.output_names)}, got {len(entries)}"
             )
         for decl, entry in zip(schema.outputs, entries, strict=True):
             if not isinstance(entry, list if decl.kind == "list" else TensorSpec) and entry is not None:
                 wanted = "a list of TensorSpec" if decl.kind == "list" else "a TensorSpec"
                 raise ReturnError(
-                    f"op {schema.qualified_name!r}, infer: output {decl.name!r} expected {wanted} or None, "
-                    f"got {entry!r}"
+                    f"{schema.subject}, infer: output {decl.name!r} expected {wanted} or None, got {entry!r}"
                 )
         return entries

@@ -11,22 +11,18 @@ from typing import Any, TypeVar, overload
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
-from opsdk.core.origin import origin_of, registrar, trimmed
+from opsdk.core.origin import trimmed
 from opsdk.define.call import absences, bind
-from opsdk.define.expectation import as_expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
-from opsdk.define.giving import add_kernel, as_infer, given, held_gradient, renewed
+from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
 from opsdk.define.gradient import GradientInfer, make_gradient
-from opsdk.define.kernel.deferred_row import add_deferred_row, checked_parameters
-from opsdk.define.kernel.kernel import Kernel, KernelKey
+from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
-from opsdk.define.kernel.text_row import add_text_row
-from opsdk.define.op_registry import OpRegistry
-from opsdk.define.opdef import GradRule, OpDef
-from opsdk.define.providers import Providers
-from opsdk.define.schema.attribute import freeze
-from opsdk.define.schema.op_signature import SignatureOf
-from opsdk.define.schema.value_check import ValueCheck
+from opsdk.define.op_registry import OpRegistry, Providers
+from opsdk.define.opdef import Expectation, GradRule, OpDef
+from opsdk.define.schema.binding import ValueCheck
+from opsdk.define.schema.schema import freeze
+from opsdk.define.schema.signature import SignatureOf
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -186,25 +182,9 @@ class Op(Handle):
                 no launch shape of this op.
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
-        notation = notation_of(self.opdef, place, language)
         key = KernelKey(place, None if dtype is None else as_dtype(dtype))
-        if notation.takes_text:
-            return add_text_row(self.opdef, key, notation, source, function, options, replace=replace)
-        if source is not None:
-            return add_deferred_row(self.opdef, key, notation, source, function, options, replace=replace)
-
-        def register(function: F) -> F:
-            subject = f"{self.opdef.subject}, {language} kernel"
-            held = notation.options(options, self.opdef.schema, subject)
-            names = checked_parameters(self.opdef, function, subject, held)
-            owner = registrar(origin := origin_of(function))
-            row = Kernel(key, language, function, origin, names, held, None, owner, notation.reads(function))
-            add_kernel(self.opdef, row, replace=replace)
-            return function
-
-        if function is not None:
-            register(function)
-        return register
+        notation = notation_of(self.opdef, place, language)
+        return notation.give(self, key, function, source, options, replace=replace)
 
     def unregister_kernel(self, place: str, *, language: str, dtype: DTypeLike | None = None) -> None:
         """Takes back a kernel that `kernel` registered with the same place, language and dtype; calls use the others.
@@ -235,21 +215,21 @@ class Op(Handle):
             DefinitionError: another file gave another rule, or a graph holds the op.
         """
         rule = as_infer(function, self.opdef.schema)
-        gifts = given(self.opdef, "infer", function, rule=rule, replace=replace)
+        opdef = with_gift(self.opdef, "infer", function, rule, replace=replace)
         grad = self.opdef.grad
         if grad is not None:  # the backward came first: its gradients are summed where this rule broadcasts
             grad = dataclass_replace(grad, reduces=rule.reduces_gradients)
             if isinstance(grad.op, Op) and isinstance(grad.op.opdef.infer, GradientInfer):
                 old = grad.op.opdef.infer
-                its_rule = GradientInfer.of(self.opdef.schema, rule, old.names, old.positions, old.schema)
+                forward = self.opdef.schema, rule
+                its_rule = GradientInfer(old.names, old.positions, forward=forward, schema=old.schema)
                 grad.op.opdef = renewed(grad.op.opdef, infer=its_rule, kernels=grad.op.opdef.kernels.continued())
-        self.opdef = renewed(self.opdef, infer=rule, rule=grad, given=gifts, kernels=self.opdef.kernels.continued())
+        self.opdef = renewed(opdef, rule=grad)
         return function
 
     def samples(self, function: F, *, replace: bool = False) -> F:
         """Registers a generator of sample inputs: `function(rng)` yields `opsdk.Sample`s, each with its reason."""
-        gifts = given(self.opdef, "samples", function, replace=replace)
-        self.opdef = renewed(self.opdef, samples=function, given=gifts)
+        self.opdef = with_gift(self.opdef, "samples", function, function, replace=replace)
         return function
 
     def check(self, function: F, *, replace: bool = False) -> F:
@@ -262,8 +242,7 @@ class Op(Handle):
             BindingError: the function names something that is no input or attribute.
         """
         check = ValueCheck(function, self.opdef.schema)
-        gifts = given(self.opdef, "check", function, replace=replace)
-        self.opdef = renewed(self.opdef, check=check, given=gifts, kernels=self.opdef.kernels.continued())
+        self.opdef = with_gift(self.opdef, "check", function, check, replace=replace)
         return function
 
     def bench(self, function: F, *, replace: bool = False) -> F:
@@ -272,7 +251,7 @@ class Op(Handle):
         Where there is none, a sample or a default input is enlarged, which cannot tell how several shapes belong
         together.
         """
-        self.opdef = renewed(self.opdef, bench=function, given=given(self.opdef, "bench", function, replace=replace))
+        self.opdef = with_gift(self.opdef, "bench", function, function, replace=replace)
         return function
 
     def expect(self, finding: str, *, reason: str, row: str = "") -> None:
@@ -288,7 +267,7 @@ class Op(Handle):
         Raises:
             DefinitionError: one of them is no text, or finding or reason is empty.
         """
-        known = as_expectation(self.opdef.subject, finding, reason, row)
+        known = Expectation.of(self.opdef.subject, finding, reason, row)
         self.opdef = renewed(self.opdef, expectations=(*self.opdef.expectations, known))
 
     # -- reading -----------------------------------------------------------------------------------------------------

@@ -1,23 +1,30 @@
-"""OpRegistry: every op by its full name, with rules for what may replace what."""
+"""OpRegistry: every op by its full name, with rules for what may replace what, and who provides what is not there yet.
+
+Installed packages announce ops in the entry point group `opsdk.ops` and are loaded when an op is missed. Their metadata
+is read only when an op is not found, or when somebody asks who provides what.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
-from opsdk.core.errors import NameClashError, UnknownOpError
-from opsdk.core.origin import Origin, shorten
+from opsdk.core.errors import NameClashError, OpsdkError, UnknownOpError
+from opsdk.core.lazy import slow
+from opsdk.core.origin import PACKAGE_ROOT, Origin, shorten
 from opsdk.core.suggest import alternatives
 from opsdk.define.identity.digest import text_of
-from opsdk.define.opdef import Handle, OpDef
-from opsdk.define.providers import Providers
+from opsdk.define.opdef import BUILTIN, Handle, OpDef
 
 H = TypeVar("H", bound=Handle)
 _GRADIENT = "_grad"  # how the names of gradient ops end
-BUILTIN = "opsdk"  # the namespace of the built-in ops, the last place where a bare name is looked up
+GROUP = "opsdk.ops"  # of entry points
 
 
 class OpRegistry(Generic[H]):
@@ -26,10 +33,10 @@ class OpRegistry(Generic[H]):
     Safe from any number of threads; what is decided about a name before it is put is decided under `lock`.
 
     Args:
-        providers: the packages that are loaded when an op is not found; none unless given.
+        providers: the packages that are loaded when an op is not found.
     """
 
-    def __init__(self, providers: Providers | None = None) -> None:
+    def __init__(self, providers: Providers) -> None:
         self.lock = threading.RLock()
         self._entries: dict[str, H] = {}
         self._scopes: list[list[Any]] = []  # of each block that is under way, in order, what it puts back at its end
@@ -153,7 +160,7 @@ class OpRegistry(Generic[H]):
 
     def _refuse_contested(self, held: H | None) -> None:
         """Raises where two installed packages define an op, or the one that it is the gradient of, differently."""
-        while held is not None and self._providers is not None:
+        while held is not None:
             clash = self._providers.clash(held.opdef.name)
             if clash is not None:
                 raise clash.with_traceback(None)
@@ -161,11 +168,11 @@ class OpRegistry(Generic[H]):
 
     def _supplied(self, name: str) -> H:
         """Returns an op that an installed package registers when it is loaded."""
-        for _ in self._providers.supply(name) if self._providers else ():
+        for _ in self._providers.supply(name):
             held = self.held(name)
             if held is not None:
                 return held
-        failures = self._providers.failures() if self._providers else ""
+        failures = self._providers.failures()
         rest = f"packages that did not load: {failures}" if failures else "correct the name, or import what defines it"
         raise UnknownOpError(
             f"op {name!r}: not registered; registered: {alternatives(name, self.names())}; {rest}",
@@ -185,7 +192,7 @@ class OpRegistry(Generic[H]):
 
     def _source(self, origin: Origin) -> str:
         """Returns where a definition comes from, with the installed package that provides it where there is one."""
-        owner = self._providers.owner(origin.module) if self._providers else None
+        owner = self._providers.owner(origin.module)
         return str(origin) if owner is None else f"{owner} ({origin})"
 
     @contextmanager
@@ -230,3 +237,150 @@ def difference(old: OpDef, new: OpDef) -> str:
     if text_of(old.infer) != text_of(new.infer):
         parts.append("the infer rule")
     return ", ".join(parts) or f"the code of the forward ({shorten(old.origin.file)}, {shorten(new.origin.file)})"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """One entry point of one installed distribution.
+
+    Attributes:
+        name: the distribution.
+        version: of the distribution; `?` where its metadata has none.
+        entry: the name of the entry point.
+        value: what it names, a module whose import registers ops.
+        folder: where the distribution is installed.
+        shadowed_by: the same distribution, found earlier on the path; empty where this one counts.
+    """
+
+    name: str
+    version: str
+    entry: str
+    value: str
+    folder: str
+    shadowed_by: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def module(self) -> str:
+        """The module that is imported."""
+        return re.split(r"[:\[\s]", self.value.strip(), maxsplit=1)[0]
+
+    @property
+    def namespace(self) -> str:
+        """The top-level module that the ops are defined in."""
+        return self.module.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a provider did not load.
+
+    Attributes:
+        reason: type and text of what was raised, and the last line of the package's own that ran.
+        clash: the error, where an op has another definition already.
+    """
+
+    reason: str
+    clash: OpsdkError | None = None
+
+
+class Providers:
+    """All announced packages of this process; one that cannot be loaded is remembered, and the others are loaded."""
+
+    def __init__(self) -> None:
+        self._failed: dict[Provider, Failure] = {}
+
+    def announced(self) -> list[Provider]:
+        """Returns every provider that is installed, shadowed ones included: in the order of the path, then by name.
+
+        The same version that announces the same module is one provider wherever its metadata lies: a folder may be on
+        the path twice, and an editable install has metadata beside its sources and in site-packages.
+        """
+        metadata = slow("importlib.metadata")
+        found: list[Provider] = []
+        for distribution in metadata.distributions():
+            for provider in _announced_by(distribution):
+                first = next((known for known in found if _same(known, provider)), None)
+                if first is None:
+                    found.append(provider)
+                elif (first.version, first.value) != (provider.version, provider.value):
+                    found.append(replace(provider, shadowed_by=f"{first} in {first.folder}"))
+        folders = list(dict.fromkeys(provider.folder for provider in found))
+        # Within a folder the disk decides what comes first, and who loads first registers first.
+        return sorted(found, key=lambda p: (folders.index(p.folder), _canonical(p.name), p.entry))
+
+    def load(self, provider: Provider) -> Failure | None:
+        """Imports a provider; returns why it failed, now or when it was tried before."""
+        if provider not in self._failed:
+            # Two threads may both import it: the import system makes one of them wait.
+            try:
+                slow("importlib.metadata").EntryPoint(provider.entry, provider.value, GROUP).load()
+            except (Exception, SystemExit) as error:
+                clash = error if isinstance(error, OpsdkError) and "contested" in error.details else None
+                self._failed[provider] = Failure(_reason(error), clash)
+        return self._failed.get(provider)
+
+    def supply(self, name: str) -> Iterator[None]:
+        """Loads packages that may define an op, and yields whenever it is worth another look.
+
+        Those whose entry point or module is called like the op's namespace come first, together, so that it does not
+        depend on their order whether they clash; then all others.
+        """
+        providers = [provider for provider in self.announced() if not provider.shadowed_by]
+        namespace = name.rpartition("::")[0]
+        likely = [provider for provider in providers if namespace in (provider.entry, provider.namespace)]
+        for batch in (likely, [provider for provider in providers if provider not in likely]):
+            for provider in batch:
+                self.load(provider)
+            if batch:
+                yield
+
+    def clash(self, name: str) -> OpsdkError | None:
+        """Returns the error of an op that two packages define differently, so that neither is taken by chance."""
+        for failure in self._failed.values():
+            if failure.clash is not None and failure.clash.details["contested"] == name:
+                return failure.clash
+        return None
+
+    def failures(self) -> str:
+        """Returns the packages that could not be loaded and why, as part of a sentence; empty where there are none."""
+        return ", ".join(f"{provider} ({failure.reason})" for provider, failure in self._failed.items())
+
+    def owner(self, module: str) -> Provider | None:
+        """Returns who provides a module."""
+        top = module.partition(".")[0]
+        return next((p for p in self.announced() if p.namespace == top and not p.shadowed_by), None)
+
+
+# Any: a distribution of importlib.metadata, which is imported late.
+def _announced_by(distribution: Any) -> Iterable[Provider]:
+    try:
+        points = [point for point in distribution.entry_points if point.group == GROUP]
+    except Exception:  # metadata that nobody can read belongs to a package that announces nothing readable
+        return []
+    if not points:
+        return []
+    try:
+        name, version = distribution.name, distribution.version
+    except Exception:  # a folder without METADATA
+        name, version = None, None
+    folder = str(distribution.locate_file(""))
+    return [Provider(name or point.name, version or "?", point.name, point.value, folder) for point in points]
+
+
+def _same(one: Provider, other: Provider) -> bool:
+    return one.entry == other.entry and _canonical(one.name) == _canonical(other.name)
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _reason(error: BaseException) -> str:
+    text = str(error) if isinstance(error, OpsdkError) else str(error).strip().partition("\n")[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((PACKAGE_ROOT, "<frozen")) and "importlib" not in f.filename]
+    where = f", at {shorten(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -7,14 +7,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from opsdk.core.origin import Origin
-from opsdk.define.expectation import Expectation
+from opsdk.core.errors import DefinitionError
+from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.define.identity.digest import digest_of, text_of
-from opsdk.define.identity.pickling import ByItsOp
 from opsdk.define.infer import InferRule
-from opsdk.define.kernel.kernel import KernelTable, PlanCache
+from opsdk.define.kernel.kernel import (
+    COMPOSITE,
+    REFERENCE,
+    ByItsOp,
+    Kernel,
+    KernelId,
+    KernelKey,
+    KernelTable,
+    PlanCache,
+)
+from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
-from opsdk.define.schema.value_check import ValueCheck
+
+Bounds = tuple["float | None", "float | None"]  # the least and the greatest value of a domain
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
@@ -84,11 +94,6 @@ class GradRule(ByItsOp):
     complex: GradRule | bool = False
     real_because: str = ""
 
-    @property
-    def wants_mask(self) -> bool:
-        """Whether the gradient op is told which gradients are wanted."""
-        return self.mask is not None
-
     def is_reached(self, attrs: Mapping[str, Any], given: Sequence[bool]) -> dict[int, bool]:
         """Returns per input that has a gradient whether an output depends on it whose cotangent has arrived.
 
@@ -114,6 +119,52 @@ class GradRule(ByItsOp):
 
 
 @dataclass(frozen=True)
+class Expectation:
+    """One `op.expect(...)`.
+
+    Attributes:
+        finding: a check as findings name it, `vjp.x` or all of `vjp`; or a code, `OP301`.
+        reason: why it stays.
+        row: words that the row's name has, such as `numba` or `float32,numba`; empty for every row.
+        origin: where that was said.
+    """
+
+    finding: str
+    reason: str
+    row: str
+    origin: Origin
+
+    def covers(self, check: str, row: str, code: str) -> bool:
+        """Whether a finding is the one that is expected."""
+        is_it = self.finding in (check, check.partition(".")[0], code)
+        return is_it and self.is_about(row)
+
+    def is_about(self, row: str) -> bool:
+        """Whether a row, as `cpu,float32,numba`, may show it."""
+        return not self.row or KernelId.parse(row).has(self.row)
+
+    def __str__(self) -> str:
+        return f"{self.finding!r}{f' in row {self.row!r}' if self.row else ''}"
+
+    @classmethod
+    def of(cls, subject: str, finding: object, reason: object, row: object) -> Expectation:
+        """Returns what the caller of `expect` expects of an op; anything may have been passed there.
+
+        Raises:
+            DefinitionError: finding and reason are no texts that say something, or row is no text.
+        """
+        for name, value in (("finding", finding), ("reason", reason)):
+            if not isinstance(value, str) or not value.strip():
+                raise DefinitionError(
+                    f"{subject}, expect: {name} expected a text, got {value!r}; write "
+                    "op.expect('vjp.x', reason='why that is right as it is')"
+                )
+        if not isinstance(row, str):
+            raise DefinitionError(f"{subject}, expect: row expected a text, got {row!r}; write row='float32,numba'")
+        return cls(str(finding), str(reason), row, caller())
+
+
+@dataclass(frozen=True)
 class Traits:
     """What an op promises about itself; `verify` holds it to every one of them.
 
@@ -130,8 +181,14 @@ class Traits:
     deterministic: bool = True
     linear: bool = False
     surrogate: bool | Callable[..., Any] = False
-    domain: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, compare=False)
+    domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
+
+
+def lies_inside(value: float, bounds: Bounds) -> bool:
+    """Whether a value lies within bounds, which belong to them."""
+    low, high = bounds
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 @dataclass(eq=False)
@@ -195,6 +252,28 @@ class OpDef(ByItsOp):
     refusal: str = ""
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def of(
+        cls,
+        schema: OpSchema,
+        infer: InferRule,
+        traits: Traits,
+        function: Callable[..., Any],
+        call: Callable[..., Any],
+        *,
+        composite: bool,
+        **fields: Any,
+    ) -> OpDef:
+        """Returns the definition of what an author's function computes, with one kernel: the reference, or composite.
+
+        That is `call`, the function as one of the inputs by position.
+        """
+        owner = registrar(origin := origin_of(function))
+        language = COMPOSITE if composite else REFERENCE
+        kernels = KernelTable([Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner)])
+        fields.update(body=call if composite else None, doc=function.__doc__, function=function, owner=owner)
+        return cls(schema, infer, traits, origin, kernels, **fields)
 
     def __post_init__(self) -> None:
         self.kernels.plans.add(self.plans)
@@ -262,7 +341,7 @@ class OpDef(ByItsOp):
     @property
     def subject(self) -> str:
         """The op as messages name it."""
-        return f"op {self.schema.qualified_name!r}"
+        return self.schema.subject
 
     @property
     def is_builtin(self) -> bool:

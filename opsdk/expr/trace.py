@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.core.origin import shorten
-from opsdk.define.identity.code_reads import unread
 from opsdk.define.identity.digest import is_ours
-from opsdk.define.identity.unchanged import changed, reads
+from opsdk.define.identity.referents import unread
+from opsdk.define.identity.sameness import Reads, changed
 from opsdk.expr.node import BOOL, Node, literal, topological
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Written, as_node
@@ -123,7 +123,7 @@ def as_defined(function: Callable[..., Any], subject: str) -> Callable[..., Any]
     Raises:
         DefinitionError: when it is called, something is another value by then.
     """
-    known = None if is_ours(function) else reads(function)
+    known = None if is_ours(function) else Reads(function)
 
     def read(*symbols: Any, **attrs: Any) -> Any:
         others = [] if known is None else changed(function, known)

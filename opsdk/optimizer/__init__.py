@@ -1,9 +1,7 @@
 """Floor 4: optimizers, which change parameters by their gradients, in both runtimes."""
 
-from opsdk.optimizer.adam import Adam, AdamW
-from opsdk.optimizer.momentum import Momentum
 from opsdk.optimizer.optimizer import Optimizer
-from opsdk.optimizer.sgd import SGD
-from opsdk.optimizer.weight_decay import L2Decay
+from opsdk.optimizer.parameters import L2Decay
+from opsdk.optimizer.updates import SGD, Adam, AdamW, Momentum
 
 __all__ = ["SGD", "Adam", "AdamW", "L2Decay", "Momentum", "Optimizer"]

@@ -18,10 +18,17 @@ from opsdk.core.suggest import alternatives
 from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.ops.numpy_protocol import values_of
 from opsdk.ops.shape import cast
-from opsdk.optimizer.parameters import as_named
-from opsdk.optimizer.slot import RATE, WEIGHT_DECAY, Slot, learning_rate_factor, rate_dtype
+from opsdk.optimizer.parameters import (
+    RATE,
+    WEIGHT_DECAY,
+    Slot,
+    as_named,
+    as_rate,
+    decay_coefficient,
+    learning_rate_factor,
+    rate_dtype,
+)
 from opsdk.optimizer.static_update import StaticUpdate
-from opsdk.optimizer.weight_decay import decay_coefficient
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Variable
 from opsdk.static.run.scope import global_scope
@@ -31,8 +38,8 @@ from opsdk.static.run.scope import global_scope
 class Optimizer:
     """Changes parameters by their gradients.
 
-    A subclass names its state in `slots` and says in `update` which in-place op a step is. The same call serves both
-    runtimes: it changes tensors at once, and appends an Operator for Program variables.
+    A subclass names its state in `slots` and the in-place op that a step is in `op`, or calls it in `update`. The same
+    call serves both runtimes: it changes tensors at once, and appends an Operator for Program variables.
 
     Args:
         learning_rate: > 0, or 0 to stand still; every parameter's own factor comes on top.
@@ -44,11 +51,13 @@ class Optimizer:
         AttributeValueError: a learning rate, weight decay or parameter that is none.
     """
 
+    op: Any = None
     slots: Sequence[Slot] = ()
+    fractions: Sequence[str] = ()  # attributes of the op that lie in [0, 1)
 
     def __init__(self, learning_rate: float = 0.001, parameters: Any = None, weight_decay: Any = None) -> None:
         self.subject = f"optimizer {type(self).__name__}"
-        self._learning_rate = _as_rate(learning_rate, self.subject)
+        self._learning_rate = as_rate(learning_rate, self.subject)
         self._parameters = None if parameters is None else as_named(parameters, self.subject)
         self._decay = decay_coefficient(weight_decay, self.subject)
         self._attrs: dict[str, Any] = {}  # of the update op; a subclass sets its own, which `state_dict` carries
@@ -57,7 +66,7 @@ class Optimizer:
         self._static = StaticUpdate(self)
 
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
-        """Calls the in-place op that one step is; a subclass defines it.
+        """Calls the in-place op that one step is: with all slots in their order, unless a subclass has another way.
 
         Args:
             param: what to change.
@@ -65,7 +74,12 @@ class Optimizer:
             rate: learning rate, of one element.
             state: by name the slots of this parameter.
         """
-        raise NotImplementedError(f"{self.subject}: expected it to define update(param, grad, rate, state)")
+        if self.op is None:
+            raise NotImplementedError(f"{self.subject}: expected it to define update(param, grad, rate, state)")
+        return self.op(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._update_attrs())
+
+    def _update_attrs(self) -> dict[str, Any]:
+        return self._attrs
 
     # -- tensors ------------------------------------------------------------------------------------------------------
 
@@ -82,12 +96,14 @@ class Optimizer:
                 f"{self.subject}, step: expected a parameter that is trained, got {len(named)} with "
                 "stop_gradient=True; set stop_gradient=False before the forward"
             )
-        self._step(self._entries(None, None))
+        self._step(self._pairs(None, None))
 
-    def _step(self, entries: Sequence[tuple[str, Any, Any]]) -> None:
+    def _step(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        own = self.own_names()
         with GradMode(False):
-            for name, param, grad in entries:
-                self.update(param, self.decayed(param, grad), self._rate(param), self._state_of(name, param))
+            for param, grad in pairs:
+                state = self._state_of(own.get(id(param), param.name), param)
+                self.update(param, self.decayed(param, grad), self._rate(param), state)
 
     @trimming
     def minimize(
@@ -123,22 +139,21 @@ class Optimizer:
             raise AttributeValueError(
                 f"{self.subject}, minimize: loss expected a tensor or a Program variable, got {type(loss).__name__}"
             )
-        entries = self._entries(parameters, no_grad_set)
-        if not entries:
+        pairs = self._pairs(parameters, no_grad_set)
+        if not pairs:
             raise GraphError(
                 f"{self.subject}, minimize: expected a parameter with a gradient, none has one; "
                 "call loss.backward() first"
             )
-        self._step(entries)
-        return [], [(param, grad) for _, param, grad in entries]
+        self._step(pairs)
+        return [], pairs
 
-    def _entries(self, parameters: Any, no_grad_set: Any) -> list[tuple[str, Any, Any]]:
-        """Returns name, parameter and gradient of those that a step changes."""
+    def _pairs(self, parameters: Any, no_grad_set: Any) -> list[tuple[Any, Any]]:
+        """Returns parameter and gradient of those that a step changes."""
         chosen = self._named() if parameters is None else as_named(parameters, self.subject)
         blocked = self._blocked(chosen, no_grad_set)
-        own = self._own()
         return [
-            (own.get(id(param), param.name), param, param.grad)
+            (param, param.grad)
             for param in chosen.values()
             if param.grad is not None and not param.stop_gradient
             if id(param) not in blocked
@@ -190,8 +205,7 @@ class Optimizer:
             )
         if isinstance(pairs[0][0], Variable):
             return self._static.apply(pairs, startup_program)
-        own = self._own()
-        self._step([(own.get(id(param), param.name), param, grad) for param, grad in pairs])
+        self._step(pairs)
         return []
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -228,7 +242,7 @@ class Optimizer:
             )
         return self._parameters
 
-    def _own(self) -> dict[int, str]:
+    def own_names(self) -> dict[int, str]:
         """Returns by id the names of the parameters that it was given."""
         return {id(param): name for name, param in (self._parameters or {}).items()}
 
@@ -242,7 +256,7 @@ class Optimizer:
 
     def _state_of(self, name: str, param: Any) -> dict[str, Tensor]:
         if name not in self._state:
-            self._state[name] = {slot.name: full(*_filling(slot, param)) for slot in self.slots}
+            self._state[name] = {slot.name: full(*slot.filling(param)) for slot in self.slots}
         held = self._state[name]
         for slot in self.slots:
             if held[slot.name].dtype != slot.dtype(param):  # its layer was cast since
@@ -262,7 +276,7 @@ class Optimizer:
             AttributeValueError: no number ≥ 0.
             ProgramError: they run in another Scope than the one that is the global one now.
         """
-        rate = _as_rate(value, f"{self.subject}, set_lr")
+        rate = as_rate(value, f"{self.subject}, set_lr")
         self._static.set_rate(rate)
         self._learning_rate = rate
         self._rates.clear()
@@ -279,7 +293,7 @@ class Optimizer:
         Raises:
             StateDictError: a Program was built, and the global Scope holds no state of it.
         """
-        held = {**self._state, **self._static.state(self._own())}
+        held = {**self._state, **self._static.state()}
         state: dict[str, Any] = {
             f"{name}.{slot}": value for name, slots in held.items() for slot, value in slots.items()
         }
@@ -304,7 +318,7 @@ class Optimizer:
             )
         numbers = {WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
         given = {name: _number(state_dict.get(name, now), now, name, self.subject) for name, now in numbers.items()}
-        rate = _as_rate(given.pop(RATE), self.subject)
+        rate = as_rate(given.pop(RATE), self.subject)
         decay = decay_coefficient(given.pop(WEIGHT_DECAY), self.subject)
         self._check_attrs(given)
         if self._static.is_used and (decay, given) != (self._decay, self._attrs):
@@ -313,27 +327,30 @@ class Optimizer:
                 f"{ {WEIGHT_DECAY: self._decay, **self._attrs} }, got { {WEIGHT_DECAY: decay, **given} }; make another "
                 "optimizer"
             )
-        fresh = self._restored_slots({key: value for key, value in state_dict.items() if key not in numbers})
-        changes = self._static.changes(self._own(), fresh)
+        updated = {name: param for name, (param, _) in self._static.named().items()}
+        fresh = self._restored_slots(updated, {key: value for key, value in state_dict.items() if key not in numbers})
+        changes = self._static.changes(fresh)
         if RATE in state_dict:
             self.set_lr(rate)
         global_scope().commit(changes)
-        self._state = {name: slots for name, slots in fresh.items() if name not in self._static.parameters(self._own())}
+        self._state = {name: slots for name, slots in fresh.items() if name not in updated}
         self._decay, self._attrs = decay, given
 
     load_state_dict = set_state_dict
 
     def _check_attrs(self, attrs: Mapping[str, Any]) -> None:
-        """Checks the attributes of the update op; a subclass says what their ranges are."""
+        """Checks the attributes of the update op that are fractions."""
+        for name in self.fractions:
+            if not 0 <= attrs[name] < 1:
+                raise AttributeValueError(f"{self.subject}: {name} expected in [0, 1), got {attrs[name]}")
 
-    def _restored_slots(self, entries: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
-        """Returns the slots of every parameter that has entries.
+    def _restored_slots(self, updated: Mapping[str, Variable], entries: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
+        """Returns the slots of every parameter that has entries, also of those that Programs update.
 
         Raises:
             StateDictError, ShapeError: as `set_state_dict` raises them.
         """
         fresh: dict[str, dict[str, Tensor]] = {}
-        updated = self._static.parameters(self._own())
         known = {**(self._parameters or {}), **updated} if self._static.is_used else self._named()
         for name, param in known.items():
             keys = {slot.name: f"{name}.{slot.name}" for slot in self.slots}
@@ -358,15 +375,10 @@ class Optimizer:
     def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
         numbers = as_numbers(values_of(value), f"{self.subject}, set_state_dict, {key!r}")
         array = np.array(fitted(numbers, slot.dtype(param), f"{self.subject}, set_state_dict, {key!r}"))
-        shape = (1,) if slot.is_scalar else tuple(param.shape)
+        shape = tuple(slot.filling(param)[0])
         if array.shape != shape:
             raise ShapeError(f"{self.subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
         return Tensor(array)
-
-
-def _filling(slot: Slot, param: Any) -> tuple[Sequence[int], float, Any]:
-    """Returns shape, value and dtype of a slot at first."""
-    return [1] if slot.is_scalar else param.shape, slot.value, slot.dtype(param)
 
 
 def _number(value: Any, like: Any, name: str, subject: str) -> Any:
@@ -382,10 +394,3 @@ def _number(value: Any, like: Any, name: str, subject: str) -> Any:
     raise AttributeValueError(
         f"{subject}, set_state_dict: {name} expected a {'bool' if isinstance(like, bool) else 'number'}, got {value!r}"
     )
-
-
-def _as_rate(value: Any, subject: str) -> float:
-    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-    if not number or not 0 <= float(value) < 2.0**1000:
-        raise AttributeValueError(f"{subject}: learning_rate expected a number ≥ 0, got {value!r}")
-    return float(value)

@@ -1,15 +1,19 @@
-"""What an optimizer was given to optimize, as parameters by name."""
+"""What an optimizer was given, parameters by name and their weight decay, and the slots that it keeps for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from opsdk.autograd.tensor import Tensor
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, NameClashError
 from opsdk.static.ir.variable import Variable
+
+RATE = "learning_rate"
+WEIGHT_DECAY = "weight_decay"
 
 
 # Any, in this file: what a user passed; parameters are tensors or Program variables.
@@ -48,3 +52,78 @@ def as_named(parameters: Any, subject: str) -> dict[str, Any]:
         if not any(value is other for other in named.values()):
             named[name] = value
     return named
+
+
+class L2Decay:
+    """Adds `coeff` times the parameter to its gradient.
+
+    Args:
+        coeff: ≥ 0.
+    """
+
+    def __init__(self, coeff: float = 0.0) -> None:
+        self.coeff = float(coeff)
+
+    def __repr__(self) -> str:
+        return f"L2Decay({self.coeff})"
+
+
+# Any: a number, an object with `coeff`, or what a user passed instead.
+def decay_coefficient(value: Any, subject: str) -> float:
+    """Returns the coefficient of a weight decay; 0 for None.
+
+    Raises:
+        AttributeValueError: no number ≥ 0, and no object with one in `coeff`.
+    """
+    if value is None:
+        return 0.0
+    number = getattr(value, "coeff", value)
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
+        raise AttributeValueError(f"{subject}: weight_decay expected a number ≥ 0 or an L2Decay, got {value!r}")
+    return float(number)
+
+
+class Slot(NamedTuple):
+    """One value that an optimizer keeps for each parameter.
+
+    Attributes:
+        name: unique in the optimizer.
+        value: every element at first.
+        is_scalar: whether it has one element, of float64; else it is of the parameter's shape and of the dtype that is
+            computed with, float32 for float16 and bfloat16: moments of the gradient do not fit into 16 bits.
+    """
+
+    name: str
+    value: float = 0.0
+    is_scalar: bool = False
+
+    def dtype(self, param: Any) -> np.dtype[Any]:
+        """Returns the dtype of the slot of a parameter."""
+        return np.dtype("float64") if self.is_scalar else computed_in(param.dtype)
+
+    def filling(self, param: Any) -> tuple[Any, float, np.dtype[Any]]:
+        """Returns shape, value and dtype of the slot of a parameter at first."""
+        return [1] if self.is_scalar else param.shape, self.value, self.dtype(param)
+
+
+def as_rate(value: Any, subject: str) -> float:
+    """Returns a learning rate.
+
+    Raises:
+        AttributeValueError: no number ≥ 0.
+    """
+    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) < 2.0**1000:
+        raise AttributeValueError(f"{subject}: learning_rate expected a number ≥ 0, got {value!r}")
+    return float(value)
+
+
+def learning_rate_factor(param: Any) -> float:
+    """Returns a parameter's own factor on the learning rate; 1 for plain tensors."""
+    attr: dict[str, float] = getattr(param, "optimize_attr", None) or {}
+    return float(attr.get(RATE, 1.0))
+
+
+def rate_dtype(dtype: np.dtype[Any]) -> str:
+    """Returns the dtype of the learning rate for parameters of a dtype."""
+    return "float64" if dtype in (np.float64, np.complex128) else "float32"

@@ -11,7 +11,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
-from opsdk.optimizer.slot import Slot, learning_rate_factor, rate_dtype
+from opsdk.optimizer.parameters import Slot, learning_rate_factor, rate_dtype
 from opsdk.static.build.backward import append_backward
 from opsdk.static.ir.operator import OPTIMIZE, Operator
 from opsdk.static.ir.parameter import create_global_var
@@ -57,7 +57,10 @@ class StaticUpdate:
         start = startup or default_startup_program()
         with program.lock, program_guard(program, start):
             first = len(block.ops)
-            rate = self._new_rate(np.result_type(*(rate_dtype(param.dtype) for param, _ in pairs)), start)
+            dtype = np.result_type(*(rate_dtype(param.dtype) for param, _ in pairs))
+            name = unique_name("learning_rate")
+            rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
+            self._rates.append((rate, start))
             updates = [self._append(param, grad, rate) for param, grad in pairs]
             for operator in block.ops[first:]:
                 operator.role = OPTIMIZE  # a rate that is scaled, a decay that is added: no part of the forward
@@ -84,48 +87,13 @@ class StaticUpdate:
             if found is not None:
                 found.get_tensor().set(np.full(variable.shape, value, variable.dtype))
 
-    def parameters(self, own: Mapping[int, str]) -> dict[str, Variable]:
-        """Returns what Programs update by the name that its state goes by: of `own`, by id, else the variable's.
+    def named(self) -> dict[str, tuple[Variable, dict[str, Variable]]]:
+        """Returns what Programs update, with its state, by the name that this goes by: the optimizer's, else its own.
 
         Raises:
             StateDictError: two updates go by one name.
         """
-        return {name: param for name, (param, _) in self._named(own).items()}
-
-    def state(self, own: Mapping[int, str]) -> dict[str, dict[str, Tensor]]:
-        """Returns copies of the state that the global Scope holds, by parameter and slot.
-
-        Raises:
-            StateDictError: it holds none, or two updates go by one name.
-        """
-        held = {name: state for name, (_, state) in self._named(own).items()}
-        values = global_scope().snapshot([variable.name for state in held.values() for variable in state.values()])
-        self._check_there(values, "state_dict")
-        return {
-            name: {slot: Tensor(np.array(values[variable.name])) for slot, variable in state.items()}
-            for name, state in held.items()
-        }
-
-    def changes(self, own: Mapping[int, str], fresh: Mapping[str, Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
-        """Returns, by name of a variable, what the global Scope has to hold for a state; what starts afresh, at first.
-
-        Raises:
-            StateDictError: it has to, and holds nothing of that name yet.
-        """
-        given: dict[str, np.ndarray] = {}
-        first: dict[str, np.ndarray] = {}
-        for name, (_, state) in self._named(own).items():
-            for slot in self._optimizer.slots:
-                variable = state[slot.name]
-                if name in fresh:
-                    given[variable.name] = fresh[name][slot.name].numpy().copy()
-                else:
-                    first[variable.name] = np.full(variable.shape, slot.value, variable.dtype)
-        values = global_scope().snapshot([*given, *first])
-        self._check_there({name: values[name] for name in given}, "set_state_dict")
-        return {**given, **{name: array for name, array in first.items() if values[name] is not None}}
-
-    def _named(self, own: Mapping[int, str]) -> dict[str, tuple[Variable, dict[str, Variable]]]:
+        own = self._optimizer.own_names()
         named: dict[str, tuple[Variable, dict[str, Variable]]] = {}
         for param, state in self._states:
             name = own.get(id(param), param.name)
@@ -137,6 +105,39 @@ class StaticUpdate:
             named[name] = param, state
         return named
 
+    def state(self) -> dict[str, dict[str, Tensor]]:
+        """Returns copies of the state that the global Scope holds, by parameter and slot.
+
+        Raises:
+            StateDictError: it holds none, or two updates go by one name.
+        """
+        held = {name: state for name, (_, state) in self.named().items()}
+        values = global_scope().snapshot([variable.name for state in held.values() for variable in state.values()])
+        self._check_there(values, "state_dict")
+        return {
+            name: {slot: Tensor(np.array(values[variable.name])) for slot, variable in state.items()}
+            for name, state in held.items()
+        }
+
+    def changes(self, fresh: Mapping[str, Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+        """Returns, by name of a variable, what the global Scope has to hold for a state; what starts afresh, at first.
+
+        Raises:
+            StateDictError: it has to, and holds nothing of that name yet.
+        """
+        given: dict[str, np.ndarray] = {}
+        first: dict[str, np.ndarray] = {}
+        for name, (_, state) in self.named().items():
+            for slot in self._optimizer.slots:
+                variable = state[slot.name]
+                if name in fresh:
+                    given[variable.name] = fresh[name][slot.name].numpy().copy()
+                else:
+                    first[variable.name] = np.full(variable.shape, slot.value, variable.dtype)
+        values = global_scope().snapshot([*given, *first])
+        self._check_there({name: values[name] for name in given}, "set_state_dict")
+        return {**given, **{name: array for name, array in first.items() if values[name] is not None}}
+
     def _check_there(self, values: Mapping[str, np.ndarray | None], call: str) -> None:
         missing = next((name for name, value in values.items() if value is None), None)
         if missing is not None:
@@ -145,12 +146,6 @@ class StaticUpdate:
                 "Program puts it, got nothing of that name; run that first, and call this inside "
                 "static.scope_guard(scope) where the Program runs in a Scope of its own"
             )
-
-    def _new_rate(self, dtype: np.dtype[Any], startup: Program) -> Variable:
-        name = unique_name("learning_rate")
-        rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
-        self._rates.append((rate, startup))
-        return rate
 
     def _append(self, param: Variable, grad: Variable, rate: Variable) -> Operator:
         block = param.block.program.current_block()
@@ -167,6 +162,5 @@ def _new_state(param: Variable, slot: Slot) -> Variable:
     number = 0
     while param.block.has_var(f"{param.name}_{slot.name}_{number}"):
         number += 1
-    shape = [1] if slot.is_scalar else param.shape
     name = f"{param.name}_{slot.name}_{number}"
-    return create_global_var(shape, slot.value, slot.dtype(param), persistable=True, name=name)
+    return create_global_var(*slot.filling(param), persistable=True, name=name)

@@ -21,7 +21,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, OptionError
 
 from opsdk.backends.c.prebuilt import FOLDER
-from opsdk.define.providers import GROUP
+from opsdk.define.op_registry import GROUP
 
 SOURCES = ["*.c", "*.h"]
 

@@ -173,7 +173,7 @@ def _check_mask(
     Bit by bit from Python. A compiler sees two functions, joins other products with sums, and orders a row's sum
     otherwise: from compiled rows the gradient may differ as far as rounding takes it.
     """
-    if not rule.wants_mask or len(rule.wrt) < 2:
+    if rule.mask is None or len(rule.wrt) < 2:
         return
     opdef = session.opdef
     session.did(row, "mask")

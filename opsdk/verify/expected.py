@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from opsdk.define.expectation import Expectation
-from opsdk.define.kernel.kernel_id import KernelId
-from opsdk.define.opdef import OpDef
+from opsdk.define.kernel.kernel import KernelId
+from opsdk.define.opdef import Expectation, OpDef
 from opsdk.verify.report import Finding, Row
 from opsdk.verify.rerun import target_of
 

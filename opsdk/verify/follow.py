@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from opsdk.define.kernel.kernel_id import KernelId
+from opsdk.define.kernel.kernel import KernelId
 from opsdk.verify.report import Finding
 
 # A fault before those that may follow from it.

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcheck.report import counted, labelled, tallied, verdict_word
 from gradcheck.show.render import portable
-from opsdk.define.kernel.kernel_id import KernelId
+from opsdk.define.kernel.kernel import KernelId
 from opsdk.verify.report import VerifyReport, notes_of
 
 SCHEMA = 1

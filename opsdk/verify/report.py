@@ -8,8 +8,7 @@ from typing import Literal
 from gradcheck import report as gradchecks
 from opsdk.core.errors import GradcheckError
 from opsdk.core.lazy import slow
-from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE
-from opsdk.define.kernel.kernel_id import ANY, KernelId
+from opsdk.define.kernel.kernel import ANY, COMPOSITE, REFERENCE, KernelId
 
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from gradcheck.trace import Trace
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
-from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.kernel.kernel_id import KernelId
+from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Invented
 from opsdk.verify.kernels.launch import label

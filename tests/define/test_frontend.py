@@ -2,7 +2,7 @@ import pytest
 
 from opsdk.core.errors import MixedRuntimeError
 from opsdk.define import frontend
-from opsdk.define.frontend import apply_slowly, owner_of, register_fallback, register_frontend
+from opsdk.define.frontend import apply_slowly, owner_of, register_frontend
 from opsdk.define.schema.parse import parse_schema
 
 
@@ -40,7 +40,7 @@ def runtimes(monkeypatch):
     monkeypatch.setattr(frontend, "_PLAIN", set())
     register_frontend(Runtime("values", Value), Value, fast=lambda opdef, value: "short")
     register_frontend(Runtime("symbols", Symbol), Symbol)
-    register_fallback(Runtime("arrays", object))
+    register_frontend(Runtime("arrays", object), is_fallback=True)
 
 
 def applied(*inputs):
@@ -81,7 +81,7 @@ def test_a_runtime_that_is_registered_twice_is_there_once():
 
 
 def test_a_later_fallback_takes_the_place_of_the_earlier_one():
-    register_fallback(Runtime("others", object))
+    register_frontend(Runtime("others", object), is_fallback=True)
     assert applied(1) == "others"
 
 
@@ -98,7 +98,7 @@ def test_values_of_a_plain_type_go_to_the_fallback_without_asking_anybody():
             raise AssertionError("asked")
 
     register_frontend(Curious("curious", Plain))
-    register_fallback(Runtime("arrays", object), Plain)
+    register_frontend(Runtime("arrays", object), Plain, is_fallback=True)
     assert applied(Plain(), Plain()) == "arrays"
 
 
@@ -106,7 +106,7 @@ def test_a_plain_value_beside_one_of_a_runtime_leaves_the_call_to_the_runtime():
     class Plain:
         pass
 
-    register_fallback(Runtime("arrays", object), Plain)
+    register_frontend(Runtime("arrays", object), Plain, is_fallback=True)
     assert applied(Plain(), Value()) == "values"
 
 
@@ -114,5 +114,5 @@ def test_a_fallback_has_its_fast_path_too():
     class Plain:
         pass
 
-    register_fallback(Runtime("arrays", object), Plain, fast=lambda opdef, value: "short")
+    register_frontend(Runtime("arrays", object), Plain, fast=lambda opdef, value: "short", is_fallback=True)
     assert frontend.FAST_PATHS[Plain](OpDef, Plain()) == "short"

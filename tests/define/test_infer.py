@@ -160,7 +160,7 @@ def test_a_rule_that_names_what_the_op_has_not_is_refused():
     with pytest.raises(BindingError) as caught:
         InferFunction(lambda x, axes: x, TWO)
     assert str(caught.value) == (
-        "op 'ns::f', infer: no input or attribute is called 'axes'; there are axis, keepdim, w, x"
+        "op 'ns::f', infer <lambda>(x, axes): nothing is called 'axes'; there are axis, keepdim, w, x"
     )
 
 

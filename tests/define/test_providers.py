@@ -9,7 +9,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
 from opsdk.define.op import find_op
-from opsdk.define.providers import Providers
+from opsdk.define.op_registry import Providers
 from tests.contracts.tree import REPOSITORY
 from tests.installed import install, path_without_metadata
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AttributeValueError
-from opsdk.define.schema.attribute import TYPE, AttrDecl
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl
 
 SUFFIXES = {
     "float32": "f32",

@@ -17,7 +17,7 @@ from opsdk.core.errors import DTypeError, InPlaceError
 from opsdk.core.nested import each, flat
 from opsdk.core.place import CPU, Place
 from opsdk.define.call import check_inputs
-from opsdk.define.frontend import register_fallback, register_frontend
+from opsdk.define.frontend import register_frontend
 from opsdk.define.opdef import OpDef
 
 _HELD = (np.ndarray, np.generic)
@@ -172,6 +172,6 @@ class DeviceArrays:
 
 
 ARRAYS = Arrays()
-register_fallback(ARRAYS, np.ndarray, fast=fast)
+register_frontend(ARRAYS, np.ndarray, fast=fast, is_fallback=True)
 DEVICE_ARRAYS = DeviceArrays()
 register_frontend(DEVICE_ARRAYS)

@@ -11,8 +11,7 @@ from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.suggest import alternatives
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.kernel.launch import DEVICE_OPTIONS, as_launch
-from opsdk.define.kernel.scratch import as_scratch
+from opsdk.define.kernel.launch import DEVICE_OPTIONS, as_launch, as_scratch
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.row.row_function import RowFunction

@@ -17,7 +17,7 @@ from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
 from opsdk.core.lazy import slow
 from opsdk.core.nested import flat
-from opsdk.define.identity.unchanged import changed
+from opsdk.define.identity.sameness import changed
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
 

@@ -28,8 +28,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from opsdk.define.identity.code_reads import chains_of, imports_of, reads_of, texts_of, with_inner
 from opsdk.define.identity.digest import digest_of
+from opsdk.define.identity.referents import reads_of, texts_of, with_inner
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
 _STOCK = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numba_cuda", "numpy", "operator"})
@@ -186,11 +186,10 @@ class Reading:
 
         The body of an overload is one, and what it calls. It may import a module, or load a file.
         """
-        code = function.__code__
-        imported = next(imports_of(code), None)
-        if imported is not None:
-            self._give_up(f"import {imported} in {function.__name__}")
-        for name, chain in chains_of(code):
+        chains, _, imported = reads_of(function.__code__, inner=False)
+        if imported:
+            self._give_up(f"import {imported[0]} in {function.__name__}")
+        for name, chain in [(name, chain) for name, found in chains.items() for chain in sorted(found)]:
             held = {**vars(builtins), **function.__globals__}.get(name)
             home = held.__name__ if isinstance(held, ModuleType) else getattr(held, "__module__", "")
             read = chain[0] if isinstance(held, ModuleType) and chain else getattr(held, "__name__", "")

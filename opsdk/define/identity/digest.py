@@ -11,15 +11,12 @@ from __future__ import annotations
 import builtins
 import functools
 import os
-import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
     ModuleType,
 )
 from typing import Any
@@ -28,9 +25,15 @@ import numpy as np
 
 from opsdk.core.lazy import slow
 from opsdk.core.origin import PACKAGE_ROOT
-from opsdk.define.identity.code_reads import reads_of, with_inner
-from opsdk.define.identity.contents import contents_of, memory_of
-from opsdk.define.identity.libraries import is_library, openness, stock_name
+from opsdk.define.identity.referents import (
+    contents_of,
+    is_library,
+    memory_of,
+    openness,
+    reads_of,
+    stock_name,
+    with_inner,
+)
 
 UNSEEN = "unseen"  # how the text of what cannot be read begins
 LATER = "not there yet"
@@ -83,27 +86,41 @@ def python_of(value: Any) -> FunctionType | None:
 
 
 class Reader:
-    """One reading. A value that occurs again, or holds itself, is a reference to where it was first met."""
+    """One reading. A value that occurs again, or holds itself, is a reference to where it was first met.
 
-    def __init__(self) -> None:
+    Args:
+        here: whether it is compared with others of this process: what cannot be read is known by its identity then,
+            and what is installed does not change.
+        missing: the names that count as not there yet.
+
+    Attributes:
+        missing: names that have no value yet.
+        known: values that are known by their identity; they live, so that nothing else gets their ids.
+    """
+
+    def __init__(self, *, here: bool = False, missing: frozenset[Hashable] = frozenset()) -> None:
+        self.missing: set[Hashable] = set()
+        self.known: list[Any] = []
+        self._here = here
+        self._counted = missing
         self._met: dict[int, int] = {}
         self._held: list[Any] = []  # what has a number lives, so that nothing else gets its id
+        self._whole: list[Any] = []  # objects that are read by what they say that they are made of, the outermost first
+        self._depth = 0
 
-    def unread(self, what: str, value: Any) -> str:
+    def _unread(self, what: str, value: Any) -> str:
         """Returns the text of a value that cannot be read."""
-        return unseen(what)
+        if not self._here:
+            return unseen(what)
+        if self._whole:  # what was made by asking is another object each time
+            value = self._whole[0]
+        self.known.append(value)
+        return f"{UNSEEN} {what} #{id(value)}"
 
-    def absent(self, what: str, *key: Any) -> str:
-        """Returns the text of a name that has no value yet."""
-        return unseen(f"{LATER}: {what}")
-
-    def is_absent(self, *key: Any) -> bool:
-        """Whether a name counts as one that has no value yet."""
-        return False
-
-    def stock(self, value: Any) -> str:
-        """Returns the name of what does not change under it; empty for others."""
-        return stock_name(value)
+    def _absent(self, what: str, *key: Any) -> str:
+        """Returns the text of a name that has no value yet, and notes it."""
+        self.missing.add(key)
+        return f"{UNSEEN} {what}" if self._here else unseen(f"{LATER}: {what}")
 
     def value(self, value: Any) -> str:
         """Returns the text of a value."""
@@ -122,14 +139,14 @@ class Reader:
         if id(value) in self._met:
             return f"@{self._met[id(value)]}"
         if len(self._met) > _MOST:
-            return self.unread("rest", value)
+            return self._unread("rest", value)
         self._met[id(value)] = len(self._met)
         self._held.append(value)
         if kind in (tuple, list):
             return f"{kind.__name__}[{', '.join(map(self.value, value))}]"
-        if kind in _SETS:  # in an order of its own in every process
-            told = sorted(map(self.value, value)) if all(map(is_fixed, value)) else self.unordered(value)
-            return f"{kind.__name__}[{', '.join(told)}]"
+        if kind in _SETS:
+            told = list(map(self.value, value)) if self._here or all(map(is_fixed, value)) else [unseen("order")]
+            return f"{kind.__name__}[{', '.join(sorted(told))}]"  # they lie in an order of its own in every process
         if kind is dict:
             return f"{{{', '.join(f'{self.value(key)}: {self.value(item)}' for key, item in value.items())}}}"
         if kind is np.ndarray and not value.dtype.hasobject:
@@ -137,7 +154,7 @@ class Reader:
         return self._callable(value)
 
     def _callable(self, value: Any) -> str:
-        name = self.stock(value)
+        name = stock_name(value, installed=self._here)
         if name:
             return name
         if isinstance(value, FunctionType):
@@ -148,16 +165,13 @@ class Reader:
         if _has_function(value):
             return f"compiled {self.value(value.py_func)}{_options(value)}"
         if isinstance(value, _CACHED):
-            return self.remembering(self.value(value.__wrapped__))
-        if type(value).__module__ == "numba.core.ccallback":
-            return f"callback {self.value(value._pyfunc)} {value._sig}"
+            older = "" if self._here else f" {unseen('results')}"  # of one object they are what they were
+            return f"cached {self.value(value.__wrapped__)}{older}"
         if type(value).__module__.startswith("numba.np.ufunc.") and hasattr(value, "__wrapped__"):
             declared = getattr(value, "types", ()) if getattr(value, "_frozen", False) else ()  # others grow with use
             shape, unit = (getattr(value, name, None) for name in ("signature", "identity"))
             options = [_options(getattr(value, name, None)) for name in ("_dispatcher", "gufunc_builder")]
             return f"{type(value).__name__} {self.value(value.__wrapped__)}{declared}{shape}{unit}{options}"
-        if isinstance(value, (MemberDescriptorType, GetSetDescriptorType)):
-            return f"slot {value.__name__}"
         if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, (ModuleType, type(None))):
             return f"method {value.__name__} of {self.value(value.__self__)}"
         if isinstance(value, type):
@@ -166,18 +180,10 @@ class Reader:
             return self._module(value)
         return self._instance(value)
 
-    def unordered(self, items: set[Any] | frozenset[Any]) -> list[str]:
-        """Returns the texts of a set's items, which lie in an order of their own in every process."""
-        return [self.unread("order", items)]
-
-    def remembering(self, function: str) -> str:
-        """Returns the text of a function that keeps its results, given that of the function: they may be older."""
-        return f"cached {function} {unseen('results')}"
-
     def _module(self, module: ModuleType) -> str:
         """Returns the text of a module of which anything may be read: its constants, and that it is more than these."""
         name = module.__name__
-        unread = self.unread(f"module {name}", module)
+        unread = self._unread(f"module {name}", module)
         held = {} if is_library(name) else {k: v for k, v in vars(module).items() if k[:2] != "__" and is_fixed(v)}
         return f"{unread}{''.join(f' {key}={self.value(held[key])}' for key in sorted(held))}"
 
@@ -200,22 +206,22 @@ class Reader:
             try:
                 held = cell.cell_contents
             except ValueError:  # what it is given cannot be known
-                found[name] = self.absent("empty", code, name)
+                found[name] = self._absent("empty", code, name)
                 continue
             found[name] = (
-                self.absent("empty", code, name)
-                if self.is_absent(code, name)
+                self._absent("empty", code, name)
+                if (code, name) in self._counted
                 else self.chained(held, chains.get(name, _ITSELF))
             )
         for name in names:
             key = f"global {name}"
-            if name in known and not self.is_absent(code, key):
+            if name in known and (code, key) not in self._counted:
                 found[key] = self.chained(known[name], chains.get(name, _ITSELF))
             elif name in _OPEN_ENDED:
-                found[key] = self.unread(name, None)
+                found[key] = self._unread(name, None)
             else:
                 held = getattr(builtins, name, self)  # anybody may put a name there
-                found[key] = self.absent(name, code, key) if held is self else self.value(held)
+                found[key] = self._absent(name, code, key) if held is self else self.value(held)
         for name in modules:
             found[f"import {name}"] = self._imported(name, every)
         return found
@@ -226,53 +232,58 @@ class Reader:
             return f"module {name}{''.join(sorted({openness(name, each) for each in names}))}"
         module = sys.modules.get(name)
         if module is None:
-            return self.unread(f"module {name}", None)
+            return self._unread(f"module {name}", None)
         return self.chained(module, frozenset((each,) for each in names if hasattr(module, each)))
 
     def chained(self, value: Any, chains: _Chains) -> str:
         """Returns the text of what attributes, each read from the one before, lead to; of other than modules, all."""
-        if not isinstance(value, ModuleType):
-            return self.value(value)
-        if () in chains and not is_library(value.__name__):
-            return self._module(value)
-        texts = [f"module {value.__name__}"]
-        for first in sorted({chain[0] for chain in chains if chain}):
-            if is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
-                # Loaded when it is first used, not by being looked at: of opsdk's own the name is the text before and
-                # after, since reading an expression loads them.
-                texts.append(f".{first}{openness(value.__name__, first)}")
-                continue
-            held = self if self.is_absent(value, first) else getattr(value, first, self)
-            rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
-            texts.append(
-                f".{first}={self.absent(first, value, first) if held is self else self.chained(held, rest)}"
-            )
-        return " ".join(texts)
+        self._depth += 1
+        try:
+            if not isinstance(value, ModuleType):
+                return self.value(value)
+            if () in chains and not is_library(value.__name__):
+                return self._module(value)
+            texts = [f"module {value.__name__}"]
+            for first in sorted({chain[0] for chain in chains if chain}):
+                if is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
+                    # Loaded when it is first used, not by being looked at: of opsdk's own the name is the text before
+                    # and after, since reading an expression loads them.
+                    texts.append(f".{first}{openness(value.__name__, first)}")
+                    continue
+                held = self if (value, first) in self._counted else getattr(value, first, self)
+                rest = frozenset(chain[1:] for chain in chains if chain[:1] == (first,))
+                texts.append(
+                    f".{first}={self._absent(first, value, first) if held is self else self.chained(held, rest)}"
+                )
+            return " ".join(texts)
+        except Exception as error:
+            if self._depth > 1 or not self._here:
+                raise
+            return self._unread(type(error).__name__, value)  # what raises when it is looked at
+        finally:
+            self._depth -= 1
 
     def _code(self, code: CodeType) -> str:
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         handlers = getattr(code, "co_exceptiontable", b"").hex()
-        constants = [type(self)().value(each) for each in code.co_consts]  # shared or not, as the compiler likes
+        # Each is read by itself: they are shared or not, as the compiler likes.
+        constants = [Reader(here=self._here).value(each) for each in code.co_consts]
         return f"{code.co_code.hex()}{handlers}{counts}{names}{constants}"
 
     def _class(self, made: type) -> str:
         bases = [self.value(base) for base in made.__bases__]
-        held = [
-            f"{name}={self.value(value)}" for name, value in sorted(vars(made).items()) if name not in _NOT_CODE
-        ]
+        held = [f"{name}={self.value(value)}" for name, value in sorted(vars(made).items()) if name not in _NOT_CODE]
         return f"class({bases}{self.value(type(made))}; {'; '.join(held)})"
 
     def _instance(self, value: Any) -> str:
         made = type(value)
-        if _is_op(value):
+        if made.__module__ == "opsdk.define.op" and hasattr(value, "opdef"):
             return f"op {value.opdef.name}" if value.opdef.is_builtin else f"op {value.opdef.name} {value.opdef.digest}"
         if made.__module__.startswith("opsdk.define."):  # a stock rule, or a user's function in its frame
             fields = {name: vars(value)[name] for name in getattr(made, "__dataclass_fields__", vars(value))}
             told = [f"{name}={self.value(held)}" for name, held in fields.items() if not name.startswith("_")]
             return f"{made.__name__}({', '.join(told)})"
-        if isinstance(value, re.Pattern):
-            return f"pattern {value.pattern!r} {value.flags}"
         native = next(base for base in made.__mro__ if not base.__flags__ & _HEAP or base.__flags__ & _IMMUTABLE)
         parts = [self.value(made)]
         if native is np.ndarray:
@@ -289,19 +300,19 @@ class Reader:
     def _reduced(self, value: Any, made: type) -> str:
         """Returns the text of an object of a library's class, from what it says of itself to be copied."""
         if not is_library(made.__module__):
-            return f"{self.unread(made.__name__, value)}{_memory(value)}"
+            return f"{self._unread(made.__name__, value)}{_memory(value)}"
         try:
             told = value.__reduce_ex__(4)
         except Exception:  # a lock, a file: there is nothing to say
-            return f"{self.unread(made.__name__, value)}{_memory(value)}"
+            return f"{self._unread(made.__name__, value)}{_memory(value)}"
         if not isinstance(told, tuple):  # a name, of something that says nothing of what it holds
-            return self.unread(made.__name__, value)
+            return self._unread(made.__name__, value)
         items = [None if part is None else list(part) for part in told[3:5]]
-        return self.made_anew((*told[:3], *items), value)
-
-    def made_anew(self, parts: Any, of: Any) -> str:
-        """Returns the text of what an object says that it can be made of, which is made by asking."""
-        return self.value(parts)
+        self._whole.append(value)
+        try:
+            return self.value((*told[:3], *items))
+        finally:
+            self._whole.pop()
 
 
 def unseen(what: str) -> str:
@@ -344,10 +355,6 @@ def _slots(made: type) -> list[str]:
     names = [declared] if isinstance(declared, str) else list(declared)
     names = [name for name in names if name not in ("__dict__", "__weakref__")]
     return [f"_{made.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name for name in names]
-
-
-def _is_op(value: Any) -> bool:
-    return type(value).__module__ == "opsdk.define.op" and hasattr(value, "opdef")
 
 
 def is_ours(function: Any) -> bool:

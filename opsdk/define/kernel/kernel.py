@@ -1,19 +1,25 @@
-"""Kernel rows: how an op is computed, as data that nothing compiles before the first launch."""
+"""Kernels: how an op is computed, as data that nothing compiles before the first launch, and how each is named."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
 from opsdk.core.bounded import Bounded
+from opsdk.core.dtype import NAMES
+from opsdk.core.errors import DefinitionError
 from opsdk.core.origin import Origin
-from opsdk.define.identity.pickling import ByItsOp, refuse
-from opsdk.define.identity.unchanged import Reads
+from opsdk.define.identity.sameness import Reads
+
+T = TypeVar("T", bound="ByItsOp")
+
+ANY = "*"  # dtype, of a KernelId
+_TRIED = ("float32", "float64")  # the dtypes at which a kernel of every dtype is tried
 
 REFERENCE, COMPOSITE = "numpy", "composite"  # the languages of the rows that define what is right
 
@@ -60,6 +66,28 @@ def is_floating(dtype: np.dtype[np.generic]) -> bool:
 def is_real(dtype: np.dtype[np.generic]) -> bool:
     """Whether a dtype holds truth values, whole numbers or real numbers."""
     return dtype.kind in "biuf" or dtype.name == "bfloat16"
+
+
+class ByItsOp:
+    """A part of an op, with functions of its author in it, that is had from the op and never from a pickle."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses: an op is pickled by its name.
+
+        Raises:
+            DefinitionError: always.
+        """
+        at = f" of {self.origin}" if hasattr(self, "origin") else ""
+        raise DefinitionError(
+            f"pickle: expected an op, which goes by its name, got the {type(self).__name__}{at}, with functions in it; "
+            "pickle the op, and take what belongs to it from there"
+        )
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
+        return self  # what points at it means this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +139,57 @@ class Kernel(ByItsOp):
         return form
 
 
+@dataclass(frozen=True)
+class KernelId:
+    """A kernel of an op, at one dtype or at any: as text `cpu,float64,numpy`.
+
+    Attributes:
+        place: the kind of place.
+        dtype: a name, or `*` for any.
+        language: what it is written in.
+        op: qualified name of the op; empty where that is known, and no part of the text.
+    """
+
+    place: str
+    dtype: str
+    language: str
+    op: str = ""
+
+    @classmethod
+    def of(cls, kernel: Kernel, dtype: object, op: str = "") -> KernelId:
+        """Returns the identity of a kernel at a dtype, at any where that is None."""
+        return cls(kernel.key.place, ANY if dtype is None else str(dtype), kernel.language, op)
+
+    @classmethod
+    def parse(cls, text: str, op: str = "") -> KernelId:
+        """Returns the identity that a text is of; what names no kernel, such as `*`, is about any."""
+        parts = text.split(",")
+        place, dtype, language = parts if len(parts) == 3 else (ANY, ANY, ANY)
+        return cls(place, dtype, language, op)
+
+    @property
+    def at_any_dtype(self) -> KernelId:
+        """The kernel, whatever the dtype."""
+        return replace(self, dtype=ANY)
+
+    def has(self, words: str) -> bool:
+        """Whether words such as `numba` or `float32,numba` are all parts of it."""
+        return set(words.split(",")) <= set(self.parts)
+
+    def is_selected(self, words: str) -> bool:
+        """Whether words select the kernel that it is of; every dtype at which a kernel is tried selects it too."""
+        tried = NAMES if self.dtype == ANY else _TRIED
+        return set(words.split(",")) - {ANY, *tried} <= set(self.parts)
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What its text is made of."""
+        return self.place, self.dtype, self.language
+
+    def __str__(self) -> str:
+        return ",".join(self.parts)
+
+
 # Kinds of call of one op that are remembered: dtypes, texts and truth values among attributes, lengths of lists.
 MOST_PLANS = 512
 
@@ -140,11 +219,11 @@ class PlanCache(Bounded[Any, Any]):
         self.repeat = None
 
 
-class KernelTable:
+class KernelTable(ByItsOp):
     """The rows of one op. It grows from outside; a row is never changed, only superseded by a later one."""
 
-    def __init__(self) -> None:
-        self._rows: list[Kernel] = []
+    def __init__(self, rows: Iterable[Kernel] = ()) -> None:
+        self._rows = list(rows)
         self._before: KernelTable | None = None  # that this one continues, with rows of its own
         self._lock = threading.Lock()
         self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when they change
@@ -162,8 +241,7 @@ class KernelTable:
         What was planned on these rows is forgotten, so that calls from now on know it.
         """
         self.forget()
-        made = KernelTable()
-        made._rows = list(self)
+        made = KernelTable(self)
         made._before = self
         return made
 
@@ -177,10 +255,6 @@ class KernelTable:
         """Forgets what was planned on these rows, or with the op that has them as its gradient op."""
         for cache in list(self.plans):
             cache.clear()
-
-    def __reduce__(self) -> NoReturn:
-        """Refuses, as the kernels in it do."""
-        refuse(self)
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(tuple(self._rows))

@@ -1,4 +1,4 @@
-"""Launch shapes of CUDA rows: how many threads run a kernel, said by what they work on.
+"""Launches of CUDA kernels: how many threads run one, said by what they work on, and the memory that it works in.
 
     elementwise("y")        a thread for each element of `y`; every array comes as one dimension, in C order
     rows("x")               a block for each row of `x`, which comes as a matrix, its last axis being the row
@@ -6,20 +6,26 @@
 
 Anything else is a function of inputs, outputs and attributes by name, that returns `(grid, block)`, or
 `(grid, block, stream)` or `(grid, block, stream, shared_bytes)`, as `kernel[...]` in Numba takes them.
+
+A kernel on a device allocates nothing that is large, and a result that grows with the inputs may need more on its way
+than what comes out, such as all states of a scan for its gradient: that is scratch, which its registration declares.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from opsdk.core.errors import DefinitionError, LaunchError
+from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
-from opsdk.define.schema.binding import called_by_name, check_names, name_of, parameters_of
+from opsdk.define.schema.binding import called_by_name, name_of, parameters_among
+from opsdk.define.schema.schema import OpSchema
 
 __all__ = ["elementwise", "fixed", "rows"]
 
@@ -39,28 +45,29 @@ class Geometry(NamedTuple):
     shared: int = 0
 
 
-class LaunchShape(Protocol):
-    """What the launch shapes of this module are to the rest of the house."""
+@dataclass(frozen=True)
+class LaunchShape(ABC):
+    """What the launch shapes of this module are to the rest of the house.
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The tensors that it speaks of."""
-        ...
+    Attributes:
+        names: the tensors that it speaks of.
+    """
 
+    names: tuple[str, ...]
+
+    @abstractmethod
     def geometry(self, values: Mapping[str, Any]) -> Geometry:
         """Returns the launch for arrays and attributes by name; a grid of no block where there is nothing to do."""
-        ...
 
     def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the shape in which the kernel sees an array."""
-        ...
+        """Returns the shape in which the kernel sees an array: its own, unless a launch shape has another."""
+        return shape
 
 
 @dataclass(frozen=True)
-class Elementwise:
+class Elementwise(LaunchShape):
     """A thread for each element of one tensor."""
 
-    names: tuple[str, ...]
     threads: int
 
     def geometry(self, values: Mapping[str, Any]) -> Geometry:
@@ -73,10 +80,9 @@ class Elementwise:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(LaunchShape):
     """A block for each row of one tensor."""
 
-    names: tuple[str, ...]
     threads: int
 
     def geometry(self, values: Mapping[str, Any]) -> Geometry:
@@ -91,29 +97,23 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(LaunchShape):
     """Always the same launch."""
 
     grid: tuple[int, ...]
     block: tuple[int, ...]
-    names: tuple[str, ...] = ()
 
     def geometry(self, values: Mapping[str, Any]) -> Geometry:
         """Returns the launch."""
         return Geometry(self.grid, self.block)
 
-    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the shape itself."""
-        return shape
-
 
 @dataclass(frozen=True)
-class Computed:
+class Computed(LaunchShape):
     """What a user's function returns, held to what a device takes."""
 
     function: Callable[..., Any]  # Any: a function of arrays and attributes by name
     subject: str
-    names: tuple[str, ...] = ()
 
     def geometry(self, values: Mapping[str, Any]) -> Geometry:
         """Returns the launch.
@@ -132,12 +132,7 @@ class Computed:
             raise LaunchError(f"{self.subject}: shared memory expected a number of bytes ≥ 0, got {shared!r}")
         stream = made[2] if len(made) > 2 and made[2] != 0 else None
         grid = _sizes(made[0], f"{self.subject}, grid", MAX_GRID, LaunchError, least=0)
-        block = _sizes(made[1], f"{self.subject}, block", MAX_BLOCK, LaunchError)
-        return Geometry(grid, _checked_threads(block, self.subject, LaunchError), stream, int(shared))
-
-    def view_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the shape itself."""
-        return shape
+        return Geometry(grid, _block(made[1], self.subject, LaunchError), stream, int(shared))
 
 
 def elementwise(name: str, threads: int = 256) -> Elementwise:
@@ -179,12 +174,8 @@ def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
     Raises:
         DefinitionError: a size is no whole number, below 1 or above what a device takes, or there are too many.
     """
-    subject = "launch.fixed"
-    sizes = _sizes(block, f"{subject}, block", MAX_BLOCK, DefinitionError)
-    return Fixed(
-        _sizes(grid, f"{subject}, grid", MAX_GRID, DefinitionError),
-        _checked_threads(sizes, subject, DefinitionError),
-    )
+    threads = _block(block, "launch.fixed", DefinitionError)
+    return Fixed((), _sizes(grid, "launch.fixed, grid", MAX_GRID, DefinitionError), threads)
 
 
 # Any: a user may pass anything as `launch`, and what is none is refused.
@@ -201,7 +192,7 @@ def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject:
         DefinitionError: there is no launch shape, or it speaks of a tensor that the op does not have.
         BindingError: a function asks for something that the op does not have.
     """
-    if isinstance(value, (Elementwise, Rows, Fixed)):
+    if isinstance(value, LaunchShape):
         for name in value.names:
             if name not in tensors:
                 raise DefinitionError(
@@ -214,8 +205,55 @@ def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject:
             f"launch=opsdk.launch.elementwise({tensors[-1]!r}), opsdk.launch.rows, opsdk.launch.fixed, "
             "or a function that returns (grid, block)"
         )
-    check_names(value, parameters_of(value), (*tensors, *attrs), f"{subject}, launch")
-    return Computed(value, f"{subject}, launch")
+    parameters_among(value, (*tensors, *attrs), f"{subject}, launch")
+    return Computed((), value, f"{subject}, launch")
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """One array of a row.
+
+    Attributes:
+        function: of inputs and attributes by name; returns a TensorSpec (Any: arrays of a device, attribute values).
+        subject: the row and the array, for messages.
+    """
+
+    function: Callable[..., Any]
+    subject: str
+
+    def spec(self, values: Mapping[str, Any]) -> tuple[tuple[int, ...], Any]:
+        """Returns shape and dtype for a call.
+
+        Raises:
+            LaunchError: the function gave no spec, or one with a dimension that is not known.
+        """
+        made = called_by_name(self.function)(values)
+        if not isinstance(made, TensorSpec) or None in made.shape:
+            raise LaunchError(f"{self.subject}: expected opsdk.TensorSpec(shape, dtype) of known sizes, got {made!r}")
+        return tuple(size or 0 for size in made.shape), made.dtype
+
+
+# Any: a user may pass anything, and what is none is refused.
+def as_scratch(value: Any, schema: OpSchema, subject: str) -> dict[str, Scratch]:
+    """Returns the arrays that a row works in, by the names of the kernel's parameters.
+
+    Raises:
+        DefinitionError: it is no dict from new names to functions.
+        BindingError: a function asks for something that is no input or attribute.
+    """
+    named = (*schema.input_names, *schema.output_names, *schema.attr_names)
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise DefinitionError(
+            f"{subject}: scratch expected a dict from names to functions, got {value!r}; write "
+            "scratch={'states': lambda x: opsdk.TensorSpec(x.shape, 'float64')}"
+        )
+    for name, function in value.items():
+        if name in named or not callable(function):
+            got = "the name of an input, output or attribute" if name in named else f"{function!r} for it"
+            raise DefinitionError(f"{subject}: scratch {name!r} expected a name of its own and a function, got {got}")
+        known = (*schema.input_names, *schema.attr_names)
+        parameters_among(function, known, f"{subject}, scratch {name!r}")
+    return {name: Scratch(function, f"{subject}, scratch {name!r}") for name, function in value.items()}
 
 
 def _name(value: Any, shape: str) -> str:
@@ -252,9 +290,8 @@ def _sizes(
     return tuple(int(size) for size in sizes)
 
 
-def _checked_threads(
-    block: tuple[int, ...], subject: str, error: type[DefinitionError] | type[LaunchError]
-) -> tuple[int, ...]:
+def _block(value: Any, subject: str, error: type[DefinitionError] | type[LaunchError]) -> tuple[int, ...]:
+    block = _sizes(value, f"{subject}, block", MAX_BLOCK, error)
     if math.prod(block) > MAX_THREADS:
         raise error(
             f"{subject}: block expected {MAX_THREADS} threads at most, got {math.prod(block)} in {block}; "

@@ -1,16 +1,28 @@
-"""Notations: how the kernels of a language are written, which is all that a definition knows of the language."""
+"""Notations: how the kernels of a language are written, which is all that a definition knows of the language.
+
+An author gives an op a kernel as a function, as the name of one that is imported when it is first chosen, or as a text.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opsdk.core.errors import DefinitionError
-from opsdk.core.origin import Origin
-from opsdk.define.identity.unchanged import Reads, reads
+from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyError, NameClashError, OpsdkError
+from opsdk.core.origin import Origin, caller, origin_of, registrar
+from opsdk.core.suggest import alternatives
+from opsdk.define.identity.digest import digest_of
+from opsdk.define.identity.sameness import Reads, holds_same
+from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import Handle, OpDef
+from opsdk.define.schema.binding import name_of, parameters_among
 from opsdk.define.schema.schema import OpSchema
+
+# Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
 
 
 class Notation:
@@ -34,7 +46,6 @@ class Notation:
     freezes: bool = False
     flags: tuple[str, ...] = ()
 
-    # Any: what the caller of `kernel` wrote.
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
         """Returns the options of a row as the language wants to find them.
 
@@ -51,12 +62,10 @@ class Notation:
                 raise DefinitionError(f"{subject}: expected {known}, got {name}={value!r}")
         return dict(given)
 
-    # Any: a function has any signature.
     def reads(self, function: Callable[..., Any]) -> Reads:
         """Returns what a function reads from outside, where it has to be found as it was when the row is compiled."""
-        return reads(function) if self.freezes else Reads()
+        return Reads(function) if self.freezes else Reads()
 
-    # Any: as for `options`.
     def text(
         self, source: str, given: Mapping[str, Any], opdef: OpDef, origin: Origin
     ) -> tuple[str, Mapping[str, Any]]:
@@ -72,6 +81,95 @@ class Notation:
             DefinitionError: an option is none, or there is no such file.
         """
         return source, self.options(given, opdef.schema, f"{opdef.subject}, {self.name} row")
+
+    def give(
+        self,
+        op: Handle,
+        key: KernelKey,
+        function: Callable[..., Any] | None,
+        source: object,
+        options: Mapping[str, Any],
+        *,
+        replace: bool = False,
+    ) -> Callable[[Any], Any]:
+        """Adds a kernel, as `Op.kernel` has it; returns what decorates its function, or refuses to decorate another.
+
+        Raises:
+            DefinitionError: the language does not read what was given: a function, or nothing, in place of a text; a
+                function beside a source, or a source that names none; an option that there is not.
+            BindingError: the kernel or its launch asks for something that the op does not have.
+            NameClashError: another file registered another kernel of that place, dtype and language.
+        """
+        subject = f"{op.opdef.subject}, {self.name} kernel"
+
+        def register(function: Any) -> Any:
+            held = self.options(options, op.opdef.schema, subject)
+            kernel = self._of_function(op.opdef, key, function, held, registrar(origin_of(function)))
+            _add(op.opdef, kernel, replace=replace)
+            return function
+
+        def refuse(function: Any) -> Any:
+            if self.takes_text:
+                got = f"the Python function {name_of(function)}; call kernel(...) by itself"
+                raise DefinitionError(f"{self._expected_text(op.opdef)} {got}")
+            raise DefinitionError(f"{subject}: expected a function or source=, got {name_of(function)} and {source!r}")
+
+        returned = register if source is None and not self.takes_text else refuse
+        if function is not None:
+            returned(function)
+        if returned is refuse:
+            make = self._of_text if self.takes_text else self._deferred
+            _add(op.opdef, make(op.opdef, key, source, options), replace=replace)
+        return returned
+
+    def _expected_text(self, opdef: OpDef) -> str:
+        return f"{opdef.subject}: language {self.name!r} expected source=, a file or its text, got"
+
+    def _of_text(self, opdef: OpDef, key: KernelKey, source: object, options: Mapping[str, Any]) -> Kernel:
+        """Returns a kernel in a language that is not Python."""
+        if not isinstance(source, (str, os.PathLike)):
+            raise DefinitionError(f"{self._expected_text(opdef)} {'nothing' if source is None else repr(source)}")
+        origin = caller()
+        text, held = self.text(os.fspath(source), options, opdef, origin)
+        schema = opdef.schema
+        filled = [schema.output_names[i] for i in schema.fresh_outputs] if self.fills else []
+        names = (*schema.input_names, *filled, *schema.attr_names)
+        return Kernel(key, self.name, text, origin, names, held, owner=registrar(origin))
+
+    def _deferred(self, opdef: OpDef, key: KernelKey, source: object, options: Mapping[str, Any]) -> Kernel:
+        """Returns a kernel whose function lies in a module that is not imported yet."""
+        subject = f"{opdef.subject}, {self.name} kernel"
+        origin = caller()
+        module, name = _split(source, origin, subject)
+        held = self.options(options, opdef.schema, subject)
+        owner = registrar(origin)
+
+        def load() -> Kernel:
+            found = _imported(module, name, f"{subject} {module}:{name}", origin)
+            return self._of_function(opdef, key, found, held, owner)
+
+        return Kernel(key, self.name, f"{module}:{name}", origin, (), held, load, owner)
+
+    def _of_function(
+        self, opdef: OpDef, key: KernelKey, function: Any, options: Mapping[str, Any], owner: str
+    ) -> Kernel:
+        """Returns a kernel of a Python function.
+
+        Raises:
+            BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; or a
+                scratch is no parameter.
+        """
+        subject = f"{opdef.subject}, {self.name} kernel"
+        schema = opdef.schema
+        known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
+        names = parameters_among(function, known, subject)
+        for scratch in options.get("scratch", ()):
+            if scratch not in names:
+                raise BindingError(
+                    f"{subject} {name_of(function)}: scratch {scratch!r} expected a parameter of that name, got "
+                    f"{', '.join(names) or 'none'}; take it, or leave the scratch out"
+                )
+        return Kernel(key, self.name, function, origin_of(function), names, options, None, owner, self.reads(function))
 
 
 LANGUAGES: dict[tuple[str, str, str], Notation] = {}  # by name, kind of place and form; backends enter theirs
@@ -89,5 +187,97 @@ def notation_of(opdef: OpDef, place: str, language: str) -> Notation:
         raise DefinitionError(
             f"{opdef.subject}: kernel expected a place and language that exist here, got ({place!r}, {language!r}); "
             f"there are {', '.join(f'({here!r}, {name!r})' for name, here in known)}"
+        )
+    return found
+
+
+def _add(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
+    """Adds a kernel; one of the same place, dtype and language has an owner, who alone replaces it.
+
+    Another kernel from the same file gets one line on standard error, as a definition does.
+
+    Raises:
+        NameClashError: another file registered another kernel of that place, dtype and language.
+    """
+    held = next((row for row in opdef.kernels if row.slot == kernel.slot), None)
+    is_same = held is not None and _digest(held) == _digest(kernel)
+    if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
+        if is_same and holds_same(held.source, kernel.source):
+            return
+        raise NameClashError(
+            f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
+            "pass replace=True to replace it",
+            details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
+        )
+    opdef.kernels.add(kernel)
+    if held is not None and _code_of(held) != _code_of(kernel) and not replace:
+        sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
+
+
+def _digest(kernel: Kernel) -> str:
+    """Returns a digest of what a kernel computes, and how."""
+    options = {name: kernel.options[name] for name in sorted(kernel.options)}
+    return digest_of(_code_of(kernel), list(kernel.parameters), options)
+
+
+def _code_of(kernel: Kernel) -> str:
+    source = kernel.source
+    return digest_of(_content(source) if isinstance(source, str) and kernel.load is None else source)
+
+
+def _is_gone(kernel: Kernel) -> bool:
+    """Whether a kernel's source was a file, and is not there any more."""
+    is_file = isinstance(kernel.source, str) and kernel.load is None and not any(c in kernel.source for c in "\n{;")
+    return is_file and not os.path.isfile(str(kernel.source))  # noqa: PTH113 - without pathlib
+
+
+def _content(source: str) -> str:
+    """Returns the text of a file, or a text that is none."""
+    try:
+        with open(source, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - without pathlib
+            return file.read()
+    except (OSError, ValueError):
+        return source
+
+
+def _split(source: object, origin: Origin, subject: str) -> tuple[str, str]:
+    """Returns module and name of a source; a module with a dot in front is beside the one that speaks of it."""
+    module, colon, name = source.partition(":") if isinstance(source, str) else ("", "", "")
+    parts = module.lstrip(".").split(".")
+    if not colon or not name.isidentifier() or not all(part.isidentifier() for part in parts):
+        raise DefinitionError(
+            f"{subject}: source expected 'module:function', such as '.rows:forward', got {source!r}; "
+            "write @op.kernel(...) above a function of this module"
+        )
+    if not module.startswith("."):
+        return module, name
+    package = getattr(sys.modules.get(origin.module), "__package__", None)
+    if not package:
+        raise DefinitionError(
+            f"{subject}: source {source!r} expected a package around the module {origin.module!r}, got none; "
+            "name the module in full"
+        )
+    return importlib.util.resolve_name(module, package), name
+
+
+def _imported(module: str, name: str, subject: str, origin: Origin) -> Any:
+    try:
+        there = importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{subject}: the module cannot be imported ({error}); install what it needs", at=str(origin)
+        ) from error
+    except OpsdkError:
+        raise
+    except Exception as error:
+        raise DefinitionError(
+            f"{subject}: the module expected to be importable, raised {type(error).__name__}: {error}", at=str(origin)
+        ) from error
+    found = getattr(there, name, None)
+    if not callable(found):
+        got = "nothing of that name" if found is None else f"{type(found).__name__}"
+        names = [key for key, value in vars(there).items() if callable(value) and not key.startswith("_")]
+        raise BindingError(
+            f"{subject}: expected a function, got {got}; there are {alternatives(name, names)}", at=str(origin)
         )
     return found

@@ -1,4 +1,8 @@
-"""Binding by name: which inputs, outputs, cotangents and attributes a user's function asks for."""
+"""Binding by name: which inputs, outputs, cotangents and attributes a user's function asks for.
+
+One such function is an op's check: what only the values of a call can say, asked before any kernel of the op runs.
+Where an infer rule raises, the check is asked too: what it says of a value comes before what the rule met in it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ from itertools import takewhile
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from opsdk.core.errors import BindingError
+from opsdk.core.errors import BindingError, InputValueError, ReturnError
+from opsdk.core.origin import origin_of
 from opsdk.core.suggest import alternatives
+from opsdk.define.schema.schema import OpSchema
 
 
 class Parameters(NamedTuple):
@@ -21,19 +27,7 @@ class Parameters(NamedTuple):
     gathering: tuple[str, ...]  # the one of `**options`, if any
 
 
-# Any: a callable of any signature; only its parameter names matter here.
-def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Returns the parameter names of a callable, in order.
-
-    Raises:
-        BindingError: the callable has no readable signature, or takes `**kwargs`, which name nothing.
-    """
-    found = read_parameters(function)
-    if found.gathering:
-        raise BindingError(f"{name_of(function)}: expected named parameters, got '**{found.gathering[0]}'")
-    return (*found.by_position, *found.variadic, *found.by_keyword)
-
-
+# Any, in this file: callables of any signature, and the values of a call.
 def read_parameters(function: Callable[..., Any]) -> Parameters:
     """Returns the parameter names of a callable, by how they are passed.
 
@@ -68,12 +62,17 @@ def read_parameters(function: Callable[..., Any]) -> Parameters:
     )
 
 
-def check_names(function: Callable[..., Any], names: Sequence[str], known: Sequence[str], role: str) -> None:
-    """Checks that a function asks only for names that exist.
+def parameters_among(function: Callable[..., Any], known: Sequence[str], role: str) -> tuple[str, ...]:
+    """Returns the parameter names of a function that asks only for names that exist, in order.
 
     Raises:
-        BindingError: a parameter names nothing; the message lists what could have been meant.
+        BindingError: a parameter names nothing; the message lists what could have been meant. Or the callable has no
+            readable signature, or takes `**kwargs`, which name nothing.
     """
+    by_position, variadic, by_keyword, gathering = read_parameters(function)
+    if gathering:
+        raise BindingError(f"{name_of(function)}: expected named parameters, got '**{gathering[0]}'")
+    names = (*by_position, *variadic, *by_keyword)
     for name in names:
         if name not in known:
             raise BindingError(
@@ -81,6 +80,7 @@ def check_names(function: Callable[..., Any], names: Sequence[str], known: Seque
                 f"there are {alternatives(name, known)}",
                 details={"parameter": name, "known": tuple(known)},
             )
+    return names
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -122,3 +122,51 @@ def _is_positional_only(function: Callable[..., Any], after: int) -> bool:
     """Whether a parameter after the first `after`, an attribute therefore, cannot be passed by keyword."""
     code = getattr(getattr(function, "py_func", function), "__code__", None)
     return code is not None and code.co_posonlyargcount > after
+
+
+class ValueCheck:
+    """An author's function, bound by name to inputs and attributes, that says what is wrong with a call.
+
+    Args:
+        function: returns None where nothing is wrong, else the rest of the message: "index expected …, got …".
+        schema: of the op that is held to it.
+
+    Raises:
+        BindingError: the function names no input or attribute.
+    """
+
+    def __init__(self, function: Callable[..., Any], schema: OpSchema) -> None:
+        self.function = function
+        self._inputs = schema.input_names
+        self._subject = schema.subject
+        self._call = called_by_name(function)
+        names = parameters_among(function, (*schema.input_names, *schema.attr_names), f"{self._subject}, check")
+        self.reads_attributes_only = set(names) <= set(schema.attr_names)
+
+    def ask_early(self, attrs: Mapping[str, Any]) -> None:
+        """Asks the function before there are values, as where a Program is built, if it reads attributes alone.
+
+        Raises:
+            InputValueError, ReturnError: as for a call.
+        """
+        if self.reads_attributes_only:
+            self([None] * len(self._inputs), attrs)
+
+    def __call__(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        """Asks the function.
+
+        Raises:
+            InputValueError: it says that something is wrong.
+            ReturnError: it returned something else than None or a text.
+        """
+        wrong = self._call({**dict(zip(self._inputs, inputs, strict=True)), **attrs})
+        if wrong is None:
+            return
+        at = str(origin_of(self.function))
+        if not isinstance(wrong, str):
+            raise ReturnError(
+                f"{self._subject}, check: expected None, or a text that says what is wrong, "
+                f"got {type(wrong).__name__}; return f'index expected ..., got {{...}}'",
+                at=at,
+            )
+        raise InputValueError(f"{self._subject}: {wrong}", at=at)

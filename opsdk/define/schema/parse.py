@@ -9,8 +9,7 @@ from typing import Any
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import OpsdkError, SchemaError
-from opsdk.define.schema.attribute import REQUIRED, TYPE, AttrDecl, coerce
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import REQUIRED, TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl, coerce
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
 _TENSOR = re.compile(r"Tensor(?:<(?P<elements>[^<>]*)>)?(?:\((?P<alias>[a-z])(?P<mutated>!?)\))?(?P<kind>\[\]|\?)?")
@@ -32,7 +31,7 @@ def parse_schema(text: str, namespace: str) -> OpSchema:
     parameters, arrow, results = text[head.end() + 1 : close], text[close + 1 :].strip()[:2], text[close + 1 :]
     if arrow != "->":
         raise SchemaError(f"schema {text!r}: expected '-> results' after the parameters, got {results.strip()!r}")
-    inputs, attrs, positional = _parameters(_split(parameters), text)
+    inputs, attrs, positional = _parameters(split(parameters), text)
     outputs = _results(results.strip()[2:].strip(), text)
     schema = OpSchema(
         namespace=head["ns"] or namespace,
@@ -60,26 +59,17 @@ def check_schema(schema: OpSchema) -> None:
             raise SchemaError(f"schema of {schema.qualified_name!r}: expected every name once, got {name!r} twice")
     for decl in schema.outputs:
         sources = [source for source in schema.inputs if decl.alias and source.alias == decl.alias]
+        wrong = ""
         if decl.alias and not sources:
-            raise SchemaError(
-                f"schema of {schema.qualified_name!r}: output {decl.name!r} aliases ({decl.alias}), "
-                "which no input carries; mark the input it shares memory with"
-            )
-        if decl.mutated and not any(source.mutated for source in sources):
-            raise SchemaError(
-                f"schema of {schema.qualified_name!r}: output {decl.name!r} is marked ({decl.alias}!), "
-                "but no input is mutated under that letter"
-            )
-        if decl.mutated and any(source.mutated and source.kind != decl.kind for source in sources):
-            raise SchemaError(
-                f"schema of {schema.qualified_name!r}: output {decl.name!r} hands on the input marked ({decl.alias}!), "
-                "expected both a Tensor or both a Tensor[]"
-            )
-        if not decl.mutated and any(source.kind == "list" for source in sources):
-            raise SchemaError(
-                f"schema of {schema.qualified_name!r}: output {decl.name!r} aliases ({decl.alias}), a list, expected "
-                "one tensor that it shares memory with; return copies"
-            )
+            wrong = f"aliases ({decl.alias}), which no input carries; mark the input it shares memory with"
+        elif decl.mutated and not any(source.mutated for source in sources):
+            wrong = f"is marked ({decl.alias}!), but no input is mutated under that letter"
+        elif decl.mutated and any(source.mutated and source.kind != decl.kind for source in sources):
+            wrong = f"hands on the input marked ({decl.alias}!), expected both a Tensor or both a Tensor[]"
+        elif not decl.mutated and any(source.kind == "list" for source in sources):
+            wrong = f"aliases ({decl.alias}), a list, expected one tensor that it shares memory with; return copies"
+        if wrong:
+            raise SchemaError(f"schema of {schema.qualified_name!r}: output {decl.name!r} {wrong}")
 
 
 def _unquoted(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -103,20 +93,18 @@ def _closing(text: str, start: int) -> int:
     raise SchemaError(f"schema {text!r}: expected ')' for the '(' at column {start}")
 
 
-def _split(text: str) -> list[str]:
-    """Splits at commas outside of brackets and quotes."""
+def split(text: str, at: str = ",") -> list[str]:
+    """Splits at commas, or at another sign, outside of brackets and quotes."""
     parts, depth, start = [], 0, 0
     for position, char in _unquoted(text):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(char, 0)
-        if char == "," and depth == 0:
+        if char == at and depth == 0:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()] if text.strip() else []
 
 
-def _parameters(
-    parts: Sequence[str], text: str
-) -> tuple[tuple[InputDecl, ...], tuple[AttrDecl, ...], tuple[str, ...]]:
+def _parameters(parts: Sequence[str], text: str) -> tuple[tuple[InputDecl, ...], tuple[AttrDecl, ...], tuple[str, ...]]:
     inputs: list[InputDecl] = []
     attrs: list[AttrDecl] = []
     positional: list[str] = []
@@ -153,39 +141,31 @@ def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
             f"schema {text!r}: type expected Tensor, Tensor?, Tensor[], int, float, bool, str, complex or dtype "
             f"(with [] or ?), got {kind!r}"
         )
-    return with_default(AttrDecl(name, kind), default, text)
+    decl = AttrDecl(name, kind, REQUIRED)
+    if not default:
+        return decl
+    try:
+        return AttrDecl(name, kind, coerce(decl, _value(kind, default), "default"))
+    except (ValueError, SyntaxError, OpsdkError) as error:
+        raise SchemaError(
+            f"schema {text!r}: default of {name!r} expected a literal of type {kind}, got {default!r}"
+        ) from error
 
 
 def _tensor(found: re.Match[str], text: str) -> tuple[str, str | None, bool, tuple[str, ...]]:
-    return _KINDS[found["kind"]], found["alias"], bool(found["mutated"]), _elements(found["elements"], text)
+    """Returns kind, alias, whether it is changed in place, and elements.
 
-
-def _elements(written: str | None, text: str) -> tuple[str, ...]:
-    """Returns the words between `<` and `>`, each once and in one order, so that what is equal prints equally."""
-    words = [] if written is None else [word.strip() for word in written.split("|")]
+    These are the words between `<` and `>`, each once and in one order, so that what is equal prints equally.
+    """
+    words = [] if found["elements"] is None else [word.strip() for word in found["elements"].split("|")]
     for word in words:
         if word not in KINDS:
             raise SchemaError(
                 f"schema {text!r}: Tensor<...> expected {', '.join(KINDS)}, or several of them as int|bool, got "
                 f"{word!r}; which of the dtypes of a kind are served is said by kernels"
             )
-    return tuple(word for word in KINDS if word in words)
-
-
-def with_default(decl: AttrDecl, default: str, text: str) -> AttrDecl:
-    """Returns the declaration with a default read from its text; no text means that there is none.
-
-    Raises:
-        SchemaError: the text is not a literal of the declared type.
-    """
-    if not default:
-        return AttrDecl(decl.name, decl.type, REQUIRED)
-    try:
-        return AttrDecl(decl.name, decl.type, coerce(decl, _value(decl.type, default), "default"))
-    except (ValueError, SyntaxError, OpsdkError) as error:
-        raise SchemaError(
-            f"schema {text!r}: default of {decl.name!r} expected a literal of type {decl.type}, got {default!r}"
-        ) from error
+    elements = tuple(word for word in KINDS if word in words)
+    return _KINDS[found["kind"]], found["alias"], bool(found["mutated"]), elements
 
 
 # Any: a value of one of the types of the schema language.
@@ -194,7 +174,7 @@ def _value(kind: str, text: str) -> Any:
     if text == "None":
         return None
     if text.startswith("[") and text.endswith("]"):
-        return [_value(kind, item) for item in _split(text[1:-1])]
+        return [_value(kind, item) for item in split(text[1:-1])]
     if kind.startswith("dtype") and text[0] not in "'\"":
         return text
     if kind.startswith("float"):
@@ -205,7 +185,7 @@ def _value(kind: str, text: str) -> Any:
 
 
 def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
-    parts = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+    parts = split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
     outputs = []
     for position, part in enumerate(parts):
         written = _RESULT.fullmatch(part)

@@ -1,23 +1,25 @@
-"""Schema read from a Python signature: positional parameters are tensors, keyword-only ones are attributes."""
+"""The schema of a Python signature: positional parameters are tensors, keyword-only ones are attributes.
+
+And the other way, the Python signature of an op, as `inspect.signature`, `help` and editors show it.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import AttributeValueError, SchemaError
-from opsdk.define.schema.attribute import REQUIRED, TYPE, AttrDecl, coerce
-from opsdk.define.schema.parse import check_schema
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, element_type
+from opsdk.define.schema.parse import check_schema, split
+from opsdk.define.schema.schema import TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl, TensorDecl, coerce, parts_of
 
 _SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
+_TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
-_LIST = re.compile(_SEQUENCE + r"\[\s*(\w+)\s*(?:,\s*(?:\.\.\.|\1)\s*)*\]")
 _ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
 _NO_TENSOR = {
     "bool", "bytes", "complex", "dict", "dtype", "float", "frozenset", "int", "None", "NoneType", "set", "str",
@@ -57,9 +59,7 @@ def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_sca
             inputs.append(_input(parameter, name))
     output = "y" if "y" not in [*(decl.name for decl in inputs), *(decl.name for decl in attrs)] else "out"
     made = OutputDecl(output, elements=elements_of(_annotations(function).get("return")))
-    schema = OpSchema(
-        namespace, name, tuple(inputs), tuple(attrs), (made,), positional=tuple(d.name for d in inputs)
-    )
+    schema = OpSchema(namespace, name, tuple(inputs), tuple(attrs), (made,), positional=tuple(d.name for d in inputs))
     check_schema(schema)
     check_annotations(function, schema, of_scalars=of_scalars)
     return schema
@@ -78,7 +78,7 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
         text = _text(told.get(name, ""))
         held = _ITEMS.fullmatch(text)
         kind = attribute_type(text)
-        if (kind and (kind in known or kind not in _NUMBERS)) or (held and any(i in known for i in _split(held[2]))):
+        if (kind and (kind in known or kind not in _NUMBERS)) or (held and any(i in known for i in _items(held[2]))):
             raise SchemaError(
                 f"op {schema.name!r}: parameter {name!r} expected an array, since it is a tensor, got the annotation "
                 f"{text}; put '*' before it to make it an attribute, or correct the annotation"
@@ -87,7 +87,7 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
         found = elements_of(told.get(decl.name))
         if decl.elements and found and set(found).isdisjoint(decl.elements):
             raise SchemaError(
-                f"op {schema.name!r}: parameter {decl.name!r} expected {element_type(decl)}, as its schema declares, "
+                f"op {schema.name!r}: parameter {decl.name!r} expected {decl.element_type}, as its schema declares, "
                 f"got the annotation {_text(told[decl.name])}; correct one of them"
             )
     made = [schema.outputs[i] for i in schema.fresh_outputs]  # an input that is changed is not returned
@@ -96,7 +96,7 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
     text = _text(told["return"])
     held = _ITEMS.fullmatch(text)
     is_tuple = held is not None and held[1].lower().endswith("tuple")
-    items = _split(held[2]) if held is not None else [text]
+    items = _items(held[2]) if held is not None else [text]
     has_list = any(decl.kind == "list" for decl in made)
     is_right = held is None or has_list or (is_tuple and len(items) == len(made) > 1) or not items
     if not is_right or any(item in known for item in items):
@@ -116,7 +116,7 @@ def _annotations(function: Any) -> dict[str, Any]:
 
 def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
     elements = elements_of(parameter.annotation)
-    if parameter.kind is parameter.VAR_POSITIONAL or _is_list(parameter.annotation):
+    if parameter.kind is parameter.VAR_POSITIONAL or re.match(_SEQUENCE + r"\b", _text(parameter.annotation)):
         return InputDecl(parameter.name, "list", elements=elements)
     if parameter.default is None:
         return InputDecl(parameter.name, "optional", elements=elements)
@@ -137,11 +137,11 @@ def elements_of(annotation: Any) -> tuple[str, ...]:
     text = _text(annotation).replace("[Any]", "").strip()
     optional = re.fullmatch(r"Optional\[(.+)\]", text, re.DOTALL)
     words: set[str] = set()
-    for choice in _split(optional[1] if optional else text, "|"):
+    for choice in split(optional[1] if optional else text, "|"):
         held = _ITEMS.fullmatch(choice)
         array = _ARRAY.fullmatch(choice)
         if held:
-            found = [elements_of(item) for item in _split(held[2])]
+            found = [elements_of(item) for item in _items(held[2])]
         elif array:
             found = [_ABSTRACT.get(name.strip().rpartition(".")[2], ()) for name in array[1].split("|")]
         else:
@@ -150,11 +150,6 @@ def elements_of(annotation: Any) -> tuple[str, ...]:
             return ()
         words.update(*found)
     return tuple(word for word in KINDS if word in words)
-
-
-def _is_list(annotation: Any) -> bool:
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return bool(re.match(_SEQUENCE + r"\b", str(text)))
 
 
 def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
@@ -179,6 +174,11 @@ def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
         ) from error
 
 
+def _items(text: str | None) -> list[str]:
+    """Returns the types in brackets, one by one."""
+    return [part for part in split(text or "") if part not in ("", "...")]
+
+
 # Any: whatever stands behind a colon or an arrow.
 def _text(annotation: Any) -> str:
     """Returns an annotation as it is written, without quotes and the names of modules that are not needed."""
@@ -188,41 +188,79 @@ def _text(annotation: Any) -> str:
     return re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip().strip("'\""))
 
 
-def _split(text: str | None, at: str = ",") -> list[str]:
-    """Returns the types in brackets, or the choices of a union, one by one."""
-    parts, depth = [""], 0
-    for char in text or "":
-        depth += {"[": 1, "]": -1}.get(char, 0)
-        if char == at and not depth:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [part.strip() for part in parts if part.strip() not in ("", "...")]
-
-
 def attribute_type(annotation: Any) -> str | None:
     """Returns the schema type that an annotation stands for, or None if it stands for none."""
-    for scalar_type, name in _SCALAR_OF.items():
-        if annotation is scalar_type:
-            return name
     text = _text(annotation)
     optional = re.fullmatch(r"Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)", text)
     if optional:
         text = (optional[1] or optional[2] or optional[3]).strip()
-    items = _LIST.fullmatch(text)
-    scalar = items[1] if items else text
-    kind = scalar + ("[]" if items else "") + ("?" if optional else "")
+    held = _ITEMS.fullmatch(text)
+    scalars = {text} if held is None else set(_items(held[2]))
+    kind = "|".join(scalars) + ("[]" if held else "") + ("?" if optional else "")
     return kind if TYPE.fullmatch(kind) else None
 
 
 def _type_of_value(value: Any) -> str | None:
-    for kind, name in _SCALAR_OF.items():
-        if type(value) is kind or (kind is np.dtype and isinstance(value, np.dtype)):
-            return name
     if isinstance(value, (tuple, list)) and value:
         inner = _type_of_value(value[0])
         return f"{inner}[]" if inner else None
-    return None
+    return "dtype" if isinstance(value, np.dtype) else _SCALAR_OF.get(type(value))
 
 
-__all__ = ["REQUIRED", "attribute_type", "schema_of"]
+class SignatureOf:
+    """The attribute `__signature__` of ops, made when it is asked for; the class of all ops has none of its own."""
+
+    def __get__(self, op: Any, owner: type | None = None) -> inspect.Signature:  # Any: an Op, which knows this class
+        if op is None:
+            raise AttributeError("__signature__")
+        try:
+            return signature_of(op.opdef.schema)
+        except ValueError as error:  # a name that is a keyword of Python, which a schema may use
+            raise AttributeError("__signature__") from error
+
+
+def signature_of(schema: OpSchema) -> inspect.Signature:
+    """Returns the Python signature of a schema: names, types and defaults of inputs and attributes.
+
+    Raises:
+        ValueError: a name cannot be that of a parameter in Python.
+    """
+    results = [_tensor(decl) for decl in schema.outputs]
+    returned = results[0] if len(results) == 1 else f"tuple[{', '.join(results)}]"
+    return inspect.Signature(list(_parameters(schema)), return_annotation=returned)
+
+
+def _parameters(schema: OpSchema) -> Iterator[inspect.Parameter]:
+    every: list[InputDecl | AttrDecl] = [*schema.inputs, *schema.attrs]
+    declared = {decl.name: decl for decl in every}
+    leading = [_parameter(declared[name], inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in schema.positional]
+    for position, parameter in enumerate(leading):
+        if any(later.default is parameter.empty for later in leading[position:]):
+            parameter = parameter.replace(default=parameter.empty)  # as what follows has to be given
+        last = position == len(leading) - 1
+        decl = declared[parameter.name]
+        if last and isinstance(decl, InputDecl) and decl.kind == "list":
+            parameter = parameter.replace(
+                kind=parameter.VAR_POSITIONAL, default=parameter.empty, annotation=decl.element_type
+            )
+        yield parameter
+    for other in declared.values():
+        if other.name not in schema.positional:
+            yield _parameter(other, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _parameter(decl: InputDecl | AttrDecl, kind: Any) -> inspect.Parameter:  # Any: a kind, whose type is private
+    if isinstance(decl, InputDecl):
+        default: Any = {"optional": None, "list": ()}.get(decl.kind, inspect.Parameter.empty)
+        return inspect.Parameter(decl.name, kind, default=default, annotation=_tensor(decl))
+    default = inspect.Parameter.empty if decl.is_required else decl.default
+    scalar, is_list, is_optional = parts_of(decl.type)
+    annotation: Any = next(kind for kind, name in _SCALAR_OF.items() if name == scalar)
+    if is_list:
+        annotation = tuple.__class_getitem__((annotation, ...))
+    annotation = annotation | None if is_optional else annotation
+    return inspect.Parameter(decl.name, kind, default=default, annotation=annotation)
+
+
+def _tensor(decl: TensorDecl) -> str:
+    return _TENSORS[decl.kind].format(decl.element_type)

@@ -17,8 +17,7 @@ from opsdk.define.infer import broadcast
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
-from opsdk.define.schema.attribute import AttrDecl
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.gradient.like_terms import combined
 from opsdk.expr.gradient.proof import Claim, refuted

@@ -19,7 +19,7 @@ import numpy as np
 from opsdk.core.errors import TargetError
 from opsdk.core.origin import shorten
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.binding import called_by_name, check_names, parameters_of
+from opsdk.define.schema.binding import called_by_name, parameters_among
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Clock, Sampler
@@ -68,7 +68,7 @@ def check_peers(peers: Peers, forward: OpDef, *, backward: bool) -> str:
         known += [*schema.output_names, *(f"d{name}" for name in schema.output_names)]
     timed = grad.op.opdef if backward and grad is not None else forward
     for name, make in peers.get(timed.name, {}).items():
-        check_names(make, parameters_of(make), known, f"{timed.subject}, peer {name!r}")
+        parameters_among(make, known, f"{timed.subject}, peer {name!r}")
     return timed.name
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import opsdk
 from gradcheck.report import labelled
-from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.kernel.kernel_id import ANY, KernelId
+from opsdk.define.kernel.kernel import ANY, Kernel, KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.check.result import Checked

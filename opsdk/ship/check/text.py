@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from gradcheck.report import labelled, tallied, verdict_word
-from opsdk.define.kernel.kernel_id import KernelId
+from opsdk.define.kernel.kernel import KernelId
 from opsdk.ship.check.result import Checked, Run, slowest
 from opsdk.ship.cli.terminal import painted
 from opsdk.ship.output.table import Column

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from opsdk.core.origin import shorten
 from opsdk.define.op import REGISTRY, Op
+from opsdk.define.op_registry import Provider
 from opsdk.define.opdef import OpDef
-from opsdk.define.providers import Provider
 from opsdk.define.schema.binding import name_of
 from opsdk.ship.output.table import Column, render
 

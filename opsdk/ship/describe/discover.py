@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opsdk.define.op import PROVIDERS, REGISTRY
-from opsdk.define.providers import Failure, Provider
+from opsdk.define.op_registry import Failure, Provider
 from opsdk.ship.output.table import Column, render
 
 COLUMNS = (Column("provider"), Column("entry point", drop=2), Column("ops", right=True, drop=1), Column("state"))

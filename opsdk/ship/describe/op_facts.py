@@ -14,7 +14,7 @@ from opsdk.define.infer import InferFunction, broadcast, like, reduce
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.schema import AttrDecl
 from opsdk.expr.formula import formulas
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import scalar_of, static_of

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from opsdk.core.errors import OpsdkError, ProgramError
+from opsdk.define.frontend import BACKWARD, OUTPUTS, Attempt, Tried, register_trial
 from opsdk.define.opdef import OpDef
-from opsdk.define.trial import BACKWARD, OUTPUTS, Attempt, Tried, register_trial
 from opsdk.static.build.backward import gradients
 from opsdk.static.build.input import data
 from opsdk.static.ir.program import Program

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import UnknownOpError
-from opsdk.define.domain import lies_inside
 from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import OpDef, lies_inside
 from opsdk.define.sample import Sample
-from opsdk.define.schema.attribute import AttrDecl
-from opsdk.define.schema.schema import InputDecl
+from opsdk.define.schema.schema import AttrDecl, InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill

@@ -15,8 +15,8 @@ import numpy as np
 from opsdk.backends.call.language import language_of
 from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
-from opsdk.define.domain import Bounds
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.opdef import Bounds
 from opsdk.verify.inputs.calls import Call, copies, flat
 from opsdk.verify.kernels.bounds import out_of_bounds
 from opsdk.verify.kernels.launch import label, plan_of

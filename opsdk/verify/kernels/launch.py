@@ -11,8 +11,7 @@ import numpy as np
 from opsdk.backends.call.arrays import array_key, with_mutated
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
-from opsdk.define.kernel.kernel import Kernel, PlanCache
-from opsdk.define.kernel.kernel_id import KernelId
+from opsdk.define.kernel.kernel import Kernel, KernelId, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Values, copies, each, only_changed, outputs_of
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from opsdk.autograd import trial as _dynamic  # noqa: F401 - registers itself
 from opsdk.core.errors import KernelNotFoundError
+from opsdk.define.frontend import BACKWARD, OUTPUTS, TRIALS, Attempt, Trial, Tried
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
-from opsdk.define.trial import BACKWARD, OUTPUTS, TRIALS, Attempt, Trial, Tried
 from opsdk.static.run import trial as _static  # noqa: F401 - registers itself
 from opsdk.verify.inputs.calls import Call, Values, copies, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.kernels.agreement import same_bits

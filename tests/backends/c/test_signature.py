@@ -3,8 +3,8 @@ import pytest
 
 from opsdk.backends.c.signature import SUFFIXES, attribute_converter, dlpack_type, prototype, symbols
 from opsdk.core.dtype import NAMES, as_dtype
-from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import parse_schema
+from opsdk.define.schema.schema import AttrDecl
 
 
 def declared(schema, returns="int32_t"):

@@ -16,7 +16,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import DefinitionError
 from opsdk.define.identity.digest import digest_of, text_of
-from opsdk.define.identity.unchanged import changed, reads
+from opsdk.define.identity.sameness import Reads, changed
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
 from opsdk.define.schema.parse import parse_schema
 
@@ -327,11 +327,11 @@ def test_an_op_that_a_function_calls_is_read_as_the_digest_of_its_definition():
 
 def test_what_is_read_is_told_by_name():
     function = within(USES.format("K * later * len(x)"), K=2)
-    first = reads(function)
+    first = Reads(function)
     assert first.keys() == {"global K", "global len", "global later"}
     function.__globals__["K"] = 3
-    assert {name for name, text in reads(function).items() if first.get(name) != text} == {"global K"}
-    assert reads(np.sin) == {}
+    assert {name for name, text in Reads(function).items() if first.get(name) != text} == {"global K"}
+    assert Reads(np.sin) == {}
 
 
 def test_a_digest_is_the_same_in_every_process():
@@ -380,7 +380,7 @@ def test_what_can_be_read_of_an_object_is_compared_beside_what_cannot(make):
     def function(x):
         return x * (config["gain"] if isinstance(config, dict) else config.gain)
 
-    known = reads(function)
+    known = Reads(function)
     assert changed(function, known) == []
     if isinstance(config, dict):
         config["gain"] = 5.0
@@ -407,10 +407,10 @@ def test_an_expression_has_one_value_of_what_it_reads_from_a_dataclass():
 def test_a_helper_that_is_defined_later_has_not_changed():
     scope = {}
     exec("def function(x):\n    return helper(x)\n", scope)
-    known = reads(scope["function"])
+    known = Reads(scope["function"])
     exec("def helper(x):\n    return other(x)\n", scope)
     assert changed(scope["function"], known) == []
-    known = reads(scope["function"])
+    known = Reads(scope["function"])
     exec("def other(x):\n    return x\n", scope)
     assert changed(scope["function"], known) == []
 
@@ -442,7 +442,7 @@ def test_constants_of_a_module_that_is_a_value_are_compared():
     def function(x, name="gain"):
         return x * getattr(settings, name)
 
-    known = reads(function)
+    known = Reads(function)
     settings.cache.append(1)
     assert changed(function, known) == []
     settings.gain = 5.0
@@ -454,7 +454,7 @@ def test_what_a_view_of_memory_shows_and_a_weak_reference_leads_to_is_seen_to_ch
     memory, config = bytearray(b"\x02"), Config(2)
     view, reference = memoryview(memory), weakref.ref(config)
     shown, led = within(USES.format("K[0]"), K=view), within(USES.format("K().k"), K=reference)
-    known = reads(shown), reads(led)
+    known = Reads(shown), Reads(led)
     assert [changed(shown, known[0]), changed(led, known[1])] == [[], []]
     memory[0], config.k = 3, 3
     assert [changed(shown, known[0]), changed(led, known[1])] == [["K"], ["K"]]

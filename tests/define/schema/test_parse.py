@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from opsdk.core.errors import SchemaError
-from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import parse_schema
-from opsdk.define.schema.schema import InputDecl, OutputDecl
+from opsdk.define.schema.schema import AttrDecl, InputDecl, OutputDecl
 
 
 def refused(text):

@@ -5,9 +5,8 @@ import pytest
 import opsdk
 from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application
-from opsdk.define import frontend, trial
-from opsdk.define.frontend import register_frontend
-from opsdk.define.trial import BACKWARD, OUTPUTS, Attempt, register_trial
+from opsdk.define import frontend
+from opsdk.define.frontend import BACKWARD, OUTPUTS, Attempt, register_frontend, register_trial
 from opsdk.ops.sum_to import sum_to
 from opsdk.verify import verify
 
@@ -102,14 +101,14 @@ def gradients(opdef, made, cotangents, asked):
 def register(monkeypatch):
     monkeypatch.setattr(frontend, "APPLY", dict(frontend.APPLY))
     monkeypatch.setattr(frontend, "_FRONTENDS", list(frontend._FRONTENDS))
-    before = list(trial.TRIALS)
+    before = list(frontend.TRIALS)
 
     def register(made):
         register_frontend(LEDGER, Kept)
         register_trial(made)
 
     yield register
-    trial.TRIALS[:] = before
+    frontend.TRIALS[:] = before
 
 
 @pytest.fixture

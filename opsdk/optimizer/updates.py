@@ -1,14 +1,51 @@
-"""Adam and AdamW: steps scaled by running moments of the gradient."""
+"""The optimizers: each is an entry, the in-place op that its step is, with what that keeps and is set to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from opsdk.core.errors import AttributeValueError
 from opsdk.ops import update
 from opsdk.optimizer.optimizer import Optimizer
-from opsdk.optimizer.slot import Slot
+from opsdk.optimizer.parameters import Slot
+
+
+class SGD(Optimizer):
+    """w -= lr · (g + λ · w).
+
+    Args:
+        learning_rate: lr.
+        parameters: see `Optimizer`.
+        weight_decay: λ.
+    """
+
+    op = update.sgd
+
+
+class Momentum(Optimizer):
+    """v = μ · v + g + λ · w; w -= lr · v, or with Nesterov's lookahead lr · (g + λ · w + μ · v).
+
+    Args:
+        learning_rate: lr.
+        momentum: μ, in [0, 1).
+        parameters: see `Optimizer`.
+        use_nesterov: looks ahead.
+        weight_decay: λ.
+    """
+
+    op = update.momentum
+    slots = (Slot("velocity"),)
+
+    # Any: see `Optimizer`.
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        momentum: float = 0.9,
+        parameters: Any = None,
+        use_nesterov: bool = False,
+        weight_decay: Any = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay)
+        self._attrs = {"mu": float(momentum), "use_nesterov": bool(use_nesterov)}
 
 
 class Adam(Optimizer):
@@ -26,7 +63,9 @@ class Adam(Optimizer):
         AttributeValueError: a beta outside of [0, 1).
     """
 
+    op = update.adam
     slots = (Slot("moment1"), Slot("moment2"), Slot("beta1_pow", 1.0, True), Slot("beta2_pow", 1.0, True))
+    fractions = ("beta1", "beta2")
 
     # Any: see `Optimizer`.
     def __init__(
@@ -42,19 +81,6 @@ class Adam(Optimizer):
         attrs = {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
         self._check_attrs(attrs)
         self._attrs = attrs
-
-    def _check_attrs(self, attrs: Mapping[str, Any]) -> None:
-        for name in ("beta1", "beta2"):
-            if not 0 <= attrs[name] < 1:
-                raise AttributeValueError(f"{self.subject}: {name} expected in [0, 1), got {attrs[name]}")
-
-    # Any: tensors or Program variables.
-    def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
-        """Calls `adam`."""
-        return update.adam(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._attrs_of())
-
-    def _attrs_of(self) -> dict[str, float]:
-        return self._attrs
 
 
 class AdamW(Adam):
@@ -86,5 +112,5 @@ class AdamW(Adam):
         """Returns the coefficient of what the gradient gets: the parameter's own; λ draws the parameter itself."""
         return 0.0 if getattr(param, "regularizer", None) is None else super().decay_of(param)
 
-    def _attrs_of(self) -> dict[str, float]:
+    def _update_attrs(self) -> dict[str, float]:
         return {**self._attrs, "decay": self._decay}

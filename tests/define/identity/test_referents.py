@@ -2,6 +2,7 @@
 
 import contextvars
 import ctypes
+import dis
 import functools
 import threading
 import types
@@ -10,8 +11,8 @@ import weakref
 import numpy as np
 import pytest
 
-from opsdk.define.identity.contents import contents_of, memory_of
-from opsdk.define.identity.unchanged import changed, reads
+from opsdk.define.identity.referents import contents_of, memory_of, reads_of, texts_of, unread, with_inner
+from opsdk.define.identity.sameness import Reads, changed
 
 
 class KeyErrors(dict):
@@ -102,7 +103,7 @@ def reading(value):
 def test_a_change_of_what_an_object_leads_to_is_seen(make, change):
     value = make()
     function = reading(value)
-    known = reads(function)
+    known = Reads(function)
     assert changed(function, known) == []
     change(value)
     assert changed(function, known) == ["value"]
@@ -111,7 +112,7 @@ def test_a_change_of_what_an_object_leads_to_is_seen(make, change):
 def test_an_empty_cell_is_known_as_empty():
     cell = types.CellType()
     function = reading(cell)
-    known = reads(function)
+    known = Reads(function)
     assert changed(function, known) == []
     cell.cell_contents = 2.0
     assert changed(function, known) == ["value"]
@@ -122,7 +123,7 @@ def test_null_pointers_and_ended_generators_are_read_as_such():
     ended.close()
     for value in (ctypes.POINTER(ctypes.c_double)(), ctypes.py_object(), ended):
         function = reading(value)
-        assert changed(function, reads(function)) == []
+        assert changed(function, Reads(function)) == []
 
 
 def test_lists_and_dicts_of_numba_are_read():
@@ -130,7 +131,7 @@ def test_lists_and_dicts_of_numba_are_read():
     items, table = numba.typed.List([2.0]), numba.typed.Dict.empty(numba.int64, numba.float64)
     for value in (items, table):
         function = reading(value)
-        known = reads(function)
+        known = Reads(function)
         value.append(3.0) if value is items else value.__setitem__(1, 3.0)
         assert changed(function, known) == ["value"]
 
@@ -144,7 +145,7 @@ def test_a_stencil_is_its_function_whatever_it_has_compiled():
         return a[0] * k
 
     function = reading(twice)
-    known = reads(function)
+    known = Reads(function)
     assert twice(np.ones(3)).tolist() == [2, 2, 2]
     assert changed(function, known) == []
     k = 3.0
@@ -155,7 +156,7 @@ def test_data_of_cffi_is_read():
     ffi = pytest.importorskip("cffi").FFI()
     for value in (ffi.new("double *", 2.0), ffi.new("double[2]")):
         function = reading(value)
-        known = reads(function)
+        known = Reads(function)
         assert changed(function, known) == []
         value[0] = 3.0
         assert changed(function, known) == ["value"]
@@ -165,3 +166,51 @@ def test_other_objects_lead_nowhere():
     assert contents_of(Held()) is None
     assert memory_of(Held()) is None
     assert memory_of(b"ab") == b"ab"
+
+
+# -- code
+
+
+TEXT = """
+def f(x):
+    import os.path
+    inner = [scale.k.j * v for v in x]
+    def g():
+        return helper(x) + "name"
+    return g, x.shape
+"""
+
+
+def code():
+    scope = {}
+    exec(compile(TEXT, "somewhere.py", "exec"), scope)
+    return scope["f"].__code__
+
+
+def test_globals_attributes_and_imports_of_a_function_and_of_what_is_in_it_are_found():
+    chains, names, modules = reads_of(code())
+    assert names == {"scale", "helper"}
+    assert chains["scale"] == {("k", "j")}
+    assert chains["helper"] == {()}
+    assert modules == ("os.path",)
+
+
+def test_texts_that_may_be_names_are_found():
+    assert [text for each in with_inner(code()) for text in texts_of(each) if text == "name"] == ["name"]
+
+
+def test_parameters_that_no_code_reads_are_told():
+    def outer(x, *, used=1.0, inner=2.0, kept=3.0, given=4.0):
+        given = 5.0
+        return (lambda: x * inner) if used else given
+
+    assert unread(outer.__code__) == ["kept"]
+    assert unread((lambda a, b: locals()).__code__) == []
+
+
+def test_what_a_thousand_functions_read_is_known_when_they_are_looked_at_again(monkeypatch):
+    codes = [compile(f"known{i}.part", "somewhere.py", "eval") for i in range(3000)]
+    for each in codes:
+        reads_of(each)
+    monkeypatch.delattr(dis, "get_instructions")
+    assert [reads_of(each)[1] for each in codes] == [{f"known{i}"} for i in range(3000)]
