@@ -58,7 +58,6 @@ from opsdk.define.sample import Sample
 from opsdk.expr.elementwise import elementwise
 from opsdk.expr.row.rowwise import rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
-from opsdk.ops import one_hot as _one_hot  # noqa: F401 - registers its op
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import (
     abs,
