@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
-from opsdk.core.errors import DTypeError
+from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.core.fit import shown
 from opsdk.expr.exact import holds
 from opsdk.ops import (
@@ -23,7 +23,6 @@ from opsdk.ops import (
 )
 from opsdk.ops import complex as _complex
 from opsdk.ops import matmul as _matmul
-from opsdk.ops.methods import as_axes, as_parts
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 add = elementwise.elementwise_add
@@ -56,6 +55,29 @@ where = joining.where
 conj = _complex.conj
 real = _complex.real
 imag = _complex.imag
+
+
+# Any: what is no list of axes reaches the attribute, which says so.
+def as_axes(axis: Any) -> Any:
+    """Returns an axis argument as the list that reductions take."""
+    if isinstance(axis, np.ndarray):
+        axis = axis.tolist()
+    if isinstance(axis, (int, np.integer)):
+        return [axis]
+    return list(axis) if hasattr(axis, "__iter__") and not isinstance(axis, (str, bytes)) else axis
+
+
+# Any: arrays, tensors or Program variables, in whatever gives them one by one.
+def as_parts(values: Any, subject: str) -> list[Any]:
+    """Returns the values that are joined as a list: those of any iterable, the rows of an array or tensor.
+
+    Raises:
+        AttributeValueError: nothing is in it.
+    """
+    has_parts = not isinstance(values, (str, bytes, dict)) and hasattr(values, "__iter__")
+    if not has_parts or getattr(values, "ndim", 1) == 0:
+        raise AttributeValueError(f"{subject}: x expected a list of values to join, got {type(values).__name__}")
+    return list(values)
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -91,11 +113,15 @@ def _check_held(bound: int, dtype: np.dtype[Any] | None, name: str) -> None:
 
 def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the sum over axes, all unless given. Differentiable."""
+    if axis is None and not keepdim:
+        return reduction.reduce_sum(x)
     return reduction.reduce_sum(x, axis=as_axes(axis), keepdim=keepdim)
 
 
 def mean(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the mean over axes, all unless given. Differentiable."""
+    if axis is None and not keepdim:
+        return reduction.reduce_mean(x)
     return reduction.reduce_mean(x, axis=as_axes(axis), keepdim=keepdim)
 
 
