@@ -15,6 +15,19 @@ from opsdk.expr.primitives.entry import PRIMITIVES
 from opsdk.expr.refused import refuse, refuse_attribute, refuse_numpy, refusing
 
 
+# Any: whatever a user's expression holds.
+def _operators(name: str) -> tuple[Callable[[Symbol, Any], Symbol], Callable[[Symbol, Any], Symbol]]:
+    """Returns a primitive of two operands as an operator of symbols, and as the one of what stands on their left."""
+
+    def operator(self: Symbol, other: Any) -> Symbol:
+        return apply(name, self, other)
+
+    def reflected(self: Symbol, other: Any) -> Symbol:
+        return apply(name, other, self)
+
+    return operator, reflected
+
+
 @refusing
 class Symbol:
     """A scalar that has no value yet. It can be computed with, and be neither tested nor indexed nor converted."""
@@ -28,37 +41,25 @@ class Symbol:
 
     # -- what a user's expression may do ------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Symbol:
-        return apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Symbol:
-        return apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Symbol:
-        return apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Symbol:
-        return apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> Symbol:
-        return apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Symbol:
-        return apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Symbol:
-        return apply("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        return apply("div", other, self)
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
+    __lt__ = _operators("lt")[0]
+    __le__ = _operators("le")[0]
+    __gt__ = _operators("gt")[0]
+    __ge__ = _operators("ge")[0]
+    __eq__ = _operators("eq")[0]  # type: ignore[assignment]
+    __ne__ = _operators("ne")[0]  # type: ignore[assignment]
+    __and__ = __rand__ = _operators("and")[0]
+    __or__ = __ror__ = _operators("or")[0]
 
     def __pow__(self, other: Any, modulo: Any = None) -> Symbol:
         if modulo is not None:
             refuse("pow() with a modulus", "write vmath.fmod(x ** y, z)")
         return apply("pow", self, other)
 
-    def __rpow__(self, other: Any) -> Symbol:
-        return apply("pow", other, self)
+    __rpow__ = _operators("pow")[1]
 
     def __neg__(self) -> Symbol:
         return apply("neg", self)
@@ -68,32 +69,6 @@ class Symbol:
 
     def __abs__(self) -> Symbol:
         return apply("abs", self)
-
-    def __lt__(self, other: Any) -> Symbol:
-        return apply("lt", self, other)
-
-    def __le__(self, other: Any) -> Symbol:
-        return apply("le", self, other)
-
-    def __gt__(self, other: Any) -> Symbol:
-        return apply("gt", self, other)
-
-    def __ge__(self, other: Any) -> Symbol:
-        return apply("ge", self, other)
-
-    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]
-        return apply("eq", self, other)
-
-    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
-        return apply("ne", self, other)
-
-    def __and__(self, other: Any) -> Symbol:
-        return apply("and", self, other)
-
-    def __or__(self, other: Any) -> Symbol:
-        return apply("or", self, other)
-
-    __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Symbol:
         return apply("not", self)
