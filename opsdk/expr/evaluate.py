@@ -72,4 +72,3 @@ def _steps(roots: tuple[Node, ...]) -> tuple[tuple[_Step, ...], tuple[int, ...]]
         for node in order
     ]
     return tuple(steps), tuple(places[root] for root in roots)
-

@@ -17,9 +17,9 @@ from opsdk.define.opdef import OpDef, Source
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
-from opsdk.expr.gradient.holomorphic import without_derivative, without_meaning
-from opsdk.expr.node import Node
-from opsdk.expr.row.row import FULL
+from opsdk.expr.node import Node, topological
+from opsdk.expr.primitives.entry import CHOOSING, HOLOMORPHIC, REAL_ONLY
+from opsdk.expr.row.row import FULL, ROW_PRIMITIVES
 from opsdk.expr.trace import Expression
 from opsdk.expr.whole import evaluated, result_dtypes
 
@@ -71,6 +71,7 @@ class Conjugation:
         flags = self.outputs or (False,) * len(made)
         return [a.conj() if flip and a is not None else a for a, flip in zip(made, flags, strict=True)]
 
+
 MOST_COMBINATIONS = 256  # of such values whose expression, or whose code, one op keeps
 _SWEEPS = 4  # that one op keeps: of all of its cotangents, of those that have arrived, of a call without some results
 
@@ -116,9 +117,7 @@ class ScalarFunction:
             found = self._known[static] = self._make(static)
         return found
 
-    def reverse(
-        self, outputs: Sequence[Node], cotangents: Sequence[Node], positions: Sequence[int]
-    ) -> dict[str, Node]:
+    def reverse(self, outputs: Sequence[Node], cotangents: Sequence[Node], positions: Sequence[int]) -> dict[str, Node]:
         """Returns the gradient expressions of Σ output · cotangent with respect to every input, by its name.
 
         The next order asks for what this one has asked for, so the last ones are kept.
@@ -285,3 +284,27 @@ def _whole(result: Any, shape: tuple[int, ...], dtype: np.dtype[Any], arrays: Se
 def scalar_of(opdef: OpDef) -> ScalarFunction | None:
     """Returns what an op computes as an expression; None for an op of other code."""
     return next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
+
+
+# A gradient that was derived for real numbers serves complex ones where the expression is holomorphic. For a real loss
+# L and z = a + ib it is ∂L/∂a + i ∂L/∂b, so that of f is dy · conj(f′(z)), which `Conjugation` makes of the real one.
+
+
+def without_derivative(outputs: Sequence[Node]) -> str | None:
+    """Returns the first operation that is not holomorphic in the inputs below it; None where the expressions are."""
+    return _first(outputs, lambda kind: kind not in (HOLOMORPHIC, CHOOSING))
+
+
+def without_meaning(outputs: Sequence[Node]) -> str | None:
+    """Returns the first operation that complex numbers do not have; None where the expressions have a value."""
+    return _first(outputs, REAL_ONLY.__eq__)
+
+
+def _first(outputs: Sequence[Node], is_wanted: Callable[[str], bool]) -> str | None:
+    depends: set[Node] = set()  # what is computed of attributes and constants alone is real
+    for node in topological(outputs):
+        if node.op == "input" or any(arg in depends for arg in node.args):
+            depends.add(node)
+            if node.op != "input" and is_wanted(ROW_PRIMITIVES[node.op].complex):
+                return node.op
+    return None

@@ -20,9 +20,7 @@ from opsdk.expr.primitives.table import PRIMITIVES
 # Any, in this file: arrays of any module, NumPy scalars, and Python's numbers.
 
 
-def evaluated(
-    roots: Sequence[Node], arrays: Mapping[str, Any], attrs: Mapping[str, Any], subject: str
-) -> list[Any]:
+def evaluated(roots: Sequence[Node], arrays: Mapping[str, Any], attrs: Mapping[str, Any], subject: str) -> list[Any]:
     """Returns the values of expressions of whole numbers: arrays, each of the dtype that it has for NumPy.
 
     Args:
@@ -156,9 +154,7 @@ def _as_array(value: Any, dtypes: Sequence[np.dtype[Any]], root: Node, subject: 
 # -- what becomes a float ----------------------------------------------------------------------------------------------
 
 
-def _check_rounding(
-    order: Sequence[Node], places: Sequence[Sequence[int]], known: Sequence[Any], subject: str
-) -> None:
+def _check_rounding(order: Sequence[Node], places: Sequence[Sequence[int]], known: Sequence[Any], subject: str) -> None:
     """Checks that what is a whole number where it is read is the same number where it becomes a float."""
     seen: set[tuple[int, np.dtype[Any]]] = set()
     for place, args in enumerate(places):

@@ -127,8 +127,10 @@ def _bounds(dtype: np.dtype[Any], min: float | None, max: float | None) -> tuple
     info = np.iinfo(dtype)
     low = None if min is None or min <= info.min else min
     high = None if max is None or max >= info.max else max
-    for name, bound, is_beyond in (("min", low, low is not None and low > info.max),
-                                   ("max", high, high is not None and high < info.min)):
+    for name, bound, is_beyond in (
+        ("min", low, low is not None and low > info.max),
+        ("max", high, high is not None and high < info.min),
+    ):
         if is_beyond:
             raise AttributeValueError(
                 f"op 'opsdk::clip': {name} expected a bound that {dtype} reaches, from {info.min} to {info.max}, "

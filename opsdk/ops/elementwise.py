@@ -28,9 +28,7 @@ def elementwise_add(x: Any, y: Any) -> Any:
 
 def _difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype == y.dtype == np.bool_:
-        raise DTypeError(
-            "op 'opsdk::elementwise_sub': x and y expected numbers, got bool; cast one of them"
-        )
+        raise DTypeError("op 'opsdk::elementwise_sub': x and y expected numbers, got bool; cast one of them")
     check_mixed("xy", (x, y), "op 'opsdk::elementwise_sub'")
     return np.subtract(x, y)
 

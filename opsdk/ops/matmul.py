@@ -91,20 +91,12 @@ def matmul_grad(
         d = unsqueeze(d, axis=[-2])
     dx = dy = None
     if needs_input_grad[0]:
-        dx = (
-            matmul(b, d, transpose_x=flip_b, transpose_y=True)
-            if flip_a
-            else matmul(d, b, transpose_y=not flip_b)
-        )
+        dx = matmul(b, d, transpose_x=flip_b, transpose_y=True) if flip_a else matmul(d, b, transpose_y=not flip_b)
         dx = squeeze(dx, axis=[-2]) if left else dx
     if needs_input_grad[1]:
         if len(a.shape) > 2 and len(b.shape) == 2 and not flip_a:
             a, d = flatten(a, stop_axis=-2), flatten(d, stop_axis=-2)  # the rows of a batch are those of one matrix
-        dy = (
-            matmul(d, a, transpose_x=True, transpose_y=flip_a)
-            if flip_b
-            else matmul(a, d, transpose_x=not flip_a)
-        )
+        dy = matmul(d, a, transpose_x=True, transpose_y=flip_a) if flip_b else matmul(a, d, transpose_x=not flip_a)
         dy = squeeze(dy, axis=[-1]) if right else dy
     return dx, dy
 
@@ -195,9 +187,7 @@ def _dtype_of(x: np.ndarray, cotangent: np.ndarray) -> np.dtype[Any]:
 
 
 @mul_grad.backward(composite=True, complex=True)
-def mul_grad_grad(
-    x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int
-) -> Any:
+def mul_grad_grad(x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
     """Derivatives of the two products; each is itself a flattened product."""
     sizes = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
     dx = _from_right(dout, ddy, x, sizes)

@@ -6,11 +6,12 @@ that is taken: the rules for `abs`, `minimum`, `maximum` and `where` say so besi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from opsdk.expr.gradient.cotangent import Algebra, Cotangent
 from opsdk.expr.node import Node, constant, topological
-from opsdk.expr.row.row import ROW_PRIMITIVES
+from opsdk.expr.row.row import ROW_PRIMITIVES, SIZE, RowRoles, spread
+from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, apply
 
 _PASSED = ("mul", "neg")  # factors of which are looked at one by one
@@ -77,45 +78,69 @@ class Sweep:
 
     Args:
         outputs: the expressions.
+        roles: of the inputs and cotangents of row expressions, by name.
     """
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
+    def __init__(self, outputs: Sequence[Node], roles: Mapping[str, str] | None = None) -> None:
         self._outputs = tuple(outputs)
         self._order = topological(outputs)
-        self.algebra = Algebra(set(self._order))
-
-    def partials(self, node: Node, cotangent: Cotangent) -> tuple[Symbol | float | None, ...]:
-        """Returns what a node sends to its operands, per unit of its cotangent."""
-        return partials(node, (cotangent.base, cotangent.factor))
-
-    def received(self, sender: Node, receiver: Node, cotangent: Cotangent) -> Cotangent:
-        """Returns what a node receives of what another sends."""
-        return cotangent
+        self._algebra = Algebra(set(self._order))
+        self._roles = None if roles is None else RowRoles(roles)
 
     def gradients(self, cotangents: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
         """Returns the gradient expressions of Σ output · cotangent with respect to the nodes `wrt`."""
         found: dict[Node, Cotangent] = {}
 
         def send(sender: Node, receiver: Node, value: Cotangent) -> None:
-            arrived = self.received(sender, receiver, value)
+            arrived = value if self._roles is None else self._received(sender, receiver, value, self._roles)
             held = found.get(receiver)
-            found[receiver] = arrived if held is None else self.algebra.joined(held, arrived)
+            found[receiver] = arrived if held is None else self._algebra.joined(held, arrived)
 
         for output, cotangent in zip(self._outputs, cotangents, strict=True):
             send(cotangent, output, Cotangent(Symbol(cotangent)))
         for node in reversed(self._order):
             if node not in found or node in wrt:
                 continue
+            arriving = found[node]
             past = [] if any(arg in wrt for arg in node.args) else past_operands(node)
-            for arg, partial in past or zip(node.args, self.partials(node, found[node]), strict=True):
+            for arg, partial in past or zip(node.args, partials(node, (arriving.base, arriving.factor)), strict=True):
                 if partial is not None and arg.op not in ("constant", "attr"):
-                    send(node, arg, self.algebra.passed(found[node], partial))
-        return [self.algebra.value(found[node]).node if node in found else constant(0.0) for node in wrt]
+                    send(node, arg, self._algebra.passed(arriving, partial))
+        return [self._algebra.value(found[node]).node if node in found else constant(0.0) for node in wrt]
+
+    def _received(self, sender: Node, receiver: Node, cotangent: Cotangent, roles: RowRoles) -> Cotangent:
+        """Sums over the row what elements send to a number of the row, each of them, however equal."""
+        if not roles.is_element(sender) or roles.is_element(receiver):
+            return cotangent
+        if roles.is_element(cotangent.base.node):
+            return Cotangent(self._summed(self._algebra.value(cotangent), roles))
+        return Cotangent(cotangent.base, self._summed(cotangent.factor, roles))
+
+    def _summed(self, value: Symbol, roles: RowRoles) -> Symbol:
+        node = value.node
+        if not roles.is_element(node):
+            return self._algebra.times(value, Symbol(SIZE))
+        if node.op == "neg":
+            return -self._summed(Symbol(node.args[0]), roles)
+        if node.op == "where" and not roles.is_element(node.args[0]):
+            condition, a, b = map(Symbol, node.args)
+            return apply("where", condition, self._summed(a, roles), self._summed(b, roles))
+        return Symbol(Node("row_sum", (node,)))
 
 
-def reverse(outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
+def reverse(
+    outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], roles: Mapping[str, str] | None = None
+) -> list[Node]:
     """Returns the gradient expressions of Σ output · cotangent with respect to the nodes `wrt`.
 
     Subexpressions of the outputs appear in the gradients as the same nodes, so that whoever computes both shares them.
+    The gradient of a `column` input is still one number per element: whoever computes it sums it over the rows.
+
+    Args:
+        outputs: the expressions.
+        cotangents: what enters each.
+        wrt: inputs, or nodes on the way.
+        roles: of inputs and cotangents of row expressions, by name.
     """
-    return Sweep(outputs).gradients(cotangents, wrt)
+    found = Sweep(outputs, roles).gradients(cotangents, wrt)
+    return found if roles is None else spread(simplify(found), roles)

@@ -132,9 +132,7 @@ class _Derivation:
         given: the attribute that says which cotangents have arrived; None where one enters, which then has.
     """
 
-    def __init__(
-        self, forward: OpDef, scalar: ScalarFunction, wrt: Sequence[int], carriers: Sequence[int]
-    ) -> None:
+    def __init__(self, forward: OpDef, scalar: ScalarFunction, wrt: Sequence[int], carriers: Sequence[int]) -> None:
         schema = forward.schema
         self._forward = forward
         self._names = schema.input_names
@@ -145,9 +143,7 @@ class _Derivation:
         self._carriers = tuple(carriers)
         # Where there are static attributes, what is saved has to serve every combination of them; of masks the one that
         # asks for everything does.
-        self._has_static = any(
-            decl.type not in ("float", "int") and not is_mask(decl.name) for decl in schema.attrs
-        )
+        self._has_static = any(decl.type not in ("float", "int") and not is_mask(decl.name) for decl in schema.attrs)
         self._is_masked = any(map(is_mask, schema.attr_names))
         taken = set(schema.attr_names)
         self.mask = _fresh(MASK, taken) if len(wrt) > 1 else None

@@ -22,7 +22,7 @@ from opsdk.expr.exact import (
     numbers_of,
     rounds_positions,
 )
-from opsdk.expr.gradient.row_derivative import reverse_rows
+from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node
 from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
 from opsdk.expr.row.row_infer import AXIS, RowInfer
@@ -73,7 +73,7 @@ class RowFunction(ScalarFunction):
         roles = dict(zip(self.inputs, self.roles, strict=True))
         for cotangent, position in zip(cotangents, positions, strict=True):
             roles[cotangent.payload] = self.results[position]
-        return reverse_rows(outputs, cotangents, wrt, roles)
+        return reverse(outputs, cotangents, wrt, roles)
 
     def gradient(
         self,
@@ -215,9 +215,7 @@ class RowFunction(ScalarFunction):
             made = self.conjugation.of_outputs(made)
         return made[0] if len(made) == 1 else tuple(made)
 
-    def rows_last(
-        self, arrays: Sequence[Any], ndim: int, axis: int, subject: str
-    ) -> tuple[list[Any], tuple[int, ...]]:
+    def rows_last(self, arrays: Sequence[Any], ndim: int, axis: int, subject: str) -> tuple[list[Any], tuple[int, ...]]:
         """Returns arrays with their rows along the last axis, and the full shape.
 
         Raises:

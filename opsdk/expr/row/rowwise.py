@@ -138,9 +138,7 @@ def rowwise(
             Traits(fixed, True, False, False, {} if domain is None else domain),
             RowInfer(roles, rows.results, fixed),
             reference=rows,
-            rows=[
-                Kernel(KernelKey(place, floating=True), "numba", rows, origin, names) for place in ("cpu", "cuda")
-            ],
+            rows=[Kernel(KernelKey(place, floating=True), "numba", rows, origin, names) for place in ("cpu", "cuda")],
             derive=lambda opdef: derive_gradient(opdef, rows, sample),
             lazy=lazy,
             traced=() if is_ours(function) else (rows.expression(sample).text,),
