@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import OpDef, Source
+from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
@@ -25,7 +26,6 @@ from opsdk.expr.whole import evaluated, result_dtypes
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
 Static = tuple[tuple[str, Any], ...]
-F = TypeVar("F", bound="ScalarFunction")
 
 
 @dataclass(frozen=True)
@@ -131,31 +131,21 @@ class ScalarFunction:
         found = self._reversed.get(key)
         if found is None:
             inputs = [Node("input", (), name) for name in self.inputs]
-            made = self._swept(outputs, cotangents, inputs, positions)
+            made = reverse(outputs, cotangents, inputs, self._roles_beside(cotangents, positions))
             found = self._reversed[key] = dict(zip(self.inputs, made, strict=True))
         return found
 
-    def _swept(
-        self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
-    ) -> list[Node]:
-        return reverse(outputs, cotangents, wrt)
+    def _roles_beside(self, cotangents: Sequence[Node], positions: Sequence[int]) -> dict[str, str] | None:
+        """Returns the roles of inputs and cotangents, by name; here there are none."""
+        return None
 
     def gradient(
-        self,
-        name: str,
-        inputs: Sequence[str],
-        attrs: Sequence[str],
-        make: Callable[[Static], Expression],
-        sources: Sequence[Source],
-        wrt: Sequence[int],
+        self, schema: OpSchema, make: Callable[[Static], Expression], sources: Sequence[Source], wrt: Sequence[int]
     ) -> ScalarFunction:
         """Returns the function of the gradient op: what it reads is given by `sources`, what it gives by `wrt`."""
-        return ScalarFunction(name, inputs, attrs, make).gradient_of(self, sources, wrt)
-
-    def gradient_of(self: F, forward: ScalarFunction, sources: Sequence[Source], wrt: Sequence[int]) -> F:
-        """Returns this function as a gradient's: which complex numbers it conjugates follows from the forward's."""
-        self.conjugation = forward.conjugation.of_gradient(forward, sources, wrt)
-        return self
+        made = ScalarFunction(schema.name, schema.input_names, schema.attr_names, make)
+        made.conjugation = self.conjugation.of_gradient(self, sources, wrt)
+        return made
 
     def no_complex_derivative(self, static: Static) -> str | None:
         """Returns the operation that has no complex derivative; None where the derived gradient serves complex numbers.

@@ -20,7 +20,7 @@ from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
-from opsdk.expr.gradient.like_terms import combined
+from opsdk.expr.gradient.derivative import combined
 from opsdk.expr.gradient.proof import Claim, refuted
 from opsdk.expr.node import BOOL, Node, constant, topological
 from opsdk.expr.primitives.conditions import is_exact
@@ -49,16 +49,8 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     derivation = _Derivation(forward, scalar, wrt, carriers)
     sources = derivation.sources(sample)
     mask, given = derivation.mask, derivation.given
-    read = [_read(schema, source, derivation.name_of(source)) for source in sources]
-    gradient_schema = _schema(schema, wrt, read, (mask, given))
-    gradient = scalar.gradient(
-        gradient_schema.name,
-        gradient_schema.input_names,
-        gradient_schema.attr_names,
-        lambda static: derivation.proven(static, sources),
-        sources,
-        wrt,
-    )
+    gradient_schema = derivation.schema(sources)
+    gradient = scalar.gradient(gradient_schema, lambda static: derivation.proven(static, sources), sources, wrt)
     reduces = forward.infer.reduces_gradients and len(schema.inputs) > 1
     masks = ((mask, len(schema.inputs)), (given, len(schema.outputs)))
     sampled = (*sample, *((name, (True,) * count) for name, count in masks if name is not None))
@@ -164,6 +156,24 @@ class _Derivation:
         outputs = [Source("output", i) for i in self._carriers if self._outputs[i] in read]
         return self._scalar.anchored((*inputs, *outputs, *cotangents))
 
+    def schema(self, sources: Sequence[Source]) -> OpSchema:
+        """Returns the signature of the gradient op."""
+        forward = self._forward.schema
+        decls: dict[str, Sequence[InputDecl | OutputDecl]] = {"input": forward.inputs, "output": forward.outputs}
+        read = [(self.name_of(s), decls[s.kind][s.position].elements if s.kind in decls else ()) for s in sources]
+        names = tuple(name for name, _ in read)
+        taken = {*names, *forward.attr_names}
+        masks = [AttrDecl(name, "bool[]", ()) for name in (self.mask, self.given) if name is not None]
+        return OpSchema(
+            namespace=forward.namespace,
+            name=f"{forward.name}_grad",
+            inputs=tuple(InputDecl(name, elements=elements) for name, elements in read),
+            attrs=(*forward.attrs, *masks),
+            outputs=tuple(OutputDecl(_fresh(f"d{forward.input_names[i]}", taken)) for i in self._wrt),
+            version=forward.version,
+            positional=names,
+        )
+
     def _given(self, expression: Expression, positions: Iterable[int]) -> dict[Node, Node]:
         """Returns what computed outputs are read as where they are saved; of equal ones the first is."""
         found: dict[Node, Node] = {}
@@ -228,19 +238,19 @@ class _Derivation:
         fixed = opdef.traits.nondifferentiable
         claim = Claim(
             tuple(
-                (self._outputs[i], self._cotangents[i], self._scalar.role(Source("output", i)), node)
+                (
+                    self._outputs[i],
+                    self._cotangents[i] if not arrived or arrived[i] else None,
+                    self._scalar.role(Source("output", i)),
+                    node,
+                )
                 for i in self._carriers
-                if (node := forward.outputs[i]) is not None and (not arrived or arrived[i])
+                if (node := forward.outputs[i]) is not None
             ),
             tuple((self._names[i], node) for i, node in pairs if node is not None),
             tuple((n, self._scalar.role(Source("input", i)), n in fixed) for i, n in enumerate(self._names)),
             tuple((decl.name, _tried(decl, i)) for i, decl in enumerate(opdef.schema.attrs) if decl.name in made.attrs),
             tuple((name, *opdef.traits.domain[name]) for name in self._names if name in opdef.traits.domain),
-            tuple(
-                (self._outputs[i], self._scalar.role(Source("output", i)), node)
-                for i in self._carriers
-                if (node := forward.outputs[i]) is not None and arrived and not arrived[i]
-            ),
         )
         wrong = refuted(claim)
         if wrong is not None:
@@ -312,27 +322,6 @@ def _fresh(name: str, taken: set[str]) -> str:
         found = f"{name}_{count}"
     taken.add(found)
     return found
-
-
-def _read(schema: OpSchema, source: Source, name: str) -> InputDecl:
-    if source.kind == "cotangent":
-        return InputDecl(name)
-    decl = schema.inputs[source.position] if source.kind == "input" else schema.outputs[source.position]
-    return InputDecl(name, elements=decl.elements)
-
-
-def _schema(schema: OpSchema, wrt: Sequence[int], inputs: Sequence[InputDecl], masks: Sequence[str | None]) -> OpSchema:
-    names = tuple(decl.name for decl in inputs)
-    taken = {*names, *schema.attr_names}
-    return OpSchema(
-        namespace=schema.namespace,
-        name=f"{schema.name}_grad",
-        inputs=tuple(inputs),
-        attrs=schema.attrs + tuple(AttrDecl(name, "bool[]", ()) for name in masks if name is not None),
-        outputs=tuple(OutputDecl(_fresh(f"d{schema.input_names[i]}", taken)) for i in wrt),
-        version=schema.version,
-        positional=names,
-    )
 
 
 def _gradient_op(

@@ -36,20 +36,19 @@ class Claim:
     """That expressions are the gradients of others.
 
     Args:
-        outputs: the forward's: the name that the gradients may read it by, that of its cotangent, its role, and itself.
+        outputs: the forward's: the name that the gradients may read it by, that of its cotangent, None where none
+            enters, its role, and itself.
         gradients: by name of an input.
         inputs: of the forward: name, role, and whether it only holds whole numbers, such as positions.
         attrs: names and values of the attributes.
         bounds: where values lie, by name.
-        saved: outputs of the forward of which no cotangent enters, which gradients may read: name, role, itself.
     """
 
-    outputs: tuple[tuple[str, str, str, Node], ...]
+    outputs: tuple[tuple[str, str | None, str, Node], ...]
     gradients: tuple[tuple[str, Node], ...]
     inputs: tuple[tuple[str, str, bool], ...]
     attrs: tuple[tuple[str, float], ...]
     bounds: tuple[tuple[str, float | None, float | None], ...] = ()
-    saved: tuple[tuple[str, str, Node], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def refuted(claim: Claim) -> Refutation | None:
     drawn = {name: _drawn(draw, claim, name, role, whole) for name, role, whole in claim.inputs}
     along = {"row_index()": np.arange(float(_LENGTH)), "row_size()": float(_LENGTH)}
     values: dict[str, Any] = {**drawn, **dict(claim.attrs), **along}
-    cotangents = {name: _normal(draw, _width(role)) for _, name, role, _ in claim.outputs}
+    cotangents = {name: _normal(draw, _width(role)) for _, name, role, _ in claim.outputs if name is not None}
     directions = {name: _normal(draw, drawn[name].shape[-1]) for name, _ in claim.gradients}
     with np.errstate(all="ignore"):
         wide = _products(claim, values, cotangents, directions, np.dtype("float64"))
@@ -112,14 +111,12 @@ def _products(
         moves[name][i] = along[i]
     made, changes = rates([node for *_, node in claim.outputs], given, moves, dtype)
     forward, leaving = [], []
-    for (saved, cotangent, role, _), value, change in zip(claim.outputs, made, changes, strict=True):
+    for (name, cotangent, role, _), value, change in zip(claim.outputs, made, changes, strict=True):
         shape = (_POINTS, _width(role))
-        given[saved] = np.broadcast_to(value, shape)
-        forward.append(np.broadcast_to(change, (len(along), *shape)) * entering[cotangent])
-        leaving.append(given[saved] * entering[cotangent])  # how large what may have cancelled was
-    read = evaluate([node for *_, node in claim.saved], given, np, dtype, ROW_PRIMITIVES)
-    for (name, role, _), value in zip(claim.saved, read, strict=True):
-        given[name] = np.broadcast_to(value, (_POINTS, _width(role)))
+        given[name] = np.broadcast_to(value, shape)
+        if cotangent is not None:
+            forward.append(np.broadcast_to(change, (len(along), *shape)) * entering[cotangent])
+            leaving.append(given[name] * entering[cotangent])  # how large what may have cancelled was
     found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, ROW_PRIMITIVES)
     backward = [np.broadcast_to(g, to.shape) * to for g, to in zip(found, along, strict=True)]
     sums = [_summed(forward, lambda terms: terms), np.stack([terms.sum(-1) for terms in backward])]
