@@ -55,8 +55,7 @@ from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.registration import scoped_registry, unregister
 from opsdk.define.sample import Sample
-from opsdk.expr.elementwise import elementwise
-from opsdk.expr.row.rowwise import rowwise
+from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import (

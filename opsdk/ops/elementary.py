@@ -15,7 +15,7 @@ from opsdk.define.op import Op
 from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
-from opsdk.expr.elementwise import elementwise
+from opsdk.expr.decorators import elementwise
 from opsdk.ops.compare import equal
 from opsdk.ops.complex import real_dtype
 from opsdk.ops.elementwise import check_whole

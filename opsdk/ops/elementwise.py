@@ -14,7 +14,7 @@ from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
-from opsdk.expr.elementwise import elementwise
+from opsdk.expr.decorators import elementwise
 from opsdk.expr.exact import check_mixed
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read.

@@ -7,7 +7,7 @@ import opsdk
 from opsdk import vmath
 from opsdk.backends.native import rowwise as native
 from opsdk.core.errors import AttributeValueError, OpsdkError, ShapeError
-from opsdk.expr.row.rowwise import rowwise
+from opsdk.expr.decorators import rowwise
 from opsdk.ops import loss, normalization
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3}
