@@ -23,7 +23,7 @@ from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.gradient.derivative import combined
 from opsdk.expr.gradient.proof import Claim, refuted
 from opsdk.expr.node import BOOL, Node, constant, topological
-from opsdk.expr.primitives.conditions import is_exact
+from opsdk.expr.primitives.table import is_exact
 from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.simplify import simplify
 from opsdk.expr.trace import Expression
