@@ -281,7 +281,7 @@ def _check_options(
         DefinitionError: it leaves one as it is.
     """
     own = f"it is an option of the decorator: @opsdk.{decorator.__name__}"
-    meant = {**{option: f"{own}({option}=…)" for option in decorator.__kwdefaults__}, **elsewhere}
+    meant = {**{option: f"{own}({option}=…)" for option in decorator.__kwdefaults__ or ()}, **elsewhere}
     named = {attr: meant[attr] for attr in schema.attr_names if attr in meant}
     check_read(function, named, f"op {schema.qualified_name!r}")
 

@@ -28,10 +28,10 @@ _FACTORS, _BITS = 64, 4096  # a product of more factors, or with a longer coeffi
 _PASSED = ("mul", "neg")  # factors of which are looked at one by one
 
 
-def _coefficients(of: Iterable[Symbol], exponent: Node) -> list[Node]:
+def _coefficients(of: Iterable[Node], exponent: Node) -> list[Node]:
     """Returns the factors among those of a cotangent that are made of an exponent alone, of its branches too."""
     inside = _chosen_from(exponent)
-    factors = dict.fromkeys(symbol.node for symbol in of)
+    factors = dict.fromkeys(of)
     waiting = list(factors)
     for node in waiting:
         below = node.args if node.op in _PASSED else ()
@@ -70,7 +70,7 @@ def past_operands(node: Node) -> list[tuple[Node, Symbol]]:
     return []
 
 
-def partials(node: Node, arriving: Sequence[Symbol] = ()) -> tuple[Symbol | float | None, ...]:
+def partials(node: Node, arriving: Sequence[Node] = ()) -> tuple[Symbol | float | None, ...]:
     """Returns the partial derivatives of a node with respect to its operands; None where they are zero everywhere.
 
     Args:
@@ -108,35 +108,34 @@ class Sweep:
             found[receiver] = arrived if held is None else self._algebra.joined(held, arrived)
 
         for output, cotangent in zip(self._outputs, cotangents, strict=True):
-            send(cotangent, output, Cotangent(Symbol(cotangent)))
+            send(cotangent, output, Cotangent(cotangent))
         for node in reversed(self._order):
             if node not in found or node in wrt:
                 continue
             arriving = found[node]
             past = [] if any(arg in wrt for arg in node.args) else past_operands(node)
-            for arg, partial in past or zip(node.args, partials(node, (arriving.base, arriving.factor)), strict=True):
+            for arg, partial in past or zip(node.args, partials(node, arriving), strict=True):
                 if partial is not None and arg.op not in ("constant", "attr"):
                     send(node, arg, self._algebra.passed(arriving, partial))
-        return [self._algebra.value(found[node]).node if node in found else constant(0.0) for node in wrt]
+        return [self._algebra.value(found[node]) if node in found else constant(0.0) for node in wrt]
 
     def _received(self, sender: Node, receiver: Node, cotangent: Cotangent, roles: RowRoles) -> Cotangent:
         """Sums over the row what elements send to a number of the row, each of them, however equal."""
         if not roles.is_element(sender) or roles.is_element(receiver):
             return cotangent
-        if roles.is_element(cotangent.base.node):
+        if roles.is_element(cotangent.base):
             return Cotangent(self._summed(self._algebra.value(cotangent), roles))
         return Cotangent(cotangent.base, self._summed(cotangent.factor, roles))
 
-    def _summed(self, value: Symbol, roles: RowRoles) -> Symbol:
-        node = value.node
+    def _summed(self, node: Node, roles: RowRoles) -> Node:
         if not roles.is_element(node):
-            return self._algebra.times(value, Symbol(SIZE))
+            return self._algebra.times(node, SIZE)
         if node.op == "neg":
-            return -self._summed(Symbol(node.args[0]), roles)
+            return apply("neg", self._summed(node.args[0], roles)).node
         if node.op == "where" and not roles.is_element(node.args[0]):
-            condition, a, b = map(Symbol, node.args)
-            return apply("where", condition, self._summed(a, roles), self._summed(b, roles))
-        return Symbol(Node("row_sum", (node,)))
+            condition, a, b = node.args
+            return apply("where", condition, self._summed(a, roles), self._summed(b, roles)).node
+        return Node("row_sum", (node,))
 
 
 def reverse(
