@@ -15,14 +15,13 @@ from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import OpDef, Source
 from opsdk.define.schema.schema import OpSchema
-from opsdk.expr.evaluate import evaluate
+from opsdk.expr.evaluate import evaluate, evaluate_whole
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node, topological
 from opsdk.expr.primitives.entry import CHOOSING, HOLOMORPHIC, REAL_ONLY
 from opsdk.expr.row.row import FULL, ROW_PRIMITIVES
 from opsdk.expr.trace import Expression
-from opsdk.expr.whole import evaluated, result_dtypes
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
 Static = tuple[tuple[str, Any], ...]
@@ -37,39 +36,32 @@ class Conjugation:
 
     Args:
         forward: the function that this is a gradient of, of any order; None for a function of its own.
-        inputs: per input whether it is conjugated; none are where this is empty.
-        outputs: per output, likewise.
+        inputs: positions of the inputs that are conjugated.
+        outputs: those of the outputs.
     """
 
     forward: ScalarFunction | None = None
-    inputs: tuple[bool, ...] = ()
-    outputs: tuple[bool, ...] = ()
+    inputs: frozenset[int] = frozenset()
+    outputs: frozenset[int] = frozenset()
 
     def of_gradient(self, forward: ScalarFunction, sources: Sequence[Source], wrt: Sequence[int]) -> Conjugation:
         """Returns what the gradient conjugates of a function that conjugates this."""
-
-        def is_flipped(flags: Sequence[bool], position: int) -> bool:
-            return bool(flags) and flags[position]
-
-        return Conjugation(
-            self.forward or forward,
-            tuple(
-                is_flipped(self.inputs if source.kind == "input" else self.outputs, source.position)
-                is not (source.kind == "cotangent")
-                for source in sources
-            ),
-            tuple(not is_flipped(self.inputs, position) for position in wrt),
-        )
+        flipped = set()
+        for i, source in enumerate(sources):
+            is_flipped = source.position in (self.inputs if source.kind == "input" else self.outputs)
+            if is_flipped is not (source.kind == "cotangent"):
+                flipped.add(i)
+        outputs = frozenset(i for i, position in enumerate(wrt) if position not in self.inputs)
+        return Conjugation(self.forward or forward, frozenset(flipped), outputs)
 
     # Any: arrays, and None for an output that nobody wants.
     def of_inputs(self, arrays: Sequence[Any]) -> list[Any]:
         """Returns the inputs of the expression."""
-        return [a.conj() if flip else a for a, flip in zip(arrays, self.inputs or (False,) * len(arrays), strict=True)]
+        return [array.conj() if i in self.inputs else array for i, array in enumerate(arrays)]
 
     def of_outputs(self, made: Sequence[Any]) -> list[Any]:
         """Returns the results of the function."""
-        flags = self.outputs or (False,) * len(made)
-        return [a.conj() if flip and a is not None else a for a, flip in zip(made, flags, strict=True)]
+        return [a.conj() if i in self.outputs and a is not None else a for i, a in enumerate(made)]
 
 
 MOST_COMBINATIONS = 256  # of such values whose expression, or whose code, one op keeps
@@ -90,8 +82,6 @@ class ScalarFunction:
     """
 
     kernel_form = "elements"  # what kernels of it are made from, by which their language is found
-
-    broadcasts = True  # inputs of different shapes are broadcast
 
     hands_on = True  # whether a gradient that is the cotangent is of its shape, so that the cotangent itself will do
 
@@ -229,7 +219,7 @@ class ScalarFunction:
         given = [as_native(array) for array in arrays]
         shape = _shape_of(arrays)
         made: list[Any] = []
-        for result in evaluated(written, dict(zip(self.inputs, given, strict=True)), attrs, f"op {self.name!r}"):
+        for result in evaluate_whole(written, dict(zip(self.inputs, given, strict=True)), attrs, f"op {self.name!r}"):
             made.append(_whole(result, shape, result.dtype, [*arrays, *made]))
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -237,8 +227,8 @@ class ScalarFunction:
     def whole_dtypes(self, dtypes: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> Sequence[np.dtype[Any]]:
         """Returns the dtypes of the results where all inputs are integers or bools."""
         written = self.expression(static_of(attrs)).written
-        named = {name: dtype.newbyteorder("=") for name, dtype in zip(self.inputs, dtypes, strict=True)}
-        return result_dtypes(written, named, attrs, f"op {self.name!r}")
+        empty = {n: np.empty(0, dtype.newbyteorder("=")) for n, dtype in zip(self.inputs, dtypes, strict=True)}
+        return [made.dtype for made in evaluate_whole(written, empty, attrs, f"op {self.name!r}")]
 
 
 def _shape_of(arrays: Sequence[Any]) -> tuple[int, ...]:

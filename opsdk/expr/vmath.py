@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.written import written
+from opsdk.expr.evaluate import is_number, of_numbers
 from opsdk.expr.node import Node
 from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
@@ -31,7 +32,6 @@ from opsdk.expr.row.row import (
 )
 from opsdk.expr.symbol import Symbol
 from opsdk.expr.symbol import apply as _node_of
-from opsdk.expr.whole import is_number, of_numbers
 
 # Any, in this file: a symbol, an array or a number, and the same back.
 

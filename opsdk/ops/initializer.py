@@ -18,11 +18,7 @@ from opsdk.define.op import Op
 from opsdk.ops.creation import constant, gaussian_random, uniform_random
 
 _GAINS = {
-    "linear": 1.0,
-    "sigmoid": 1.0,
-    "conv1d": 1.0,
-    "conv2d": 1.0,
-    "conv3d": 1.0,
+    **dict.fromkeys(("linear", "sigmoid", "conv1d", "conv2d", "conv3d"), 1.0),
     "tanh": 5 / 3,
     "relu": math.sqrt(2.0),
     "selu": 3 / 4,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -135,7 +136,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims
 
 
 def _matrix(x: np.ndarray, rows: int) -> np.ndarray:
-    return x if x.ndim == 2 and rows == 1 else x.reshape(_size(x.shape[:rows]), _size(x.shape[rows:]))
+    return x if x.ndim == 2 and rows == 1 else x.reshape(math.prod(x.shape[:rows]), math.prod(x.shape[rows:]))
 
 
 def _check_columns(shape: Sequence[int | None], rows: int, name: str) -> None:
@@ -146,16 +147,12 @@ def _check_columns(shape: Sequence[int | None], rows: int, name: str) -> None:
         )
 
 
-def _size(dims: Sequence[int]) -> int:
-    return int(np.prod(dims)) if len(dims) else 1
-
-
 @mul.infer
 def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int) -> TensorSpec:
     _check_columns(x.shape, x_num_col_dims, "x")
     _check_columns(y.shape, y_num_col_dims, "y")
     inner_x, inner_y = x.shape[x_num_col_dims:], y.shape[:y_num_col_dims]
-    if None not in inner_x and None not in inner_y and _size(inner_x) != _size(inner_y):  # type: ignore[arg-type]
+    if None not in inner_x and None not in inner_y and math.prod(inner_x) != math.prod(inner_y):  # type: ignore[arg-type]
         raise ShapeError(
             f"op 'opsdk::mul': expected as many columns in x as rows in y, got {shape_text(x.shape)} flattened after "
             f"axis {x_num_col_dims} and {shape_text(y.shape)} after axis {y_num_col_dims}"

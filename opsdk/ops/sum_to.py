@@ -62,13 +62,9 @@ def expand_as(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 @expand_as.infer
-def _expanded(x: Any, like: Any) -> Any:
-    return type(x)(like.shape, x.dtype)
-
-
 @sum_to_like.infer
-def _summed(x: Any, like: Any) -> Any:
-    return type(x)(like.shape, x.dtype)
+def _in_shape(x: TensorSpec, like: TensorSpec) -> TensorSpec:
+    return TensorSpec(like.shape, x.dtype)
 
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.

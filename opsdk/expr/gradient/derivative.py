@@ -84,60 +84,6 @@ def partials(node: Node, arriving: Sequence[Node] = ()) -> tuple[Symbol | float 
     return rule(Symbol(node), *map(Symbol, node.args), *beside)
 
 
-class Sweep:
-    """One reverse sweep over expressions.
-
-    Args:
-        outputs: the expressions.
-        roles: of the inputs and cotangents of row expressions, by name.
-    """
-
-    def __init__(self, outputs: Sequence[Node], roles: Mapping[str, str] | None = None) -> None:
-        self._outputs = tuple(outputs)
-        self._order = topological(outputs)
-        self._algebra = Algebra(set(self._order))
-        self._roles = None if roles is None else RowRoles(roles)
-
-    def gradients(self, cotangents: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
-        """Returns the gradient expressions of Σ output · cotangent with respect to the nodes `wrt`."""
-        found: dict[Node, Cotangent] = {}
-
-        def send(sender: Node, receiver: Node, value: Cotangent) -> None:
-            arrived = value if self._roles is None else self._received(sender, receiver, value, self._roles)
-            held = found.get(receiver)
-            found[receiver] = arrived if held is None else self._algebra.joined(held, arrived)
-
-        for output, cotangent in zip(self._outputs, cotangents, strict=True):
-            send(cotangent, output, Cotangent(cotangent))
-        for node in reversed(self._order):
-            if node not in found or node in wrt:
-                continue
-            arriving = found[node]
-            past = [] if any(arg in wrt for arg in node.args) else past_operands(node)
-            for arg, partial in past or zip(node.args, partials(node, arriving), strict=True):
-                if partial is not None and arg.op not in ("constant", "attr"):
-                    send(node, arg, self._algebra.passed(arriving, partial))
-        return [self._algebra.value(found[node]) if node in found else constant(0.0) for node in wrt]
-
-    def _received(self, sender: Node, receiver: Node, cotangent: Cotangent, roles: RowRoles) -> Cotangent:
-        """Sums over the row what elements send to a number of the row, each of them, however equal."""
-        if not roles.is_element(sender) or roles.is_element(receiver):
-            return cotangent
-        if roles.is_element(cotangent.base):
-            return Cotangent(self._summed(self._algebra.value(cotangent), roles))
-        return Cotangent(cotangent.base, self._summed(cotangent.factor, roles))
-
-    def _summed(self, node: Node, roles: RowRoles) -> Node:
-        if not roles.is_element(node):
-            return self._algebra.times(node, SIZE)
-        if node.op == "neg":
-            return apply("neg", self._summed(node.args[0], roles)).node
-        if node.op == "where" and not roles.is_element(node.args[0]):
-            condition, a, b = node.args
-            return apply("where", condition, self._summed(a, roles), self._summed(b, roles)).node
-        return Node("row_sum", (node,))
-
-
 def reverse(
     outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], roles: Mapping[str, str] | None = None
 ) -> list[Node]:
@@ -152,8 +98,47 @@ def reverse(
         wrt: inputs, or nodes on the way.
         roles: of inputs and cotangents of row expressions, by name.
     """
-    found = Sweep(outputs, roles).gradients(cotangents, wrt)
-    return found if roles is None else spread(simplify(found), roles)
+    order = topological(outputs)
+    algebra = Algebra(set(order))
+    row = None if roles is None else RowRoles(roles)
+    found: dict[Node, Cotangent] = {}
+
+    def send(sender: Node, receiver: Node, value: Cotangent) -> None:
+        if row is not None and row.is_element(sender) and not row.is_element(receiver):
+            value = _over_row(value, algebra, row)
+        held = found.get(receiver)
+        found[receiver] = value if held is None else algebra.joined(held, value)
+
+    for output, cotangent in zip(outputs, cotangents, strict=True):
+        send(cotangent, output, Cotangent(cotangent))
+    for node in reversed(order):
+        if node not in found or node in wrt:
+            continue
+        arriving = found[node]
+        past = [] if any(arg in wrt for arg in node.args) else past_operands(node)
+        for arg, partial in past or zip(node.args, partials(node, arriving), strict=True):
+            if partial is not None and arg.op not in ("constant", "attr"):
+                send(node, arg, algebra.passed(arriving, partial))
+    gradients = [algebra.value(found[node]) if node in found else constant(0.0) for node in wrt]
+    return gradients if roles is None else spread(simplify(gradients), roles)
+
+
+def _over_row(cotangent: Cotangent, algebra: Algebra, row: RowRoles) -> Cotangent:
+    """Sums over the row what elements send to a number of the row, each of them, however equal."""
+
+    def summed(node: Node) -> Node:
+        if not row.is_element(node):
+            return algebra.times(node, SIZE)
+        if node.op == "neg":
+            return apply("neg", summed(node.args[0])).node
+        if node.op == "where" and not row.is_element(node.args[0]):
+            condition, a, b = node.args
+            return apply("where", condition, summed(a), summed(b)).node
+        return Node("row_sum", (node,))
+
+    if row.is_element(cotangent.base):
+        return Cotangent(summed(algebra.value(cotangent)))
+    return Cotangent(cotangent.base, summed(cotangent.factor))
 
 
 def combined(roots: Sequence[Node]) -> list[Node]:

@@ -299,13 +299,10 @@ def _with_saved(grads: Sequence[Node], saved: Mapping[Node, Node]) -> list[Node]
     exact = {node: name for node, name in saved.items() if is_exact(node)}
     decided = [node for node in topological(grads) if node.kind == BOOL or node.op in _STEPS]
     kept = dict(zip(decided, substitute(decided, exact), strict=True))
-    return substitute(grads, {**_complements(saved), **saved, **kept})
-
-
-def _complements(saved: Mapping[Node, Node]) -> dict[Node, Node]:
-    """Returns what saved results spare besides: σ(−a) is 1 − σ(a), which is not as near far out, but takes no exp."""
+    # what saved results spare besides: σ(−a) is 1 − σ(a), which is not as near far out, but takes no exp
     pairs = [(opposite(node), name) for node, name in saved.items()]
-    return {complement: Node("sub", (constant(1.0), name)) for complement, name in pairs if complement is not None}
+    complements = {other: Node("sub", (constant(1.0), name)) for other, name in pairs if other is not None}
+    return substitute(grads, {**complements, **saved, **kept})
 
 
 def cotangent_names(schema: OpSchema) -> tuple[str, ...]:
@@ -336,7 +333,7 @@ def _gradient_op(
     likes = [forward.schema.inputs[i].name for i in forward.differentiable_inputs()]
     declared = (*forward.traits.nondifferentiable, *constants)
     # It is given the same shapes, so that the next one sums too.
-    usual = broadcast if reduces and scalar.broadcasts else GradientInfer(likes, reduces_gradients=reduces)
+    usual = broadcast if reduces else GradientInfer(likes, reduces_gradients=reduces)
     return OpDef(
         schema=schema,
         infer=scalar.infer_rule() or usual,

@@ -44,8 +44,6 @@ class RowFunction(ScalarFunction):
 
     kernel_form = "rows"
 
-    broadcasts = False
-
     hands_on = False  # what enters a row may be shorter than what leaves it
 
     def __init__(
