@@ -60,7 +60,7 @@ from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.reduction import sum_to
 
 if TYPE_CHECKING:
     import gradcheck

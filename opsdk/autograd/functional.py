@@ -36,7 +36,7 @@ from opsdk.core.traceback import trimming
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ops.elementwise import elementwise_add
-from opsdk.ops.sum_to import sum_to_like
+from opsdk.ops.reduction import sum_to_like
 
 # Any, in this file: tensors, lists of them, None.
 

@@ -118,7 +118,10 @@ def _applied(node: Node, operands: list[Any], subject: str) -> Any:
     if python is not None and all(map(is_number, operands)):
         return of_numbers(node.op, operands)
     _check_exponents(node, operands, subject)
-    _check_beside(node, operands, subject)
+    if node.op == "where":  # NumPy wraps numbers to choose between that the dtype does not hold
+        dtype = _joint(operands[1:])
+        if dtype.kind in "iu" and not all(holds(dtype, o) for o in operands[1:] if is_number(o)):
+            raise _not_held(node, operands[1:], subject)
     try:
         return primitive.meaning(np, *operands) if python is None else python(*operands)
     except OverflowError:
@@ -150,14 +153,6 @@ def of_numbers(op: str, numbers: Sequence[Any]) -> Any:
     except ArithmeticError:
         with np.errstate(all="ignore"):
             return float(primitive.meaning(np, *map(np.float64, numbers)))
-
-
-def _check_beside(node: Node, operands: Sequence[Any], subject: str) -> None:
-    """Checks the numbers between which `where` chooses: NumPy wraps what the dtype does not hold."""
-    if node.op == "where":
-        dtype = _joint(operands[1:])
-        if dtype.kind in "iu" and not all(holds(dtype, o) for o in operands[1:] if is_number(o)):
-            raise _not_held(node, operands[1:], subject)
 
 
 def _check_exponents(node: Node, operands: Sequence[Any], subject: str) -> None:

@@ -13,6 +13,7 @@ from opsdk.core.suggest import alternatives
 from opsdk.expr.node import BOOL, Node, constant, literal, topological
 from opsdk.expr.primitives.entry import PRIMITIVES
 
+_SYMBOLIC = "operators and vmath functions"
 _ONE_ELEMENT = "an expression is one element"
 _REDUCE = "an expression is one element, and @opsdk.rowwise is one row: vmath.row_{0}(x)"
 _DTYPE = "an expression is read once for all dtypes"
@@ -60,13 +61,13 @@ class _MissingError(TraceError, AttributeError):
     """A symbol lacks an attribute that arrays have; `hasattr` and `getattr` with a default see that."""
 
 
-def refuse(got: str, remedy: str) -> NoReturn:
+def refuse(got: str, remedy: str, wanted: str = _SYMBOLIC) -> NoReturn:
     """Says what was tried and what to write.
 
     Raises:
         TraceError: always.
     """
-    raise TraceError(f"expression: expected operators and vmath functions, got {got}; {remedy}")
+    raise TraceError(f"expression: expected {wanted}, got {got}; {remedy}")
 
 
 def refuse_numpy(name: str) -> NoReturn:
@@ -100,7 +101,7 @@ def refuse_attribute(name: str) -> NoReturn:
         remedy = f"write {_NUMPY.get(name, f'vmath.{name}(x)')}"
     else:
         remedy = _ONE_ELEMENT
-    raise _MissingError(f"expression: expected operators and vmath functions, got the attribute {name!r}; {remedy}")
+    raise _MissingError(f"expression: expected {_SYMBOLIC}, got the attribute {name!r}; {remedy}")
 
 
 # Any: a class decorator, and operands of whatever type a user's expression holds.
@@ -113,20 +114,13 @@ def refusing(symbol: type[Any]) -> type[Any]:
     for name in ("__int__", "__index__"):
         setattr(symbol, name, symbol.__float__)
     for name, got in _ARRAY_METHODS.items():
-        setattr(symbol, name, _array_method(got))
+        setattr(symbol, name, _method(got, _ONE_ELEMENT, "a scalar"))
     return symbol
 
 
-def _method(got: str, remedy: str) -> Callable[..., Any]:
-    def refused(self: object, *operands: object) -> NoReturn:
-        refuse(got, remedy)
-
-    return refused
-
-
-def _array_method(got: str) -> Callable[..., Any]:
+def _method(got: str, remedy: str, wanted: str = _SYMBOLIC) -> Callable[..., Any]:
     def refused(self: object, *operands: object, **options: object) -> NoReturn:
-        raise TraceError(f"expression: expected a scalar, got {got}; {_ONE_ELEMENT}")
+        refuse(got, remedy, wanted)
 
     return refused
 
@@ -217,7 +211,7 @@ class Symbol:
         refuse_attribute(name)
 
     def __getitem__(self, index: object) -> Any:
-        raise TraceError(f"expression: expected a scalar, got the index {index!r}; an expression is one element")
+        refuse(f"the index {index!r}", _ONE_ELEMENT, "a scalar")
 
     def __setitem__(self, index: object, value: object) -> None:
         self[index]

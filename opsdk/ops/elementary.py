@@ -16,9 +16,8 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.decorators import elementwise
-from opsdk.ops.compare import equal
 from opsdk.ops.complex import real_dtype
-from opsdk.ops.elementwise import check_whole
+from opsdk.ops.elementwise import check_whole, equal
 from opsdk.ops.joining import where
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read; None for a bound that is not given.

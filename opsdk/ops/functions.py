@@ -15,9 +15,9 @@ from opsdk.define.op import Op
 from opsdk.expr.exact import holds
 from opsdk.ops import elementary, elementwise, joining, normalization, reduction, shape
 from opsdk.ops.activation import relu, sigmoid, tanh
-from opsdk.ops.compare import equal
 from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.elementary import abs, cos, erf, exp, expm1, log, log1p, reciprocal, rsqrt, sign, sin, sqrt, square, tan
+from opsdk.ops.elementwise import equal
 from opsdk.ops.joining import where
 from opsdk.ops.matmul import matmul
 
@@ -70,19 +70,15 @@ def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
     Raises:
         DTypeError: a bound is a whole number that the floats of x would round; one written as a float is rounded.
     """
-    for name, bound in (("min", min), ("max", max)):
-        if isinstance(bound, (int, np.integer)):
-            _check_held(int(bound), getattr(x, "dtype", None), name)
-    return elementary.clip(x, min=min, max=max)
-
-
-def _check_held(bound: int, dtype: np.dtype[Any] | None, name: str) -> None:
+    dtype = getattr(x, "dtype", None)
     wide = None if dtype is None or not is_differentiable(dtype) else computed_in(dtype)
-    if wide is not None and not holds(wide, bound):
-        raise DTypeError(
-            f"op 'opsdk::clip': {name} expected a whole number that {wide} holds, got {shown(bound)}; write it as a "
-            "float where it may be rounded, or cast the tensor beside it"
-        )
+    for name, bound in (("min", min), ("max", max)):
+        if wide is not None and isinstance(bound, (int, np.integer)) and not holds(wide, int(bound)):
+            raise DTypeError(
+                f"op 'opsdk::clip': {name} expected a whole number that {wide} holds, got {shown(int(bound))}; write "
+                "it as a float where it may be rounded, or cast the tensor beside it"
+            )
+    return elementary.clip(x, min=min, max=max)
 
 
 def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:

@@ -12,7 +12,6 @@ from opsdk.define.op import Op
 relu: Op
 sigmoid: Op
 tanh: Op
-equal: Op
 conj: Op
 imag: Op
 real: Op
@@ -30,6 +29,7 @@ sin: Op
 sqrt: Op
 square: Op
 tan: Op
+equal: Op
 where: Op
 matmul: Op
 add: Op

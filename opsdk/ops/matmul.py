@@ -187,23 +187,16 @@ def _dtype_of(x: np.ndarray, cotangent: np.ndarray) -> np.dtype[Any]:
 def mul_grad_grad(x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
     """Derivatives of the two products; each is itself a flattened product."""
     sizes = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
-    dx = _from_right(dout, ddy, x, sizes)
-    dy = _from_left(dout, ddx, y, sizes)
+    right = {**sizes, "y_num_col_dims": len(ddy.shape) - y_num_col_dims}
+    left = {"x_num_col_dims": len(ddx.shape) - x_num_col_dims, "y_num_col_dims": x_num_col_dims}
+    dx = reshape_like(mul(dout, _turned(ddy, y_num_col_dims), **right), x)
+    dy = reshape_like(mul(_turned(ddx, x_num_col_dims), dout, **left), y)
     return dx, dy, mul(ddx, y, **sizes) + mul(x, ddy, **sizes)
 
 
-def _from_right(dout: Any, ddy: Any, x: Any, sizes: dict[str, int]) -> Any:
-    columns = len(ddy.shape) - sizes["y_num_col_dims"]
-    rows = list(range(sizes["y_num_col_dims"], len(ddy.shape))) + list(range(sizes["y_num_col_dims"]))
-    flipped = conjugated(transpose(ddy, perm=rows))
-    return reshape_like(mul(dout, flipped, x_num_col_dims=sizes["x_num_col_dims"], y_num_col_dims=columns), x)
-
-
-def _from_left(dout: Any, ddx: Any, y: Any, sizes: dict[str, int]) -> Any:
-    rows = sizes["x_num_col_dims"]
-    order = list(range(rows, len(ddx.shape))) + list(range(rows))
-    flipped = conjugated(transpose(ddx, perm=order))
-    return reshape_like(mul(flipped, dout, x_num_col_dims=len(ddx.shape) - rows, y_num_col_dims=rows), y)
+def _turned(value: Any, rows: int) -> Any:
+    """Returns the conjugate transpose of what is a matrix once flattened behind its first axes, `rows` of them."""
+    return conjugated(transpose(value, perm=[*range(rows, len(value.shape)), *range(rows)]))
 
 
 @mul.samples

@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.written import written
 from opsdk.define.op import Op
-from opsdk.ops import compare, functions, joining, shape
+from opsdk.ops import elementwise, functions, joining, shape
 from opsdk.ops.elementwise import scale
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
@@ -84,16 +84,16 @@ class ValueMethods(NumpyProtocol):
 
     # -- comparison ---------------------------------------------------------------------------------------------------
 
-    __lt__ = _operators(compare.less_than)[0]
-    __le__ = _operators(compare.less_equal)[0]
-    __gt__ = _operators(compare.greater_than)[0]
-    __ge__ = _operators(compare.greater_equal)[0]
+    __lt__ = _operators(elementwise.less_than)[0]
+    __le__ = _operators(elementwise.less_equal)[0]
+    __gt__ = _operators(elementwise.greater_than)[0]
+    __ge__ = _operators(elementwise.greater_equal)[0]
 
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if other is None or isinstance(other, str) else compare.equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else elementwise.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if other is None or isinstance(other, str) else compare.not_equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else elementwise.not_equal(self, other)
 
     __hash__ = object.__hash__
 

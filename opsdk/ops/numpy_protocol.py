@@ -17,7 +17,7 @@ from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
 from opsdk.core.spec import OpenSize
 from opsdk.core.traceback import trimmed
 from opsdk.define.infer import normalize_axes
-from opsdk.ops import compare, functions, joining
+from opsdk.ops import elementwise, functions, joining
 from opsdk.ops.elementwise import scale
 
 
@@ -198,12 +198,12 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.power: functions.pow,
     np.reciprocal: _reciprocal,
     np.negative: lambda x: scale(x, scale=-1.0),
-    np.not_equal: compare.not_equal,
-    np.less: compare.less_than,
-    np.less_equal: compare.less_equal,
-    np.greater: compare.greater_than,
-    np.greater_equal: compare.greater_equal,
-    np.logical_not: compare.logical_not,
+    np.not_equal: elementwise.not_equal,
+    np.less: elementwise.less_than,
+    np.less_equal: elementwise.less_equal,
+    np.greater: elementwise.greater_than,
+    np.greater_equal: elementwise.greater_equal,
+    np.logical_not: elementwise.logical_not,
 }
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {

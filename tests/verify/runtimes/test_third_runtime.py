@@ -9,7 +9,7 @@ from opsdk.backends.call.unbroadcast import unbroadcast
 from opsdk.define import frontend, trial
 from opsdk.define.frontend import register_frontend
 from opsdk.define.trial import BACKWARD, OUTPUTS, Attempt, register_trial
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.reduction import sum_to
 from opsdk.verify import verify
 
 
