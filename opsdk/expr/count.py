@@ -52,9 +52,8 @@ def opposite(node: Node) -> Node | None:
     return Node("sigmoid", arg.args if arg.op == "neg" else (Node("neg", (arg,)),))
 
 
-def leaves(roots: Sequence[Node], free: Sequence[Node] = ()) -> list[Node]:
-    """Returns the inputs, attributes and given nodes that expressions are computed from, in order of appearance."""
-    given = set(free)
+def leaves(roots: Sequence[Node]) -> list[Node]:
+    """Returns the inputs and attributes that expressions are computed from, in order of appearance."""
     found: list[Node] = []
     stack = list(reversed(roots))
     seen: set[Node] = set()
@@ -63,10 +62,9 @@ def leaves(roots: Sequence[Node], free: Sequence[Node] = ()) -> list[Node]:
         if node in seen:
             continue
         seen.add(node)
-        if node in given or (node.is_leaf and node.op != "constant"):
+        stack.extend(reversed(node.args))
+        if node.is_leaf and node.op != "constant":
             found.append(node)
-        else:
-            stack.extend(reversed(node.args))
     return found
 
 

@@ -31,7 +31,6 @@ def statements(
     names: Mapping[Node, str],
     constant: Callable[[Node], str],
     call: Callable[[Node, Sequence[str]], str],
-    prefix: str = "t",
 ) -> tuple[list[Statement], list[str]]:
     """Returns the code of expressions, and the names of their values.
 
@@ -40,7 +39,6 @@ def statements(
         names: how inputs and attributes, and whatever else is at hand, are called.
         constant: writes a constant.
         call: writes a node that is no infix operator, given the texts of its operands.
-        prefix: of the names of intermediate values.
     """
     known = dict(names)
     made: list[Statement] = []
@@ -53,7 +51,7 @@ def statements(
         operands = [known[arg] for arg in node.args]
         infix = INFIX.get(node.op)
         text = f"{operands[0]} {infix} {operands[1]}" if infix else call(node, operands)
-        name = f"{prefix}{len(made)}"
+        name = f"t{len(made)}"
         made.append(Statement(name, node, text))
         known[node] = name
     return made, [known[root] for root in roots]

@@ -20,16 +20,7 @@ from opsdk.expr.evaluate import is_number, of_numbers
 from opsdk.expr.node import Node
 from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
-from opsdk.expr.row.row import (
-    row_index,
-    row_logsumexp,
-    row_max,
-    row_mean,
-    row_min,
-    row_size,
-    row_sum,
-    row_take,
-)
+from opsdk.expr.row.row import FUNCTIONS
 from opsdk.expr.symbol import Symbol
 from opsdk.expr.symbol import apply as _node_of
 
@@ -80,21 +71,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 _made = {each.function: function_of(each, __name__) for each in PRIMITIVES.values() if each.doc}
+_made |= {each.__name__: each for each in FUNCTIONS}
 globals().update(_made)
 
-__all__ = [
-    *_made,
-    "clip",
-    "pi",
-    "e",
-    "inf",
-    "nan",
-    "row_index",
-    "row_logsumexp",
-    "row_max",
-    "row_mean",
-    "row_min",
-    "row_size",
-    "row_sum",
-    "row_take",
-]
+__all__ = [*_made, "clip", "pi", "e", "inf", "nan"]

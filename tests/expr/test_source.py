@@ -14,10 +14,8 @@ X, Y = Symbol(Node("input", (), "x")), Symbol(Node("input", (), "y"))
 NAMES = {X.node: "x", Y.node: "y"}
 
 
-def in_python(roots, names=NAMES, prefix="t"):
-    return statements(
-        roots, names, lambda node: repr(node.payload), lambda node, args: f"{node.op}({', '.join(args)})", prefix
-    )
+def in_python(roots, names=NAMES):
+    return statements(roots, names, lambda node: repr(node.payload), lambda node, args: f"{node.op}({', '.join(args)})")
 
 
 def lines(made):
@@ -50,9 +48,9 @@ def test_a_value_that_is_at_hand_is_not_computed():
     assert (lines(made), results) == (["t0 = saved * y"], ["t0"])
 
 
-def test_names_of_values_take_the_prefix():
-    made, results = in_python([(X + Y).node], prefix="v")
-    assert (lines(made), results) == (["v0 = x + y"], ["v0"])
+def test_values_are_named_in_the_order_in_which_they_are_made():
+    made, results = in_python([(X + Y).node])
+    assert (lines(made), results) == (["t0 = x + y"], ["t0"])
 
 
 def test_the_lines_run_to_the_value_of_the_expression():

@@ -150,6 +150,9 @@ def row_size() -> Symbol:
     return Symbol(SIZE)
 
 
+FUNCTIONS = (row_sum, row_mean, row_max, row_min, row_logsumexp, row_take, row_index, row_size)  # those of vmath
+
+
 class RowRoles:
     """Tells elements, of which a row has one per position, from numbers that a row has one of.
 
