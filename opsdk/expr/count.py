@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from opsdk.expr.node import Node, topological
+from opsdk.expr.node import Node, rewritten
 from opsdk.expr.primitives.table import PRIMITIVES
 
 # By name of an operation, of those that compiled code alone is made of too.
@@ -70,11 +70,4 @@ def leaves(roots: Sequence[Node]) -> list[Node]:
 
 def substitute(roots: Sequence[Node], given: dict[Node, Node]) -> list[Node]:
     """Returns expressions with nodes replaced by others."""
-    known: dict[Node, Node] = {}
-    for node in topological(roots):
-        if node in given:
-            known[node] = given[node]
-            continue
-        args = tuple(known[arg] for arg in node.args)
-        known[node] = node if args == node.args else Node(node.op, args, node.payload, node.kind)
-    return [known[root] for root in roots]
+    return rewritten(roots, lambda plain, node, _: given.get(node, plain))

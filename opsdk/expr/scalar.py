@@ -15,7 +15,7 @@ from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import OpDef, Source
 from opsdk.define.schema.schema import OpSchema
-from opsdk.expr.evaluate import evaluate, evaluate_whole
+from opsdk.expr.evaluate import evaluate, evaluate_whole, is_number
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node, topological
@@ -240,17 +240,13 @@ def _shape_of(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 def static_of(attrs: Mapping[str, Any]) -> Static:
     """Returns what of the attributes decides the expression."""
-    return tuple([(name, as_key(value)) for name, value in attrs.items() if not _is_number(value)])
+    return tuple([(name, as_key(value)) for name, value in attrs.items() if not is_number(value)])
 
 
 # Any: attribute values.
 def values_of(static: Static) -> dict[str, Any]:
     """Returns the values of static attributes, by name, as the function of an op is given them."""
     return {name: of_key(value) for name, value in static}
-
-
-def _is_number(value: Any) -> bool:
-    return value.__class__ is float or value.__class__ is int
 
 
 def _whole(result: Any, shape: tuple[int, ...], dtype: np.dtype[Any], arrays: Sequence[Any]) -> np.ndarray:

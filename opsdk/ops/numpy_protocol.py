@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
+from opsdk.core.nested import flat
 from opsdk.core.spec import OpenSize
 from opsdk.core.traceback import trimmed
 from opsdk.define.infer import normalize_axes
@@ -108,23 +109,16 @@ def values_of(value: Any) -> Any:
 def _on_arrays(
     function: Callable[..., Any], name: str, args: Sequence[Any], options: Mapping[str, Any], *, judge: bool
 ) -> Any:
-    for value in _values([*args, *options.values()]):
+    for value in flat([*args, *options.values()]):
+        if not isinstance(value, NumpyProtocol):
+            continue
         obstacle = value._numpy_obstacle()
         if obstacle is not None and (judge or not obstacle.has_values):
             called = f"{name} with {', '.join(f'{key}=' for key in options)}" if options else name
             raise NotRecordedError(f"{called}: no op is recorded for it, and {obstacle.reason}; {obstacle.remedy}")
-    if next(_values([options.get("out")]), None) is not None:
+    if any(isinstance(value, NumpyProtocol) for value in flat(options.get("out"))):
         raise NotRecordedError(f"{name}: out expected a NumPy array, got a tensor; assign with x.set_value({name}(…))")
     return function(*_as_arrays(args), **{key: _as_arrays(value) for key, value in options.items()})
-
-
-def _values(given: Any) -> Iterator[NumpyProtocol]:
-    """Gives the tensors and variables among arguments, in lists of them too."""
-    if isinstance(given, NumpyProtocol):
-        yield given
-    elif isinstance(given, (list, tuple)):
-        for item in given:
-            yield from _values(item)
 
 
 def _as_arrays(given: Any) -> Any:

@@ -255,9 +255,8 @@ class _Derivation:
         wrong = refuted(claim)
         if wrong is not None:
             raise DefinitionError(
-                f"op {opdef.name!r}: derived gradient of {wrong.input!r} expected {wrong.expected:.9g} along a "
-                f"direction by forward-mode numbers, got {wrong.got:.9g}, at {wrong.point}; write the gradient with "
-                "@op.backward in an op of @opsdk.op, and report the expression"
+                f"op {opdef.name!r}: {wrong}; write the gradient with @op.backward in an op of @opsdk.op, and report "
+                "the expression"
             )
         return made
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -51,25 +51,13 @@ class Claim:
     bounds: tuple[tuple[str, float | None, float | None], ...] = ()
 
 
-@dataclass(frozen=True)
-class Refutation:
-    """A point at which a gradient is not what forward-mode numbers say.
-
-    Args:
-        input: whose gradient it is.
-        got, expected: the product of the gradient with a direction, and what it should be.
-        point: the values of the inputs.
-    """
-
-    input: str
-    got: float
-    expected: float
-    point: str
-
-
 @lru_cache(maxsize=1024)
-def refuted(claim: Claim) -> Refutation | None:
-    """Returns where numbers contradict a claim; None where they confirm it, or none of the points gives any."""
+def refuted(claim: Claim) -> str | None:
+    """Returns where numbers contradict a claim; None where they confirm it, or none of the points gives any.
+
+    The text says whose gradient it is, the product of the gradient with a direction, what that should be, and the
+    values of the inputs there.
+    """
     if not claim.gradients:
         return None
     draw = random.Random(0)  # NumPy's, which nobody may have needed so far, takes 20 ms to be imported
@@ -91,7 +79,11 @@ def refuted(claim: Claim) -> Refutation | None:
     which = int(np.argmax(refuting))
     point = int(np.argmax(wrong[which]))
     at = ", ".join(f"{name}={drawn[name][point].tolist()}" for name, _, _ in claim.inputs)
-    return Refutation(claim.gradients[which][0], float(wide[1, which, point]), float(wide[0, which, point]), at)
+    expected, got, _ = wide[:, which, point].tolist()
+    return (
+        f"derived gradient of {claim.gradients[which][0]!r} expected {expected:.9g} along a direction by forward-mode "
+        f"numbers, got {got:.9g}, at {at}"
+    )
 
 
 def _products(
@@ -119,13 +111,13 @@ def _products(
             leaving.append(given[name] * entering[cotangent])  # how large what may have cancelled was
     found = evaluate([node for _, node in claim.gradients], {**given, **entering}, np, dtype, ROW_PRIMITIVES)
     backward = [np.broadcast_to(g, to.shape) * to for g, to in zip(found, along, strict=True)]
-    sums = [_summed(forward, lambda terms: terms), np.stack([terms.sum(-1) for terms in backward])]
-    sizes = _summed([*forward, *leaving], np.abs) + np.stack([np.abs(terms).sum(-1) for terms in backward])
+    sums = [_summed(forward), np.stack([terms.sum(-1) for terms in backward])]
+    sizes = _summed(map(np.abs, [*forward, *leaving])) + np.stack([np.abs(terms).sum(-1) for terms in backward])
     return np.stack([*sums, sizes]).astype(np.float64)
 
 
-def _summed(terms: Sequence[np.ndarray], of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    return sum((of(entry).sum(-1) for entry in terms), start=np.zeros(()))
+def _summed(terms: Iterable[np.ndarray]) -> np.ndarray:
+    return sum((entry.sum(-1) for entry in terms), start=np.zeros(()))
 
 
 def _width(role: str) -> int:
