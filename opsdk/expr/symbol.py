@@ -1,4 +1,7 @@
-"""Symbol: what a scalar function is called with while it is read; arithmetic on it builds nodes."""
+"""Symbol: what a scalar function is called with while it is read; arithmetic on it builds nodes.
+
+What an expression may not do with one is refused, with what to write instead; every way to try ends in these words.
+"""
 
 from __future__ import annotations
 

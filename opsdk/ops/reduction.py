@@ -12,9 +12,8 @@ from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
-from opsdk.define.infer import Attrs, Inferred, Specs, like, normalize_axes, reduce
+from opsdk.define.infer import like, normalize_axes, reduce
 from opsdk.define.sample import Sample
-from opsdk.define.schema.schema import OpSchema
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.elementwise import elementwise_div, equal
 from opsdk.ops.joining import where
@@ -32,19 +31,15 @@ def _kept(x: Any, value: Any, axis: tuple[int, ...] | None, keepdim: bool) -> An
     return value if keepdim else unsqueeze(value, axis=list(normalize_axes(axis, len(x.shape), "reduction")))
 
 
-class _ReduceTo:
-    """The reduced shape, with the dtype that a function of the input's dtype gives."""
+def _reduced(name: str, dtype_of: Callable[[np.dtype[Any]], np.dtype[Any]]) -> Callable[..., TensorSpec]:
+    """Returns the rule of the reduced shape, with the dtype that a function of the input's dtype gives."""
 
-    reduces_gradients = False
+    def rule(x: TensorSpec, axis: Any, keepdim: bool) -> TensorSpec:
+        axes = normalize_axes(axis, x.ndim, f"op 'opsdk::{name}'")
+        dims = [1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdim or i not in axes]
+        return TensorSpec(dims, dtype_of(x.dtype))
 
-    def __init__(self, dtype_of: Callable[[np.dtype[Any]], np.dtype[Any]]) -> None:
-        self.dtype_of = dtype_of
-
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        """Returns one spec."""
-        (spec,) = reduce(schema, specs, attrs)
-        assert isinstance(spec, TensorSpec)
-        return (TensorSpec(spec.shape, self.dtype_of(spec.dtype)),)
+    return rule
 
 
 def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -57,7 +52,7 @@ def _mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @op(
     "opsdk::reduce_sum(Tensor x, *, int[]? axis=None, bool keepdim=False) -> Tensor out",
-    infer=_ReduceTo(_sum_dtype),
+    infer=_reduced("reduce_sum", _sum_dtype),
 )
 def reduce_sum(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Sum over axes, over all of them unless given; integers and bools add up in int64, other dtypes stay.
@@ -82,7 +77,7 @@ def reduce_sum_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 
 @op(
     "opsdk::reduce_mean(Tensor x, *, int[]? axis=None, bool keepdim=False) -> Tensor out",
-    infer=_ReduceTo(_mean_dtype),
+    infer=_reduced("reduce_mean", _mean_dtype),
 )
 def reduce_mean(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Mean over axes, over all of them unless given; of integers it is float64, of nothing nan, without a warning."""
@@ -151,7 +146,11 @@ def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
     return where(is_extreme, share, nothing)
 
 
-@op("opsdk::argmax(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out", nondifferentiable=("x",))
+@op(
+    "opsdk::argmax(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out",
+    infer=_reduced("argmax", lambda dtype: np.dtype("int64")),
+    nondifferentiable=("x",),
+)
 def argmax(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> np.ndarray:
     """Position of the greatest element along an axis, or in the flattened array; the first where several tie; int64."""
     axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
@@ -159,12 +158,6 @@ def argmax(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> 
         where = "" if axis is None else f" along axis {axis}"
         raise ShapeError(f"op 'opsdk::argmax': expected at least one element{where}, got shape {x.shape}")
     return np.asarray(np.argmax(x, axis=axis, keepdims=keepdim), dtype=np.int64, like=x)
-
-
-@argmax.infer
-def _argmax(x: TensorSpec, axis: int | None, keepdim: bool) -> TensorSpec:
-    axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
-    return TensorSpec([1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdim or i not in axes], "int64")
 
 
 @reduce_sum.samples

@@ -110,26 +110,20 @@ def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:
     known = math.prod(size for size in resolved if size != -1)
     if any(size < -1 for size in resolved):
         raise ShapeError(f"reshape: expected sizes ≥ 0, or -1 once, got {tuple(want)}")
-    if None not in have:
-        total = math.prod(dim or 0 for dim in have)
-        follows = resolved.count(-1)
-        fits = follows <= 1 and (known != 0 and total % known == 0 if follows else total == known)
-        if not fits:
-            why = "; -1 beside a size 0 could be any, write it out" if follows and not known else ""
-            raise ShapeError(
-                f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}{why}"
-            )
-    return tuple(resolved)
+    if None in have:
+        return tuple(resolved)
+    total = math.prod(dim or 0 for dim in have)
+    follows = resolved.count(-1)
+    fits = follows <= 1 and (known != 0 and total % known == 0 if follows else total == known)
+    if not fits:
+        why = "; -1 beside a size 0 could be any, write it out" if follows and not known else ""
+        raise ShapeError(f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}{why}")
+    return tuple([total // known if size == -1 else size for size in resolved])
 
 
 @reshape.infer
 def _reshape(x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
-    resolved = _resolve(x.shape, shape)
-    if None in x.shape:
-        return TensorSpec(resolved, x.dtype)
-    total = math.prod(dim or 0 for dim in x.shape)
-    known = math.prod(size for size in resolved if size != -1)
-    return TensorSpec([total // known if size == -1 else size for size in resolved], x.dtype)
+    return TensorSpec(_resolve(x.shape, shape), x.dtype)
 
 
 @reshape.samples

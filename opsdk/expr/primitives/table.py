@@ -33,7 +33,7 @@ def is_exact(node: Node) -> bool:
     return node.op in _PICKING and all(map(is_exact, taken))
 
 
-def _beyond(y: Symbol, a: Symbol, b: Symbol) -> Symbol:
+def _beyond(y: Symbol, a: Symbol) -> Symbol:
     """Returns what tells which operand was taken beside a constant: the result, where no rounding of it can hide that.
 
     Then a backward reads the result, which is kept anyway by whatever uses it.
@@ -47,11 +47,11 @@ def _one_if(condition: Symbol) -> Symbol:
 
 # Where both are equal, the whole derivative goes to the first operand; beside a constant, none to the other operand.
 def _maximum(y: Symbol, a: Symbol, b: Symbol) -> tuple[Symbol, Symbol]:
-    return _one_if(_beyond(y, a, b) > b if b.node.op == "constant" else a >= b), _one_if(a < b)
+    return _one_if(_beyond(y, a) > b if b.node.op == "constant" else a >= b), _one_if(a < b)
 
 
 def _minimum(y: Symbol, a: Symbol, b: Symbol) -> tuple[Symbol, Symbol]:
-    return _one_if(_beyond(y, a, b) < b if b.node.op == "constant" else a <= b), _one_if(a > b)
+    return _one_if(_beyond(y, a) < b if b.node.op == "constant" else a <= b), _one_if(a > b)
 
 
 def _power(y: Symbol, a: Symbol, b: Symbol, coefficients: Sequence[Node] = ()) -> tuple[Symbol | None, Symbol]:
