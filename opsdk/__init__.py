@@ -4,6 +4,7 @@ This module is the public surface: every name here is part of the contract, and 
 through it. Importing it loads NumPy and nothing else that is heavy.
 """
 
+# ruff: noqa: F405 - some of the names in `__all__` come with a star
 from __future__ import annotations
 
 import importlib
@@ -54,61 +55,11 @@ from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
-from opsdk.expr.elementwise import elementwise
-from opsdk.expr.row.rowwise import rowwise
+from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
-from opsdk.ops import one_hot as _one_hot  # noqa: F401 - registers its op
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
-from opsdk.ops.functions import (
-    abs,
-    add,
-    argmax,
-    cast,
-    clip,
-    concat,
-    conj,
-    cos,
-    divide,
-    equal,
-    erf,
-    exp,
-    expm1,
-    flatten,
-    gather,
-    imag,
-    log,
-    log1p,
-    log_softmax,
-    matmul,
-    max,
-    maximum,
-    mean,
-    min,
-    minimum,
-    multiply,
-    pow,
-    real,
-    reciprocal,
-    relu,
-    reshape,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    softmax,
-    sqrt,
-    square,
-    squeeze,
-    stack,
-    subtract,
-    sum,
-    tan,
-    tanh,
-    transpose,
-    unsqueeze,
-    where,
-)
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
+from opsdk.ops.reduction import sum_to
 
 if TYPE_CHECKING:
     import gradcheck

@@ -24,7 +24,7 @@ from opsdk.core.nested import flat
 from opsdk.core.origin import trimming
 from opsdk.define.op import Op
 from opsdk.ops.elementwise import elementwise_add
-from opsdk.ops.sum_to import sum_to_like
+from opsdk.ops.reduction import sum_to_like
 
 # Any, in this file: tensors, lists of them, None.
 

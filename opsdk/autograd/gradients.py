@@ -19,7 +19,7 @@ from opsdk.core.errors import OpsdkError, VersionError
 from opsdk.core.fast import FAST
 from opsdk.core.place import CPU
 from opsdk.define.opdef import OpDef
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.reduction import sum_to
 
 # Any, in this file: a value is an array, or a tensor where the backward is itself recorded.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from opsdk.expr.node import Node, topological
+from opsdk.expr.node import Node, rewritten
 from opsdk.expr.primitives.table import PRIMITIVES
 
 # By name of an operation, of those that compiled code alone is made of too.
@@ -52,9 +52,8 @@ def opposite(node: Node) -> Node | None:
     return Node("sigmoid", arg.args if arg.op == "neg" else (Node("neg", (arg,)),))
 
 
-def leaves(roots: Sequence[Node], free: Sequence[Node] = ()) -> list[Node]:
-    """Returns the inputs, attributes and given nodes that expressions are computed from, in order of appearance."""
-    given = set(free)
+def leaves(roots: Sequence[Node]) -> list[Node]:
+    """Returns the inputs and attributes that expressions are computed from, in order of appearance."""
     found: list[Node] = []
     stack = list(reversed(roots))
     seen: set[Node] = set()
@@ -63,20 +62,12 @@ def leaves(roots: Sequence[Node], free: Sequence[Node] = ()) -> list[Node]:
         if node in seen:
             continue
         seen.add(node)
-        if node in given or (node.is_leaf and node.op != "constant"):
+        stack.extend(reversed(node.args))
+        if node.is_leaf and node.op != "constant":
             found.append(node)
-        else:
-            stack.extend(reversed(node.args))
     return found
 
 
 def substitute(roots: Sequence[Node], given: dict[Node, Node]) -> list[Node]:
     """Returns expressions with nodes replaced by others."""
-    known: dict[Node, Node] = {}
-    for node in topological(roots):
-        if node in given:
-            known[node] = given[node]
-            continue
-        args = tuple(known[arg] for arg in node.args)
-        known[node] = node if args == node.args else Node(node.op, args, node.payload, node.kind)
-    return [known[root] for root in roots]
+    return rewritten(roots, lambda plain, node, _: given.get(node, plain))

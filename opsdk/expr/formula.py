@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from opsdk.expr.node import Node, topological
+from opsdk.expr.node import Node, rewritten, topological
 from opsdk.expr.trace import Expression
 
 # How an operation is written, and how tightly it binds in Python: a comparison less tightly than & and |.
@@ -42,14 +42,12 @@ def formulas(expression: Expression, names: Sequence[str]) -> tuple[str, ...]:
 
 def as_written(expression: Expression) -> Expression:
     """Returns an expression as whole numbers are computed by it, its numbers as texts that tell 2 from 2.0."""
-    known: dict[Node, Node] = {}
-    for node in topological(expression.written):
-        if node.op == "constant":
-            text = repr(node.payload)
-            known[node] = Node("attr", (), f"({text})" if text.startswith("-") else text, node.kind)
-        else:
-            known[node] = Node(node.op, tuple(known[arg] for arg in node.args), node.payload, node.kind)
-    outputs = tuple(known[node] for node in expression.written)
+
+    def named(node: Node, _: Node, known: Mapping[Node, Node]) -> Node:
+        text = repr(node.payload)
+        return Node("attr", (), f"({text})" if text[0] == "-" else text, node.kind) if node.op == "constant" else node
+
+    outputs = tuple(rewritten(expression.written, named))
     return replace(expression, outputs=outputs or expression.outputs, written=())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -111,3 +111,19 @@ def topological(roots: Iterable[Node]) -> list[Node]:
             stack.append((node, True))
             stack.extend((arg, False) for arg in reversed(node.args))
     return order
+
+
+def rewritten(roots: Iterable[Node], rule: Callable[[Node, Node, Mapping[Node, Node]], Node]) -> list[Node]:
+    """Returns expressions in which every node is what a rule makes of it.
+
+    Args:
+        roots: the expressions.
+        rule: is given a node on operands that are rewritten already, the node as it was, and what was made so far.
+    """
+    roots = list(roots)
+    known: dict[Node, Node] = {}
+    for node in topological(roots):
+        args = tuple(known[arg] for arg in node.args)
+        plain = node if args == node.args else Node(node.op, args, node.payload, node.kind)
+        known[node] = rule(plain, node, known)
+    return [known[root] for root in roots]

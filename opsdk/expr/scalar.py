@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,17 @@ from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import OpDef, Source
-from opsdk.expr.evaluate import evaluate
+from opsdk.define.schema.schema import OpSchema
+from opsdk.expr.evaluate import evaluate, evaluate_whole, is_number
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
-from opsdk.expr.gradient.holomorphic import without_derivative, without_meaning
-from opsdk.expr.node import Node
-from opsdk.expr.row.row import FULL
+from opsdk.expr.node import Node, topological
+from opsdk.expr.primitives.entry import CHOOSING, HOLOMORPHIC, REAL_ONLY
+from opsdk.expr.row.row import FULL, ROW_PRIMITIVES
 from opsdk.expr.trace import Expression
-from opsdk.expr.whole import evaluated, result_dtypes
 
 # What decides which expression a call has: attributes that are no numbers, by name (Any: their values).
 Static = tuple[tuple[str, Any], ...]
-F = TypeVar("F", bound="ScalarFunction")
 
 
 @dataclass(frozen=True)
@@ -37,39 +36,33 @@ class Conjugation:
 
     Args:
         forward: the function that this is a gradient of, of any order; None for a function of its own.
-        inputs: per input whether it is conjugated; none are where this is empty.
-        outputs: per output, likewise.
+        inputs: positions of the inputs that are conjugated.
+        outputs: those of the outputs.
     """
 
     forward: ScalarFunction | None = None
-    inputs: tuple[bool, ...] = ()
-    outputs: tuple[bool, ...] = ()
+    inputs: frozenset[int] = frozenset()
+    outputs: frozenset[int] = frozenset()
 
     def of_gradient(self, forward: ScalarFunction, sources: Sequence[Source], wrt: Sequence[int]) -> Conjugation:
         """Returns what the gradient conjugates of a function that conjugates this."""
-
-        def is_flipped(flags: Sequence[bool], position: int) -> bool:
-            return bool(flags) and flags[position]
-
-        return Conjugation(
-            self.forward or forward,
-            tuple(
-                is_flipped(self.inputs if source.kind == "input" else self.outputs, source.position)
-                is not (source.kind == "cotangent")
-                for source in sources
-            ),
-            tuple(not is_flipped(self.inputs, position) for position in wrt),
-        )
+        flipped = set()
+        for i, source in enumerate(sources):
+            is_flipped = source.position in (self.inputs if source.kind == "input" else self.outputs)
+            if is_flipped is not (source.kind == "cotangent"):
+                flipped.add(i)
+        outputs = frozenset(i for i, position in enumerate(wrt) if position not in self.inputs)
+        return Conjugation(self.forward or forward, frozenset(flipped), outputs)
 
     # Any: arrays, and None for an output that nobody wants.
     def of_inputs(self, arrays: Sequence[Any]) -> list[Any]:
         """Returns the inputs of the expression."""
-        return [a.conj() if flip else a for a, flip in zip(arrays, self.inputs or (False,) * len(arrays), strict=True)]
+        return [array.conj() if i in self.inputs else array for i, array in enumerate(arrays)]
 
     def of_outputs(self, made: Sequence[Any]) -> list[Any]:
         """Returns the results of the function."""
-        flags = self.outputs or (False,) * len(made)
-        return [a.conj() if flip and a is not None else a for a, flip in zip(made, flags, strict=True)]
+        return [a.conj() if i in self.outputs and a is not None else a for i, a in enumerate(made)]
+
 
 MOST_COMBINATIONS = 256  # of such values whose expression, or whose code, one op keeps
 _SWEEPS = 4  # that one op keeps: of all of its cotangents, of those that have arrived, of a call without some results
@@ -89,8 +82,6 @@ class ScalarFunction:
     """
 
     kernel_form = "elements"  # what kernels of it are made from, by which their language is found
-
-    broadcasts = True  # inputs of different shapes are broadcast
 
     hands_on = True  # whether a gradient that is the cotangent is of its shape, so that the cotangent itself will do
 
@@ -116,9 +107,7 @@ class ScalarFunction:
             found = self._known[static] = self._make(static)
         return found
 
-    def reverse(
-        self, outputs: Sequence[Node], cotangents: Sequence[Node], positions: Sequence[int]
-    ) -> dict[str, Node]:
+    def reverse(self, outputs: Sequence[Node], cotangents: Sequence[Node], positions: Sequence[int]) -> dict[str, Node]:
         """Returns the gradient expressions of Σ output · cotangent with respect to every input, by its name.
 
         The next order asks for what this one has asked for, so the last ones are kept.
@@ -132,31 +121,21 @@ class ScalarFunction:
         found = self._reversed.get(key)
         if found is None:
             inputs = [Node("input", (), name) for name in self.inputs]
-            made = self._swept(outputs, cotangents, inputs, positions)
+            made = reverse(outputs, cotangents, inputs, self._roles_beside(cotangents, positions))
             found = self._reversed[key] = dict(zip(self.inputs, made, strict=True))
         return found
 
-    def _swept(
-        self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
-    ) -> list[Node]:
-        return reverse(outputs, cotangents, wrt)
+    def _roles_beside(self, cotangents: Sequence[Node], positions: Sequence[int]) -> dict[str, str] | None:
+        """Returns the roles of inputs and cotangents, by name; here there are none."""
+        return None
 
     def gradient(
-        self,
-        name: str,
-        inputs: Sequence[str],
-        attrs: Sequence[str],
-        make: Callable[[Static], Expression],
-        sources: Sequence[Source],
-        wrt: Sequence[int],
+        self, schema: OpSchema, make: Callable[[Static], Expression], sources: Sequence[Source], wrt: Sequence[int]
     ) -> ScalarFunction:
         """Returns the function of the gradient op: what it reads is given by `sources`, what it gives by `wrt`."""
-        return ScalarFunction(name, inputs, attrs, make).gradient_of(self, sources, wrt)
-
-    def gradient_of(self: F, forward: ScalarFunction, sources: Sequence[Source], wrt: Sequence[int]) -> F:
-        """Returns this function as a gradient's: which complex numbers it conjugates follows from the forward's."""
-        self.conjugation = forward.conjugation.of_gradient(forward, sources, wrt)
-        return self
+        made = ScalarFunction(schema.name, schema.input_names, schema.attr_names, make)
+        made.conjugation = self.conjugation.of_gradient(self, sources, wrt)
+        return made
 
     def no_complex_derivative(self, static: Static) -> str | None:
         """Returns the operation that has no complex derivative; None where the derived gradient serves complex numbers.
@@ -240,7 +219,7 @@ class ScalarFunction:
         given = [as_native(array) for array in arrays]
         shape = _shape_of(arrays)
         made: list[Any] = []
-        for result in evaluated(written, dict(zip(self.inputs, given, strict=True)), attrs, f"op {self.name!r}"):
+        for result in evaluate_whole(written, dict(zip(self.inputs, given, strict=True)), attrs, f"op {self.name!r}"):
             made.append(_whole(result, shape, result.dtype, [*arrays, *made]))
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -248,8 +227,8 @@ class ScalarFunction:
     def whole_dtypes(self, dtypes: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> Sequence[np.dtype[Any]]:
         """Returns the dtypes of the results where all inputs are integers or bools."""
         written = self.expression(static_of(attrs)).written
-        named = {name: dtype.newbyteorder("=") for name, dtype in zip(self.inputs, dtypes, strict=True)}
-        return result_dtypes(written, named, attrs, f"op {self.name!r}")
+        empty = {n: np.empty(0, dtype.newbyteorder("=")) for n, dtype in zip(self.inputs, dtypes, strict=True)}
+        return [made.dtype for made in evaluate_whole(written, empty, attrs, f"op {self.name!r}")]
 
 
 def _shape_of(arrays: Sequence[Any]) -> tuple[int, ...]:
@@ -261,17 +240,13 @@ def _shape_of(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 def static_of(attrs: Mapping[str, Any]) -> Static:
     """Returns what of the attributes decides the expression."""
-    return tuple([(name, as_key(value)) for name, value in attrs.items() if not _is_number(value)])
+    return tuple([(name, as_key(value)) for name, value in attrs.items() if not is_number(value)])
 
 
 # Any: attribute values.
 def values_of(static: Static) -> dict[str, Any]:
     """Returns the values of static attributes, by name, as the function of an op is given them."""
     return {name: of_key(value) for name, value in static}
-
-
-def _is_number(value: Any) -> bool:
-    return value.__class__ is float or value.__class__ is int
 
 
 def _whole(result: Any, shape: tuple[int, ...], dtype: np.dtype[Any], arrays: Sequence[Any]) -> np.ndarray:
@@ -285,3 +260,27 @@ def _whole(result: Any, shape: tuple[int, ...], dtype: np.dtype[Any], arrays: Se
 def scalar_of(opdef: OpDef) -> ScalarFunction | None:
     """Returns what an op computes as an expression; None for an op of other code."""
     return next((row.source for row in opdef.kernels if isinstance(row.source, ScalarFunction)), None)
+
+
+# A gradient that was derived for real numbers serves complex ones where the expression is holomorphic. For a real loss
+# L and z = a + ib it is ∂L/∂a + i ∂L/∂b, so that of f is dy · conj(f′(z)), which `Conjugation` makes of the real one.
+
+
+def without_derivative(outputs: Sequence[Node]) -> str | None:
+    """Returns the first operation that is not holomorphic in the inputs below it; None where the expressions are."""
+    return _first(outputs, lambda kind: kind not in (HOLOMORPHIC, CHOOSING))
+
+
+def without_meaning(outputs: Sequence[Node]) -> str | None:
+    """Returns the first operation that complex numbers do not have; None where the expressions have a value."""
+    return _first(outputs, REAL_ONLY.__eq__)
+
+
+def _first(outputs: Sequence[Node], is_wanted: Callable[[str], bool]) -> str | None:
+    depends: set[Node] = set()  # what is computed of attributes and constants alone is real
+    for node in topological(outputs):
+        if node.op == "input" or any(arg in depends for arg in node.args):
+            depends.add(node)
+            if node.op != "input" and is_wanted(ROW_PRIMITIVES[node.op].complex):
+                return node.op
+    return None

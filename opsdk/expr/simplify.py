@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opsdk.expr.count import opposite
-from opsdk.expr.node import Node, constant, topological
+from opsdk.expr.node import Node, constant, rewritten, topological
 
 _ONE, _MINUS_ONE, _ZERO = constant(1.0), constant(-1.0), constant(0.0)
 
@@ -16,14 +16,10 @@ def simplify(roots: Sequence[Node]) -> list[Node]:
     Not done, since they are not exact: `x · 0` (NaN), `x + 0` (−0 becomes 0), reassociation, folding of constants
     (a float32 kernel rounds each step).
     """
-    known: dict[Node, Node] = {}
-    for node in topological(roots):
-        args = tuple(known[arg] for arg in node.args)
-        known[node] = _rewritten(node if args == node.args else Node(node.op, args, node.payload, node.kind))
-    return [known[root] for root in roots]
+    return rewritten(roots, lambda node, _, known: _simpler(node))
 
 
-def _rewritten(node: Node) -> Node:
+def _simpler(node: Node) -> Node:
     args = node.args
     if node.op == "constant":
         return constant(node.payload)
@@ -61,9 +57,9 @@ def _product(node: Node, left: Node, right: Node) -> Node:
     if left is _ONE:
         return right
     if right is _MINUS_ONE:
-        return _rewritten(Node("neg", (left,), None, node.kind))
+        return _simpler(Node("neg", (left,), None, node.kind))
     if left is _MINUS_ONE:
-        return _rewritten(Node("neg", (right,), None, node.kind))
+        return _simpler(Node("neg", (right,), None, node.kind))
     return node
 
 
@@ -80,12 +76,11 @@ def gated(roots: Sequence[Node]) -> list[Node]:
             users[arg] = users.get(arg, 0) + 1
     gates = [node for node in order if node.op == "sigmoid" and node not in roots and users[node] == 1]
     alone = {gate for gate in gates if opposite(gate) not in order}
-    known: dict[Node, Node] = {}
-    for node in order:
-        args = tuple(known[arg] for arg in node.args)
-        known[node] = node if args == node.args else Node(node.op, args, node.payload, node.kind)
+
+    def quotient(plain: Node, node: Node, known: Mapping[Node, Node]) -> Node:
         at = [i for i, arg in enumerate(node.args) if arg in alone]
-        if node.op == "mul" and at:
-            gate = known[node.args[at[0]].args[0]]
-            known[node] = Node("gated", (args[1 - at[0]], gate), None, node.kind)
-    return [known[root] for root in roots]
+        if node.op != "mul" or not at:
+            return plain
+        return Node("gated", (plain.args[1 - at[0]], known[node.args[at[0]].args[0]]), None, node.kind)
+
+    return rewritten(roots, quotient)

@@ -1,9 +1,12 @@
-"""Symbol: what a scalar function is called with while it is read; arithmetic on it builds nodes."""
+"""Symbol: what a scalar function is called with while it is read; arithmetic on it builds nodes.
+
+What an expression may not do with one is refused, with what to write instead; every way to try ends in these words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,7 +15,130 @@ from opsdk.core.fit import shown
 from opsdk.core.suggest import alternatives
 from opsdk.expr.node import BOOL, Node, constant, literal, topological
 from opsdk.expr.primitives.entry import PRIMITIVES
-from opsdk.expr.refused import refuse, refuse_attribute, refuse_numpy, refusing
+
+_SYMBOLIC = "operators and vmath functions"
+_ONE_ELEMENT = "an expression is one element"
+_REDUCE = "an expression is one element, and @opsdk.rowwise is one row: vmath.row_{0}(x)"
+_DTYPE = "an expression is read once for all dtypes"
+
+# Python's operators and conversions: what was tried, and what to write.
+_METHODS = {
+    "__floordiv__": ("'//'", "write vmath.floor(x / y)"),
+    "__mod__": ("'%'", "'%' rounds differently in Python and C; write vmath.fmod(x, y)"),
+    "__divmod__": ("divmod()", "write vmath.floor(x / y) and vmath.fmod(x, y)"),
+    "__matmul__": ("'@'", f"{_ONE_ELEMENT}: write x * y"),
+    "__lshift__": ("'<<'", "write x * 2 ** n"),
+    "__rshift__": ("'>>'", "write vmath.floor(x / 2 ** n)"),
+    "__xor__": ("'^'", "write x ** y for a power, a != b for two conditions"),
+    "__round__": ("round()", "write vmath.round(x)"),
+    "__floor__": ("math.floor()", "write vmath.floor(x)"),
+    "__ceil__": ("math.ceil()", "write vmath.ceil(x)"),
+    "__trunc__": ("math.trunc()", "write vmath.trunc(x)"),
+    "__float__": ("a conversion to a Python number", "math.exp(x) is vmath.exp(x)"),
+    "__complex__": ("a conversion to a Python number", "an expression is real"),
+    "__format__": ("a text of it", "it has no value yet"),
+}
+_REVERSED = ("__floordiv__", "__mod__", "__divmod__", "__matmul__", "__lshift__", "__rshift__", "__xor__")
+# What belongs to arrays: an expression is called with scalars.
+_ARRAY_METHODS = {
+    "__iter__": "iteration or unpacking",
+    "__len__": "len()",
+    "__contains__": "'in'",
+    "__reversed__": "reversed()",
+    "__call__": "a call",
+}
+_NUMPY = {
+    "where": "vmath.where(condition, a, b)", "select": "vmath.where(condition, a, b)",
+    "piecewise": "vmath.where(condition, a, b)", "clip": "vmath.clip(x, low, high)",
+    "floor_divide": "vmath.floor(x / y)", "remainder": "vmath.fmod(x, y)", "mod": "vmath.fmod(x, y)",
+    "rint": "vmath.round(x)", "around": "vmath.round(x)", "round_": "vmath.round(x)", "absolute": "vmath.abs(x)",
+    "fabs": "vmath.abs(x)", "fmax": "vmath.maximum(a, b)", "fmin": "vmath.minimum(a, b)", "true_divide": "x / y",
+    "negative": "-x", "positive": "+x", "float_power": "x ** y", "heaviside": "vmath.where(x > 0, 1.0, 0.0)",
+    "logical_and": "a & b", "logical_or": "a | b", "logical_not": "~a", "logical_xor": "a != b",
+    "nan_to_num": "vmath.where(vmath.isnan(x), 0.0, x)",
+}  # fmt: skip
+_SUMS = {"max": "max", "amax": "max", "min": "min", "amin": "min", "sum": "sum", "mean": "mean", "average": "mean"}
+
+
+class _MissingError(TraceError, AttributeError):
+    """A symbol lacks an attribute that arrays have; `hasattr` and `getattr` with a default see that."""
+
+
+def refuse(got: str, remedy: str, wanted: str = _SYMBOLIC) -> NoReturn:
+    """Says what was tried and what to write.
+
+    Raises:
+        TraceError: always.
+    """
+    raise TraceError(f"expression: expected {wanted}, got {got}; {remedy}")
+
+
+def refuse_numpy(name: str) -> NoReturn:
+    """Refuses a NumPy function by the name that it has here.
+
+    Raises:
+        TraceError: always.
+    """
+    if name in _SUMS:
+        refuse(f"NumPy's {name}", _REDUCE.format(_SUMS[name]))
+    if name in _NUMPY:
+        refuse(f"NumPy's {name}", f"write {_NUMPY[name]}")
+    if name in PRIMITIVES:
+        refuse(f"NumPy's {name}", f"np.{name}(x) is vmath.{name}(x)")
+    refuse(f"NumPy's {name}", "what vmath lacks belongs into a kernel: @op.kernel('cpu', language='numba')")
+
+
+def refuse_attribute(name: str) -> NoReturn:
+    """Refuses an attribute or method that an array would have.
+
+    Raises:
+        TraceError: always; it is an AttributeError as well.
+    """
+    if name.startswith("__"):
+        raise AttributeError(name)  # Python and NumPy ask every object for such names
+    if name in _SUMS:
+        remedy = _REDUCE.format(_SUMS[name])
+    elif name in ("dtype", "astype", "itemsize"):
+        remedy = _DTYPE
+    elif name in _NUMPY or name in PRIMITIVES:
+        remedy = f"write {_NUMPY.get(name, f'vmath.{name}(x)')}"
+    else:
+        remedy = _ONE_ELEMENT
+    raise _MissingError(f"expression: expected {_SYMBOLIC}, got the attribute {name!r}; {remedy}")
+
+
+# Any: a class decorator, and operands of whatever type a user's expression holds.
+def refusing(symbol: type[Any]) -> type[Any]:
+    """Gives a class of symbols every operator and conversion that expressions may not use, each with its remedy."""
+    for name, (got, remedy) in _METHODS.items():
+        setattr(symbol, name, _method(got, remedy))
+        if name in _REVERSED:
+            setattr(symbol, f"__r{name[2:]}", _method(got, remedy))
+    for name in ("__int__", "__index__"):
+        setattr(symbol, name, symbol.__float__)
+    for name, got in _ARRAY_METHODS.items():
+        setattr(symbol, name, _method(got, _ONE_ELEMENT, "a scalar"))
+    return symbol
+
+
+def _method(got: str, remedy: str, wanted: str = _SYMBOLIC) -> Callable[..., Any]:
+    def refused(self: object, *operands: object, **options: object) -> NoReturn:
+        refuse(got, remedy, wanted)
+
+    return refused
+
+
+# Any: whatever a user's expression holds.
+def _operators(name: str) -> tuple[Callable[[Symbol, Any], Symbol], Callable[[Symbol, Any], Symbol]]:
+    """Returns a primitive of two operands as an operator of symbols, and as the one of what stands on their left."""
+
+    def operator(self: Symbol, other: Any) -> Symbol:
+        return apply(name, self, other)
+
+    def reflected(self: Symbol, other: Any) -> Symbol:
+        return apply(name, other, self)
+
+    return operator, reflected
 
 
 @refusing
@@ -28,37 +154,25 @@ class Symbol:
 
     # -- what a user's expression may do ------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Symbol:
-        return apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Symbol:
-        return apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Symbol:
-        return apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Symbol:
-        return apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> Symbol:
-        return apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Symbol:
-        return apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Symbol:
-        return apply("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        return apply("div", other, self)
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
+    __lt__ = _operators("lt")[0]
+    __le__ = _operators("le")[0]
+    __gt__ = _operators("gt")[0]
+    __ge__ = _operators("ge")[0]
+    __eq__ = _operators("eq")[0]  # type: ignore[assignment]
+    __ne__ = _operators("ne")[0]  # type: ignore[assignment]
+    __and__ = __rand__ = _operators("and")[0]
+    __or__ = __ror__ = _operators("or")[0]
 
     def __pow__(self, other: Any, modulo: Any = None) -> Symbol:
         if modulo is not None:
             refuse("pow() with a modulus", "write vmath.fmod(x ** y, z)")
         return apply("pow", self, other)
 
-    def __rpow__(self, other: Any) -> Symbol:
-        return apply("pow", other, self)
+    __rpow__ = _operators("pow")[1]
 
     def __neg__(self) -> Symbol:
         return apply("neg", self)
@@ -68,32 +182,6 @@ class Symbol:
 
     def __abs__(self) -> Symbol:
         return apply("abs", self)
-
-    def __lt__(self, other: Any) -> Symbol:
-        return apply("lt", self, other)
-
-    def __le__(self, other: Any) -> Symbol:
-        return apply("le", self, other)
-
-    def __gt__(self, other: Any) -> Symbol:
-        return apply("gt", self, other)
-
-    def __ge__(self, other: Any) -> Symbol:
-        return apply("ge", self, other)
-
-    def __eq__(self, other: object) -> Symbol:  # type: ignore[override]
-        return apply("eq", self, other)
-
-    def __ne__(self, other: object) -> Symbol:  # type: ignore[override]
-        return apply("ne", self, other)
-
-    def __and__(self, other: Any) -> Symbol:
-        return apply("and", self, other)
-
-    def __or__(self, other: Any) -> Symbol:
-        return apply("or", self, other)
-
-    __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Symbol:
         return apply("not", self)
@@ -126,7 +214,7 @@ class Symbol:
         refuse_attribute(name)
 
     def __getitem__(self, index: object) -> Any:
-        raise TraceError(f"expression: expected a scalar, got the index {index!r}; an expression is one element")
+        refuse(f"the index {index!r}", _ONE_ELEMENT, "a scalar")
 
     def __setitem__(self, index: object, value: object) -> None:
         self[index]

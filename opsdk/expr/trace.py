@@ -208,8 +208,3 @@ def _located(error: TraceError, function: Callable[..., Any], subject: str) -> T
         at=f"{shorten(frame.filename)}:{frame.lineno} | {frame.line}",
         help="attributes are symbols too; control flow belongs into a kernel: @op.kernel('cpu', language='numba')",
     )
-
-
-def values_of(expression: Expression, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns inputs (Any: arrays) and attributes by name, as `evaluate` takes them."""
-    return {**dict(zip(expression.inputs, inputs, strict=True)), **attrs}

@@ -6,8 +6,8 @@ from typing import Any
 
 from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
+from opsdk.ops.elementwise import one_hot as _one_hot
 from opsdk.ops.functions import add, log_softmax, matmul, softmax
-from opsdk.ops.one_hot import one_hot as _one_hot
 
 
 # Any, in both: tensors, variables or arrays, and the same out.

@@ -10,7 +10,7 @@ from opsdk.backends.call.constant import as_constant
 from opsdk.core.dtype import computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.ops import loss as _loss
-from opsdk.ops.compare import equal, not_equal
+from opsdk.ops.elementwise import equal, not_equal
 from opsdk.ops.functions import (
     add,
     cast,

@@ -13,7 +13,7 @@ from opsdk.core.written import written
 from opsdk.define.op import Op
 from opsdk.define.sample import Sample
 from opsdk.expr import vmath
-from opsdk.expr.elementwise import elementwise
+from opsdk.expr.decorators import elementwise
 from opsdk.ops.elementary import FLOATING, OfNumbers
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read.

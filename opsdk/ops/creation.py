@@ -51,31 +51,24 @@ def constant(
     return assign_value, {**attrs, "values": listed}
 
 
-def _made(schema: Any, specs: Any, attrs: Any) -> tuple[TensorSpec, ...]:
-    return (TensorSpec(attrs["shape"], attrs["dtype"]),)
+def _made(shape: Sequence[int], dtype: np.dtype[Any]) -> TensorSpec:
+    return TensorSpec(shape, dtype)
 
 
-class _Made:
-    """The shape and dtype that the attributes say."""
-
-    reduces_gradients = False
-    __call__ = staticmethod(_made)
-
-
-@op("opsdk::fill_constant(*, int[] shape, float value, dtype dtype=float32) -> Tensor out", infer=_Made())
+@op("opsdk::fill_constant(*, int[] shape, float value, dtype dtype=float32) -> Tensor out", infer=_made)
 def fill_constant(*, shape: Sequence[int], value: float, dtype: np.dtype[Any]) -> np.ndarray:
     """An array of one value."""
     return np.full(tuple(shape), _held(value, dtype, "op 'opsdk::fill_constant': value"), dtype)
 
 
-@op("opsdk::assign_value(*, int[] shape, float[] values, dtype dtype=float32) -> Tensor out", infer=_Made())
+@op("opsdk::assign_value(*, int[] shape, float[] values, dtype dtype=float32) -> Tensor out", infer=_made)
 def assign_value(*, shape: Sequence[int], values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:
     """An array of the values listed, in C order."""
     held = fitted(np.array(values, float), dtype, "op 'opsdk::assign_value': values", truncates=True)
     return held.reshape(tuple(shape)).copy()
 
 
-@op("opsdk::exact_value(*, int[] shape, str[] values, dtype dtype) -> Tensor out", infer=_Made())
+@op("opsdk::exact_value(*, int[] shape, str[] values, dtype dtype) -> Tensor out", infer=_made)
 def exact_value(*, shape: Sequence[int], values: Sequence[str], dtype: np.dtype[Any]) -> np.ndarray:
     """An array of the numbers written, in C order, or of the only one: whole beyond 2⁵³, or complex."""
     read, kind = (complex, complex) if dtype.kind == "c" else (int, object)
@@ -85,7 +78,7 @@ def exact_value(*, shape: Sequence[int], values: Sequence[str], dtype: np.dtype[
 
 @op(
     "opsdk::uniform_random(*, int[] shape, float min=-1.0, float max=1.0, int seed, dtype dtype=float32) -> Tensor out",
-    infer=_Made(),
+    infer=_made,
 )
 def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers drawn uniformly from [min, max); the same seed gives the same numbers."""
@@ -97,7 +90,7 @@ def uniform_random(*, shape: Sequence[int], min: float, max: float, seed: int, d
 @op(
     "opsdk::gaussian_random(*, int[] shape, float mean=0.0, float std=1.0, int seed, dtype dtype=float32) "
     "-> Tensor out",
-    infer=_Made(),
+    infer=_made,
 )
 def gaussian_random(*, shape: Sequence[int], mean: float, std: float, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers from a normal distribution; the same seed gives the same numbers."""

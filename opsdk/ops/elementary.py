@@ -15,10 +15,9 @@ from opsdk.define.op import Op
 from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
-from opsdk.expr.elementwise import elementwise
-from opsdk.ops.compare import equal
+from opsdk.expr.decorators import elementwise
 from opsdk.ops.complex import real_dtype
-from opsdk.ops.elementwise import check_whole
+from opsdk.ops.elementwise import check_whole, equal
 from opsdk.ops.joining import where
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read; None for a bound that is not given.
@@ -127,8 +126,10 @@ def _bounds(dtype: np.dtype[Any], min: float | None, max: float | None) -> tuple
     info = np.iinfo(dtype)
     low = None if min is None or min <= info.min else min
     high = None if max is None or max >= info.max else max
-    for name, bound, is_beyond in (("min", low, low is not None and low > info.max),
-                                   ("max", high, high is not None and high < info.min)):
+    for name, bound, is_beyond in (
+        ("min", low, low is not None and low > info.max),
+        ("max", high, high is not None and high < info.min),
+    ):
         if is_beyond:
             raise AttributeValueError(
                 f"op 'opsdk::clip': {name} expected a bound that {dtype} reaches, from {info.min} to {info.max}, "

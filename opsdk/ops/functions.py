@@ -1,5 +1,6 @@
 """The built-in ops as functions with NumPy's and Paddle's argument conventions; they take any runtime's values."""
 
+# ruff: noqa: F401 - the ops that are imported here are public functions as they are
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,22 +9,17 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
-from opsdk.core.errors import DTypeError
+from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.core.fit import shown
+from opsdk.define.op import Op
 from opsdk.expr.exact import holds
-from opsdk.ops import (
-    activation,
-    compare,
-    elementary,
-    elementwise,
-    joining,
-    normalization,
-    reduction,
-    shape,
-)
-from opsdk.ops import complex as _complex
-from opsdk.ops import matmul as _matmul
-from opsdk.ops.methods import as_axes, as_parts
+from opsdk.ops import elementary, elementwise, joining, normalization, reduction, shape
+from opsdk.ops.activation import relu, sigmoid, tanh
+from opsdk.ops.complex import conj, imag, real
+from opsdk.ops.elementary import abs, cos, erf, exp, expm1, log, log1p, reciprocal, rsqrt, sign, sin, sqrt, square, tan
+from opsdk.ops.elementwise import equal
+from opsdk.ops.joining import where
+from opsdk.ops.matmul import matmul
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 add = elementwise.elementwise_add
@@ -33,29 +29,29 @@ divide = elementwise.elementwise_div
 pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
-equal = compare.equal
-exp = elementary.exp
-log = elementary.log
-expm1 = elementary.expm1
-log1p = elementary.log1p
-sin = elementary.sin
-cos = elementary.cos
-tan = elementary.tan
-erf = elementary.erf
-rsqrt = elementary.rsqrt
-reciprocal = elementary.reciprocal
-sqrt = elementary.sqrt
-square = elementary.square
-abs = elementary.abs
-sign = elementary.sign
-tanh = activation.tanh
-sigmoid = activation.sigmoid
-relu = activation.relu
-matmul = _matmul.matmul
-where = joining.where
-conj = _complex.conj
-real = _complex.real
-imag = _complex.imag
+
+
+# Any: what is no list of axes reaches the attribute, which says so.
+def _as_axes(axis: Any) -> Any:
+    """Returns an axis argument as the list that reductions take."""
+    if isinstance(axis, np.ndarray):
+        axis = axis.tolist()
+    if isinstance(axis, (int, np.integer)):
+        return [axis]
+    return list(axis) if hasattr(axis, "__iter__") and not isinstance(axis, (str, bytes)) else axis
+
+
+# Any: arrays, tensors or Program variables, in whatever gives them one by one.
+def _as_parts(values: Any, subject: str) -> list[Any]:
+    """Returns the values that are joined as a list: those of any iterable, the rows of an array or tensor.
+
+    Raises:
+        AttributeValueError: nothing is in it.
+    """
+    has_parts = not isinstance(values, (str, bytes, dict)) and hasattr(values, "__iter__")
+    if not has_parts or getattr(values, "ndim", 1) == 0:
+        raise AttributeValueError(f"{subject}: x expected a list of values to join, got {type(values).__name__}")
+    return list(values)
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -74,39 +70,39 @@ def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
     Raises:
         DTypeError: a bound is a whole number that the floats of x would round; one written as a float is rounded.
     """
-    for name, bound in (("min", min), ("max", max)):
-        if isinstance(bound, (int, np.integer)):
-            _check_held(int(bound), getattr(x, "dtype", None), name)
-    return elementary.clip(x, min=min, max=max)
-
-
-def _check_held(bound: int, dtype: np.dtype[Any] | None, name: str) -> None:
+    dtype = getattr(x, "dtype", None)
     wide = None if dtype is None or not is_differentiable(dtype) else computed_in(dtype)
-    if wide is not None and not holds(wide, bound):
-        raise DTypeError(
-            f"op 'opsdk::clip': {name} expected a whole number that {wide} holds, got {shown(bound)}; write it as a "
-            "float where it may be rounded, or cast the tensor beside it"
-        )
+    for name, bound in (("min", min), ("max", max)):
+        if wide is not None and isinstance(bound, (int, np.integer)) and not holds(wide, int(bound)):
+            raise DTypeError(
+                f"op 'opsdk::clip': {name} expected a whole number that {wide} holds, got {shown(int(bound))}; write "
+                "it as a float where it may be rounded, or cast the tensor beside it"
+            )
+    return elementary.clip(x, min=min, max=max)
 
 
 def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the sum over axes, all unless given. Differentiable."""
-    return reduction.reduce_sum(x, axis=as_axes(axis), keepdim=keepdim)
+    if axis is None and not keepdim:
+        return reduction.reduce_sum(x)
+    return reduction.reduce_sum(x, axis=_as_axes(axis), keepdim=keepdim)
 
 
 def mean(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the mean over axes, all unless given. Differentiable."""
-    return reduction.reduce_mean(x, axis=as_axes(axis), keepdim=keepdim)
+    if axis is None and not keepdim:
+        return reduction.reduce_mean(x)
+    return reduction.reduce_mean(x, axis=_as_axes(axis), keepdim=keepdim)
 
 
 def max(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the greatest element over axes. Differentiable; ties share the gradient."""
-    return reduction.reduce_max(x, axis=as_axes(axis), keepdim=keepdim)
+    return reduction.reduce_max(x, axis=_as_axes(axis), keepdim=keepdim)
 
 
 def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the least element over axes. Differentiable; ties share the gradient."""
-    return reduction.reduce_min(x, axis=as_axes(axis), keepdim=keepdim)
+    return reduction.reduce_min(x, axis=_as_axes(axis), keepdim=keepdim)
 
 
 def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
@@ -126,17 +122,17 @@ def reshape(x: Any, shape_: Sequence[int]) -> Any:
 
 def transpose(x: Any, perm: Sequence[int]) -> Any:
     """Returns x with its axes in another order. Differentiable."""
-    return shape.transpose(x, perm=as_axes(perm))
+    return shape.transpose(x, perm=_as_axes(perm))
 
 
 def unsqueeze(x: Any, axis: int | Sequence[int]) -> Any:
     """Returns x with axes of size 1 put in. Differentiable."""
-    return shape.unsqueeze(x, axis=as_axes(axis))
+    return shape.unsqueeze(x, axis=_as_axes(axis))
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Returns x without axes of size 1: all, or those of `axis`; () is all, as in Paddle. Differentiable."""
-    return shape.squeeze(x, axis=as_axes(axis))
+    return shape.squeeze(x, axis=_as_axes(axis))
 
 
 def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1) -> Any:
@@ -146,14 +142,22 @@ def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1) -> Any:
 
 def concat(x: Sequence[Any], axis: int = 0) -> Any:
     """Returns the values one after another along an axis. Differentiable."""
-    return joining.concat(as_parts(x, "concat"), axis=axis)
+    return joining.concat(_as_parts(x, "concat"), axis=axis)
 
 
 def stack(x: Sequence[Any], axis: int = 0) -> Any:
     """Returns the values side by side along a new axis. Differentiable."""
-    return joining.stack(as_parts(x, "stack"), axis=axis)
+    return joining.stack(_as_parts(x, "stack"), axis=axis)
 
 
 def gather(x: Any, index: Any, axis: int = 0) -> Any:
     """Returns slices of x along an axis, at integer positions. Differentiable in x."""
     return joining.gather(x, index, axis=axis)
+
+
+def _is_public(name: str, value: object) -> bool:
+    """Whether something is one of these functions: an op as it is, or what stands here."""
+    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") == __name__)
+
+
+__all__ = [name for name, value in vars().items() if _is_public(name, value)]

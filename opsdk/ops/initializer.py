@@ -17,11 +17,7 @@ from opsdk.define.op import Op
 from opsdk.ops.creation import constant, gaussian_random, uniform_random
 
 _GAINS = {
-    "linear": 1.0,
-    "sigmoid": 1.0,
-    "conv1d": 1.0,
-    "conv2d": 1.0,
-    "conv3d": 1.0,
+    **dict.fromkeys(("linear", "sigmoid", "conv1d", "conv2d", "conv3d"), 1.0),
     "tanh": 5 / 3,
     "relu": math.sqrt(2.0),
     "selu": 3 / 4,
@@ -106,19 +102,24 @@ class Uniform(Initializer):
 
 
 class _Scaled(Initializer):
-    """Values whose spread follows from a layer's fans; a subclass says the standard deviation."""
+    """Values whose spread follows from a layer's fans; a subclass says the standard deviation, and how they lie."""
 
     fan_in: int | None
     fan_out: int | None = None
+    is_uniform: bool
 
     def _std(self, fan_in: int, fan_out: int) -> float:
         raise NotImplementedError(f"initializer {type(self).__name__}: expected it to define _std(fan_in, fan_out)")
 
-    def _spread(self, shape: Sequence[int]) -> float:
+    def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
+        """Returns `uniform_random` or `gaussian_random`."""
         fan_in, fan_out = fans(shape)
         fan_in = fan_in if self.fan_in is None else self.fan_in
         fan_out = fan_out if self.fan_out is None else self.fan_out
-        return self._std(fan_in, fan_out)
+        std = self._std(fan_in, fan_out)
+        limit = math.sqrt(3.0) * std
+        drawn = Uniform(-limit, limit) if self.is_uniform else Normal(0.0, std)
+        return drawn.op(shape, dtype)
 
 
 class _Xavier(_Scaled):
@@ -179,33 +180,25 @@ class _Kaiming(_Scaled):
 class XavierUniform(_Xavier):
     """Uniform values of Xavier's variance: U(-√3·std, √3·std)."""
 
-    def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
-        """Returns `uniform_random`."""
-        return _evenly(self._spread(shape)).op(shape, dtype)
+    is_uniform = True
 
 
 class XavierNormal(_Xavier):
     """Normal values of Xavier's variance."""
 
-    def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
-        """Returns `gaussian_random`."""
-        return Normal(0.0, self._spread(shape)).op(shape, dtype)
+    is_uniform = False
 
 
 class KaimingUniform(_Kaiming):
     """Uniform values of Kaiming's variance: U(-√3·std, √3·std)."""
 
-    def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
-        """Returns `uniform_random`."""
-        return _evenly(self._spread(shape)).op(shape, dtype)
+    is_uniform = True
 
 
 class KaimingNormal(_Kaiming):
     """Normal values of Kaiming's variance."""
 
-    def op(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[Op, dict[str, Any]]:
-        """Returns `gaussian_random`."""
-        return Normal(0.0, self._spread(shape)).op(shape, dtype)
+    is_uniform = False
 
 
 class Assign(Initializer):
@@ -258,11 +251,6 @@ def _fan(value: Any, subject: str) -> Any:
 
 def _made(shape: Sequence[int], dtype: DTypeLike) -> dict[str, Any]:
     return {"shape": [int(size) for size in shape], "dtype": as_dtype(dtype)}
-
-
-def _evenly(std: float) -> Uniform:
-    limit = math.sqrt(3.0) * std
-    return Uniform(-limit, limit)
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:

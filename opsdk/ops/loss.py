@@ -12,7 +12,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
 from opsdk.expr import vmath
-from opsdk.expr.row.rowwise import rowwise
+from opsdk.expr.decorators import rowwise
 
 # Any, in this file: symbols, while an expression is read; values of any runtime.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -91,20 +92,12 @@ def matmul_grad(
         d = unsqueeze(d, axis=[-2])
     dx = dy = None
     if needs_input_grad[0]:
-        dx = (
-            matmul(b, d, transpose_x=flip_b, transpose_y=True)
-            if flip_a
-            else matmul(d, b, transpose_y=not flip_b)
-        )
+        dx = matmul(b, d, transpose_x=flip_b, transpose_y=True) if flip_a else matmul(d, b, transpose_y=not flip_b)
         dx = squeeze(dx, axis=[-2]) if left else dx
     if needs_input_grad[1]:
         if len(a.shape) > 2 and len(b.shape) == 2 and not flip_a:
             a, d = flatten(a, stop_axis=-2), flatten(d, stop_axis=-2)  # the rows of a batch are those of one matrix
-        dy = (
-            matmul(d, a, transpose_x=True, transpose_y=flip_a)
-            if flip_b
-            else matmul(a, d, transpose_x=not flip_a)
-        )
+        dy = matmul(d, a, transpose_x=True, transpose_y=flip_a) if flip_b else matmul(a, d, transpose_x=not flip_a)
         dy = squeeze(dy, axis=[-1]) if right else dy
     return dx, dy
 
@@ -143,7 +136,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims
 
 
 def _matrix(x: np.ndarray, rows: int) -> np.ndarray:
-    return x if x.ndim == 2 and rows == 1 else x.reshape(_size(x.shape[:rows]), _size(x.shape[rows:]))
+    return x if x.ndim == 2 and rows == 1 else x.reshape(math.prod(x.shape[:rows]), math.prod(x.shape[rows:]))
 
 
 def _check_columns(shape: Sequence[int | None], rows: int, name: str) -> None:
@@ -154,16 +147,12 @@ def _check_columns(shape: Sequence[int | None], rows: int, name: str) -> None:
         )
 
 
-def _size(dims: Sequence[int]) -> int:
-    return int(np.prod(dims)) if len(dims) else 1
-
-
 @mul.infer
 def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int) -> TensorSpec:
     _check_columns(x.shape, x_num_col_dims, "x")
     _check_columns(y.shape, y_num_col_dims, "y")
     inner_x, inner_y = x.shape[x_num_col_dims:], y.shape[:y_num_col_dims]
-    if None not in inner_x and None not in inner_y and _size(inner_x) != _size(inner_y):  # type: ignore[arg-type]
+    if None not in inner_x and None not in inner_y and math.prod(inner_x) != math.prod(inner_y):  # type: ignore[arg-type]
         raise ShapeError(
             f"op 'opsdk::mul': expected as many columns in x as rows in y, got {shape_text(x.shape)} flattened after "
             f"axis {x_num_col_dims} and {shape_text(y.shape)} after axis {y_num_col_dims}"
@@ -195,28 +184,19 @@ def _dtype_of(x: np.ndarray, cotangent: np.ndarray) -> np.dtype[Any]:
 
 
 @mul_grad.backward(composite=True, complex=True)
-def mul_grad_grad(
-    x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int
-) -> Any:
+def mul_grad_grad(x: Any, y: Any, dout: Any, ddx: Any, ddy: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
     """Derivatives of the two products; each is itself a flattened product."""
     sizes = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
-    dx = _from_right(dout, ddy, x, sizes)
-    dy = _from_left(dout, ddx, y, sizes)
+    right = {**sizes, "y_num_col_dims": len(ddy.shape) - y_num_col_dims}
+    left = {"x_num_col_dims": len(ddx.shape) - x_num_col_dims, "y_num_col_dims": x_num_col_dims}
+    dx = reshape_like(mul(dout, _turned(ddy, y_num_col_dims), **right), x)
+    dy = reshape_like(mul(_turned(ddx, x_num_col_dims), dout, **left), y)
     return dx, dy, mul(ddx, y, **sizes) + mul(x, ddy, **sizes)
 
 
-def _from_right(dout: Any, ddy: Any, x: Any, sizes: dict[str, int]) -> Any:
-    columns = len(ddy.shape) - sizes["y_num_col_dims"]
-    rows = list(range(sizes["y_num_col_dims"], len(ddy.shape))) + list(range(sizes["y_num_col_dims"]))
-    flipped = conjugated(transpose(ddy, perm=rows))
-    return reshape_like(mul(dout, flipped, x_num_col_dims=sizes["x_num_col_dims"], y_num_col_dims=columns), x)
-
-
-def _from_left(dout: Any, ddx: Any, y: Any, sizes: dict[str, int]) -> Any:
-    rows = sizes["x_num_col_dims"]
-    order = list(range(rows, len(ddx.shape))) + list(range(rows))
-    flipped = conjugated(transpose(ddx, perm=order))
-    return reshape_like(mul(flipped, dout, x_num_col_dims=len(ddx.shape) - rows, y_num_col_dims=rows), y)
+def _turned(value: Any, rows: int) -> Any:
+    """Returns the conjugate transpose of what is a matrix once flattened behind its first axes, `rows` of them."""
+    return conjugated(transpose(value, perm=[*range(rows, len(value.shape)), *range(rows)]))
 
 
 @mul.samples

@@ -1,6 +1,6 @@
 """Functions of rows: softmax, log_softmax, layer_norm, rms_norm, cosine_similarity.
 
-Each is one expression over a row; `expr.row.rowwise` derives the gradients and the backends compile both.
+Each is one expression over a row; `rowwise` derives the gradients and the backends compile both.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from opsdk.define.sample import Sample
 from opsdk.expr import vmath
-from opsdk.expr.row.rowwise import rowwise
+from opsdk.expr.decorators import rowwise
 
 # Any, in this file: symbols, while an expression is read.
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
+from opsdk.core.nested import flat
 from opsdk.core.origin import trimmed
 from opsdk.core.spec import OpenSize
 from opsdk.define.infer import normalize_axes
-from opsdk.ops import activation, compare, elementary, elementwise, joining, matmul
-from opsdk.ops import complex as complex_numbers
+from opsdk.ops import elementwise, functions, joining
+from opsdk.ops.elementwise import scale
 
 
 class Obstacle(NamedTuple):
@@ -108,23 +109,16 @@ def values_of(value: Any) -> Any:
 def _on_arrays(
     function: Callable[..., Any], name: str, args: Sequence[Any], options: Mapping[str, Any], *, judge: bool
 ) -> Any:
-    for value in _values([*args, *options.values()]):
+    for value in flat([*args, *options.values()]):
+        if not isinstance(value, NumpyProtocol):
+            continue
         obstacle = value._numpy_obstacle()
         if obstacle is not None and (judge or not obstacle.has_values):
             called = f"{name} with {', '.join(f'{key}=' for key in options)}" if options else name
             raise NotRecordedError(f"{called}: no op is recorded for it, and {obstacle.reason}; {obstacle.remedy}")
-    if next(_values([options.get("out")]), None) is not None:
+    if any(isinstance(value, NumpyProtocol) for value in flat(options.get("out"))):
         raise NotRecordedError(f"{name}: out expected a NumPy array, got a tensor; assign with x.set_value({name}(…))")
     return function(*_as_arrays(args), **{key: _as_arrays(value) for key, value in options.items()})
-
-
-def _values(given: Any) -> Iterator[NumpyProtocol]:
-    """Gives the tensors and variables among arguments, in lists of them too."""
-    if isinstance(given, NumpyProtocol):
-        yield given
-    elif isinstance(given, (list, tuple)):
-        for item in given:
-            yield from _values(item)
 
 
 def _as_arrays(given: Any) -> Any:
@@ -147,14 +141,6 @@ def _binds(function: Callable[..., Any], args: Sequence[Any], options: Mapping[s
 # -- NumPy's functions by our ops; the parameters are called as NumPy calls them ---------------------------------------
 
 
-def _shape(a: Any) -> tuple[int, ...]:
-    return tuple(a.shape)
-
-
-def _ndim(a: Any) -> int:
-    return int(a.ndim)
-
-
 def _over(name: str) -> Callable[..., Any]:
     """Returns NumPy's form of a reduction: no axes, `axis=()`, are none of them, where ours are all."""
 
@@ -170,12 +156,10 @@ def _reshape(a: Any, shape: Any) -> Any:
     sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     has_zero = any(not isinstance(size, OpenSize) and size == 0 for size in sizes)
     if has_zero and 0 not in a.shape:  # to ours the input's own size, to NumPy a size
-        raise ShapeError(f"np.reshape: expected sizes that hold the elements of shape {_shape(a)}, got {tuple(sizes)}")
+        raise ShapeError(
+            f"np.reshape: expected sizes that hold the elements of shape {tuple(a.shape)}, got {tuple(sizes)}"
+        )
     return a.reshape(sizes)
-
-
-def _transpose(a: Any, axes: Any = None) -> Any:
-    return a.T if axes is None else a.transpose(axes)
 
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
@@ -183,12 +167,10 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
         return a.squeeze()
     axes = normalize_axes(axis, len(a.shape), "np.squeeze") if axis != () else ()
     if any(a.shape[i] != 1 for i in axes):
-        raise ShapeError(f"np.squeeze: expected axes of size 1, got {axis} of shape {_shape(a)}; x.squeeze takes any")
+        raise ShapeError(
+            f"np.squeeze: expected axes of size 1, got {axis} of shape {tuple(a.shape)}; x.squeeze takes any"
+        )
     return a.squeeze(list(axes)) if axes else a.clone()
-
-
-def _expand_dims(a: Any, axis: Any) -> Any:
-    return a.unsqueeze(axis)
 
 
 def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
@@ -197,69 +179,30 @@ def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     return joining.concat(list(arrays), axis=axis)
 
 
-def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    return joining.stack(list(arrays), axis=axis)
-
-
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return joining.where(condition, x, y)
-
-
 def _reciprocal(x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtype.kind in "biu":
         raise DTypeError(f"np.reciprocal: expected floats, got {dtype}, of which NumPy drops the fraction; cast it")
-    return elementary.reciprocal(x)
+    return functions.reciprocal(x)
 
 
-def _real(val: Any) -> Any:
-    return complex_numbers.real(val)
-
-
-def _imag(val: Any) -> Any:
-    return complex_numbers.imag(val)
-
-
-def _negative(x: Any) -> Any:
-    return elementwise.scale(x, scale=-1.0)
-
-
+# An op that is called as a ufunc of NumPy is that ufunc.
 _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
-    np.add: elementwise.elementwise_add,
-    np.subtract: elementwise.elementwise_sub,
-    np.multiply: elementwise.elementwise_mul,
-    np.divide: elementwise.elementwise_div,
-    np.power: elementwise.elementwise_pow,
-    np.maximum: elementwise.elementwise_max,
-    np.minimum: elementwise.elementwise_min,
-    np.matmul: matmul.matmul,
-    np.exp: elementary.exp,
-    np.log: elementary.log,
-    np.expm1: elementary.expm1,
-    np.log1p: elementary.log1p,
-    np.sin: elementary.sin,
-    np.cos: elementary.cos,
-    np.tan: elementary.tan,
+    **{ufunc: op for name, op in vars(functions).items() if isinstance(ufunc := getattr(np, name, None), np.ufunc)},
+    np.power: functions.pow,
     np.reciprocal: _reciprocal,
-    np.sqrt: elementary.sqrt,
-    np.square: elementary.square,
-    np.absolute: elementary.abs,
-    np.conjugate: complex_numbers.conj,
-    np.tanh: activation.tanh,
-    np.sign: elementary.sign,
-    np.negative: _negative,
-    np.equal: compare.equal,
-    np.not_equal: compare.not_equal,
-    np.less: compare.less_than,
-    np.less_equal: compare.less_equal,
-    np.greater: compare.greater_than,
-    np.greater_equal: compare.greater_equal,
-    np.logical_not: compare.logical_not,
+    np.negative: lambda x: scale(x, scale=-1.0),
+    np.not_equal: elementwise.not_equal,
+    np.less: elementwise.less_than,
+    np.less_equal: elementwise.less_equal,
+    np.greater: elementwise.greater_than,
+    np.greater_equal: elementwise.greater_equal,
+    np.logical_not: elementwise.logical_not,
 }
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.shape: _shape,
-    np.ndim: _ndim,
+    np.shape: lambda a: tuple(a.shape),
+    np.ndim: lambda a: int(a.ndim),
     np.sum: _over("sum"),
     np.mean: _over("mean"),
     np.max: _over("max"),
@@ -267,14 +210,14 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.min: _over("min"),
     np.amin: _over("min"),
     np.reshape: _reshape,
-    np.transpose: _transpose,
+    np.transpose: lambda a, axes=None: a.T if axes is None else a.transpose(axes),
     np.squeeze: _squeeze,
-    np.expand_dims: _expand_dims,
+    np.expand_dims: lambda a, axis: a.unsqueeze(axis),
     np.concatenate: _concatenate,
-    np.stack: _stack,
-    np.where: _where,
-    np.real: _real,
-    np.imag: _imag,
+    np.stack: lambda arrays, axis=0: joining.stack(list(arrays), axis=axis),
+    np.where: lambda condition, x, y: functions.where(condition, x, y),
+    np.real: lambda val: functions.real(val),
+    np.imag: lambda val: functions.imag(val),
 }
 
 # Their results say whether, where or how, which no gradient flows through; a tensor's values are theirs to read.

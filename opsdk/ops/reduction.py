@@ -1,23 +1,21 @@
-"""Reductions over axes: sum, mean, max, min, argmax."""
+"""Reductions over axes: sum, mean, max, min, argmax, and sum_to, the sum that undoes broadcasting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.core import sums
-from opsdk.core.dtype import computed_in
-from opsdk.core.errors import ShapeError
+from opsdk.core.dtype import as_native, computed_in
+from opsdk.core.errors import ArityError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
-from opsdk.define.infer import Attrs, Inferred, Specs, normalize_axes, reduce
+from opsdk.define.infer import like, normalize_axes, reduce
 from opsdk.define.sample import Sample
-from opsdk.define.schema.schema import OpSchema
-from opsdk.ops.compare import equal
 from opsdk.ops.creation import fill_any_like
-from opsdk.ops.elementwise import elementwise_div
+from opsdk.ops.elementwise import elementwise_div, equal
 from opsdk.ops.joining import where
 from opsdk.ops.shape import cast, unsqueeze
 
@@ -33,19 +31,15 @@ def _kept(x: Any, value: Any, axis: tuple[int, ...] | None, keepdim: bool) -> An
     return value if keepdim else unsqueeze(value, axis=list(normalize_axes(axis, len(x.shape), "reduction")))
 
 
-class _ReduceTo:
-    """The reduced shape, with the dtype that a function of the input's dtype gives."""
+def _reduced(name: str, dtype_of: Callable[[np.dtype[Any]], np.dtype[Any]]) -> Callable[..., TensorSpec]:
+    """Returns the rule of the reduced shape, with the dtype that a function of the input's dtype gives."""
 
-    reduces_gradients = False
+    def rule(x: TensorSpec, axis: Any, keepdim: bool) -> TensorSpec:
+        axes = normalize_axes(axis, x.ndim, f"op 'opsdk::{name}'")
+        dims = [1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdim or i not in axes]
+        return TensorSpec(dims, dtype_of(x.dtype))
 
-    def __init__(self, dtype_of: Callable[[np.dtype[Any]], np.dtype[Any]]) -> None:
-        self.dtype_of = dtype_of
-
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        """Returns one spec."""
-        (spec,) = reduce(schema, specs, attrs)
-        assert isinstance(spec, TensorSpec)
-        return (TensorSpec(spec.shape, self.dtype_of(spec.dtype)),)
+    return rule
 
 
 def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -58,7 +52,7 @@ def _mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @op(
     "opsdk::reduce_sum(Tensor x, *, int[]? axis=None, bool keepdim=False) -> Tensor out",
-    infer=_ReduceTo(_sum_dtype),
+    infer=_reduced("reduce_sum", _sum_dtype),
 )
 def reduce_sum(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Sum over axes, over all of them unless given; integers and bools add up in int64, other dtypes stay.
@@ -83,7 +77,7 @@ def reduce_sum_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 
 @op(
     "opsdk::reduce_mean(Tensor x, *, int[]? axis=None, bool keepdim=False) -> Tensor out",
-    infer=_ReduceTo(_mean_dtype),
+    infer=_reduced("reduce_mean", _mean_dtype),
 )
 def reduce_mean(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Mean over axes, over all of them unless given; of integers it is float64, of nothing nan, without a warning."""
@@ -152,7 +146,11 @@ def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
     return where(is_extreme, share, nothing)
 
 
-@op("opsdk::argmax(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out", nondifferentiable=("x",))
+@op(
+    "opsdk::argmax(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out",
+    infer=_reduced("argmax", lambda dtype: np.dtype("int64")),
+    nondifferentiable=("x",),
+)
 def argmax(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> np.ndarray:
     """Position of the greatest element along an axis, or in the flattened array; the first where several tie; int64."""
     axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
@@ -160,12 +158,6 @@ def argmax(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> 
         where = "" if axis is None else f" along axis {axis}"
         raise ShapeError(f"op 'opsdk::argmax': expected at least one element{where}, got shape {x.shape}")
     return np.asarray(np.argmax(x, axis=axis, keepdims=keepdim), dtype=np.int64, like=x)
-
-
-@argmax.infer
-def _argmax(x: TensorSpec, axis: int | None, keepdim: bool) -> TensorSpec:
-    axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
-    return TensorSpec([1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdim or i not in axes], "int64")
 
 
 @reduce_sum.samples
@@ -206,3 +198,120 @@ def _argmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([3, 1, 4]), axis=-1, reason="integers")
     yield Sample(np.array(3.0), reason="0-d")
     yield Sample(np.zeros((0, 4)), axis=-1, reason="no rows")
+
+
+def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Sums an array over the axes along which `shape` was broadcast to it.
+
+    Args:
+        array: array of any dtype and of a shape that `shape` broadcasts to.
+        shape: the shape wanted, sizes ≥ 0.
+
+    Returns:
+        An array of that shape and of the array's dtype; the array itself where the shapes agree already. float16 and
+        bfloat16 are added in float32; all sums are taken in blocks and rounded once.
+
+    Raises:
+        ShapeError: `shape` does not broadcast to the array's shape.
+
+    Gradient:
+        With respect to the array: the cotangent, broadcast back. The shape is not differentiable.
+
+    Example:
+        >>> sum_to(np.ones((2, 3)), (3,))
+        array([2., 2., 2.])
+    """
+    wanted = tuple(shape)
+    if array.shape == wanted:
+        return array
+    lead = array.ndim - len(wanted)
+    pairs = zip(array.shape[max(lead, 0) :], wanted, strict=False)
+    if lead < 0 or any(have != want and want != 1 for have, want in pairs):
+        raise ShapeError(f"sum_to: expected a shape that broadcasts to {array.shape}, got {wanted}")
+    stretched = tuple(lead + i for i, want in enumerate(wanted) if want == 1 and array.shape[lead + i] != 1)
+    return sums.total(as_native(array), (*range(lead), *stretched), True).reshape(wanted)
+
+
+@op("opsdk::sum_to_like(Tensor x, Tensor like) -> Tensor out", infer=like("like"), nondifferentiable=("like",))
+def sum_to_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Sums x over the axes along which `like` was broadcast to it; only the shape of `like` matters."""
+    summed = sum_to(x, like.shape)
+    return summed.copy() if summed is x else summed
+
+
+@op("opsdk::expand_as(Tensor x, Tensor like) -> Tensor out", nondifferentiable=("like",))
+def expand_as(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Broadcasts x to the shape of `like`; the values of `like` do not matter."""
+    return np.broadcast_to(x, like.shape).copy()
+
+
+@expand_as.infer
+@sum_to_like.infer
+def _in_shape(x: TensorSpec, like: TensorSpec) -> TensorSpec:
+    return TensorSpec(like.shape, x.dtype)
+
+
+# Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
+@sum_to_like.backward(composite=True, complex=True)
+def sum_to_like_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, broadcast back."""
+    return expand_as(dout, x)
+
+
+@expand_as.backward(composite=True, complex=True)
+def expand_as_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, summed back."""
+    return sum_to_like(dout, x)
+
+
+@op("opsdk::sum(Tensor[] x) -> Tensor out")
+def sum(x: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of arrays of one shape, added from the first to the last; float16 and bfloat16 in float32."""
+    dtype = x[0].dtype
+    made = x[0].astype(computed_in(dtype))
+    for array in x[1:]:
+        if array.shape != made.shape:  # NumPy would broadcast
+            raise _of_two_shapes(x)
+        made = np.add(made, array)
+    with np.errstate(over="ignore"):
+        return np.asarray(made, dtype, like=x[0])
+
+
+@sum.infer
+def _sum(x: list[TensorSpec]) -> TensorSpec:
+    if not x:
+        raise ArityError("sum: expected at least one tensor, got none")
+    first = x[0]
+    for spec in x[1:]:
+        pairs = zip(spec.shape, first.shape, strict=False)
+        if spec.dtype != first.dtype or spec.ndim != first.ndim or any(None not in (a, b) and a != b for a, b in pairs):
+            raise _of_two_shapes(x)
+    return first
+
+
+def _of_two_shapes(x: Sequence[Any]) -> ShapeError:
+    got = ", ".join(str(TensorSpec.of(item)) for item in x)
+    return ShapeError(f"sum: expected tensors of one shape and dtype, got {got}")
+
+
+@sum.backward(composite=True, complex=True)
+def sum_grad(x: Any, dout: Any) -> Any:
+    """The cotangent, for each."""
+    return [dout for _ in x]
+
+
+@sum_to_like.samples
+def _sums_to(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(2, 3, 4)), np.zeros((3, 1)), reason="a leading axis, and one of size 1")
+    yield Sample(rng.normal(size=(3, 4)), np.zeros((3, 4)), reason="nothing to sum")
+    yield Sample(rng.normal(size=(3, 4)), np.zeros(()), reason="to 0-d")
+    yield Sample(np.zeros((0, 4)), np.zeros((4,)), reason="a sum of nothing")
+    yield Sample(np.zeros((2, 0)), np.zeros((2, 1)), reason="a sum of nothing, kept")
+
+
+@expand_as.samples
+def _expands(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 1)), np.zeros((2, 3, 4)), reason="a leading axis, and one of size 1")
+    yield Sample(rng.normal(size=(3, 4)), np.zeros((3, 4)), reason="the shape that it has")
+    yield Sample(np.array(2.0), np.zeros((3, 4)), reason="from 0-d")
+    yield Sample(rng.normal(size=(4,)), np.zeros((0, 4)), reason="to nothing")

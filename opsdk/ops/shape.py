@@ -110,32 +110,20 @@ def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:
     known = math.prod(size for size in resolved if size != -1)
     if any(size < -1 for size in resolved):
         raise ShapeError(f"reshape: expected sizes ≥ 0, or -1 once, got {tuple(want)}")
-    if None not in have:
-        total = math.prod(dim or 0 for dim in have)
-        follows = resolved.count(-1)
-        fits = follows <= 1 and (known != 0 and total % known == 0 if follows else total == known)
-        if not fits:
-            why = "; -1 beside a size 0 could be any, write it out" if follows and not known else ""
-            raise ShapeError(
-                f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}{why}"
-            )
-    return tuple(resolved)
+    if None in have:
+        return tuple(resolved)
+    total = math.prod(dim or 0 for dim in have)
+    follows = resolved.count(-1)
+    fits = follows <= 1 and (known != 0 and total % known == 0 if follows else total == known)
+    if not fits:
+        why = "; -1 beside a size 0 could be any, write it out" if follows and not known else ""
+        raise ShapeError(f"reshape: expected sizes that hold {total} elements as {tuple(have)}, got {tuple(want)}{why}")
+    return tuple([total // known if size == -1 else size for size in resolved])
 
 
 @reshape.infer
 def _reshape(x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
-    resolved = _resolve(x.shape, shape)
-    if None in x.shape:
-        return TensorSpec(resolved, x.dtype)
-    total = math.prod(dim or 0 for dim in x.shape)
-    known = math.prod(size for size in resolved if size != -1)
-    return TensorSpec([total // known if size == -1 else size for size in resolved], x.dtype)
-
-
-@reshape.backward(composite=True, complex=True)
-def reshape_grad(x: Any, dout: Any) -> Any:
-    """The cotangent, in the input's shape."""
-    return reshape_like(dout, x)
+    return TensorSpec(_resolve(x.shape, shape), x.dtype)
 
 
 @reshape.samples
@@ -159,12 +147,6 @@ def reshape_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 @reshape_like.infer
 def _reshape_like(x: TensorSpec, like: TensorSpec) -> TensorSpec:
     return TensorSpec(like.shape, x.dtype)
-
-
-@reshape_like.backward(composite=True, complex=True)
-def reshape_like_grad(x: Any, dout: Any) -> Any:
-    """The cotangent, in the input's shape."""
-    return reshape_like(dout, x)
 
 
 @reshape_like.samples
@@ -222,12 +204,6 @@ def _unsqueeze(x: TensorSpec, axis: Sequence[int]) -> TensorSpec:
     return TensorSpec([1 if i in at else next(dims) for i in range(ndim)], x.dtype)
 
 
-@unsqueeze.backward(composite=True, complex=True)
-def unsqueeze_grad(x: Any, dout: Any) -> Any:
-    """The cotangent, in the input's shape."""
-    return reshape_like(dout, x)
-
-
 @unsqueeze.samples
 def _unsqueezes(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(3, 5)), axis=[0], reason="in front")
@@ -253,12 +229,6 @@ def _squeeze(x: TensorSpec, axis: Sequence[int] | None) -> TensorSpec:
     if any(x.shape[i] is None for i in at):
         raise ShapeError(f"squeeze: expected axes of known size, got {x}; name those of size 1, or use reshape")
     return TensorSpec([dim for i, dim in enumerate(x.shape) if not (i in at and dim == 1)], x.dtype)
-
-
-@squeeze.backward(composite=True, complex=True)
-def squeeze_grad(x: Any, dout: Any) -> Any:
-    """The cotangent, in the input's shape."""
-    return reshape_like(dout, x)
 
 
 @squeeze.samples
@@ -292,12 +262,6 @@ def _flatten(x: TensorSpec, start_axis: int, stop_axis: int) -> TensorSpec:
     return TensorSpec(_flat_dims(x.shape, start_axis, stop_axis), x.dtype)
 
 
-@flatten.backward(composite=True, complex=True)
-def flatten_grad(x: Any, dout: Any) -> Any:
-    """The cotangent, in the input's shape."""
-    return reshape_like(dout, x)
-
-
 @flatten.samples
 def _flattens(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(2, 3, 4)), reason="everything")
@@ -306,3 +270,12 @@ def _flattens(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array(3.0), reason="0-d becomes a vector")
     yield Sample(np.zeros((0, 4)), reason="empty")
     yield Sample(np.zeros((0, 4, 2)), start_axis=1, reason="an empty batch")
+
+
+def _in_shape(x: Any, dout: Any) -> Any:
+    """The cotangent, in the input's shape."""
+    return reshape_like(dout, x)
+
+
+for _each in (reshape, reshape_like, unsqueeze, squeeze, flatten):
+    _each.backward(composite=True, complex=True)(_in_shape)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +13,9 @@ from opsdk.core.dtype import computed_in
 from opsdk.core.errors import DTypeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.op import Op
 from opsdk.define.sample import Sample
+from opsdk.define.schema.parse import parse_schema
 
 # A learning rate has one element; whichever shape that has, it must not broadcast a 0-d parameter.
 
@@ -41,11 +46,42 @@ def _less(param: np.ndarray, start: np.ndarray, step: np.ndarray, into: np.ndarr
     return np.subtract(start, step, out=into, casting="unsafe")  # NumPy calls every rounding to bfloat16 unsafe
 
 
-def _sgd(into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> Into:
+# By name of an op that changes its inputs in place: what gives their new values apart, one for each that it changes.
+APART: dict[str, Callable[..., Into]] = {}
+
+
+def _update(schema: str, nondifferentiable: Sequence[str]) -> Callable[[Callable[..., Into]], Op]:
+    """Defines an update from its step, which has what the schema declares behind the arrays for the new values."""
+    changed = parse_schema(schema, "opsdk").mutated_inputs
+
+    def define(step: Callable[..., Into]) -> Op:
+        @functools.wraps(step)
+        def in_place(*arrays: np.ndarray, **attrs: Any) -> None:  # Any: numbers and flags
+            step([arrays[i] for i in changed], *arrays, **attrs)
+
+        in_place.__signature__ = inspect.signature(functools.partial(step, ()))  # type: ignore[attr-defined]
+        made = op(schema, nondifferentiable=nondifferentiable)(in_place)
+        APART[made.opdef.name] = step
+        return made
+
+    return define
+
+
+@_update(
+    "opsdk::sgd(Tensor(a!) param, Tensor grad, Tensor learning_rate) -> Tensor(a!) param_out",
+    nondifferentiable=("param", "grad", "learning_rate", "param_out"),
+)
+def sgd(into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> Into:
+    """One step: param -= learning_rate · grad."""
     return (_less(param, _wide(param), _rate(learning_rate, param) * _wide(grad), into[0]),)
 
 
-def _momentum(
+@_update(
+    "opsdk::momentum(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) velocity, *, float mu=0.9, "
+    "bool use_nesterov=False) -> (Tensor(a!) param_out, Tensor(b!) velocity_out)",
+    nondifferentiable=("param", "grad", "learning_rate", "velocity"),
+)
+def momentum(
     into: Into,
     param: np.ndarray,
     grad: np.ndarray,
@@ -55,13 +91,22 @@ def _momentum(
     mu: float,
     use_nesterov: bool,
 ) -> Into:
+    """One step: velocity = mu · velocity + grad; param -= learning_rate · velocity, or of grad + mu · velocity."""
     speed = _scaled(velocity, velocity.dtype.type(mu), into[1])
     speed += grad
     step = _wide(grad) + velocity.dtype.type(mu) * speed if use_nesterov else speed
     return _less(param, _wide(param), _rate(learning_rate, param) * step, into[0]), speed
 
 
-def _adam(
+@_update(
+    "opsdk::adam(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) moment1, Tensor(c!) moment2, "
+    "Tensor(d!) beta1_pow, Tensor(e!) beta2_pow, *, float beta1=0.9, float beta2=0.999, float epsilon=1e-08, "
+    "float decay=0.0) "
+    "-> (Tensor(a!) param_out, Tensor(b!) moment1_out, Tensor(c!) moment2_out, "
+    "Tensor(d!) beta1_pow_out, Tensor(e!) beta2_pow_out)",
+    nondifferentiable=("param", "grad", "learning_rate", "moment1", "moment2", "beta1_pow", "beta2_pow"),
+)
+def adam(
     into: Into,
     param: np.ndarray,
     grad: np.ndarray,
@@ -76,6 +121,11 @@ def _adam(
     epsilon: float,
     decay: float,
 ) -> Into:
+    """One step of Adam (Kingma & Ba, 2015), with the bias correction folded into the step size.
+
+    `beta1_pow` and `beta2_pow` hold β₁ᵗ and β₂ᵗ; they start at 1 and are multiplied here before they are used.
+    `decay` first draws the parameter towards 0, apart from the gradient (AdamW, Loshchilov & Hutter, 2019).
+    """
     power1, power2 = _scaled(beta1_pow, beta1, into[3]), _scaled(beta2_pow, beta2, into[4])
     gradient, start = _wide(grad), _wide(param)
     wide = start.dtype
@@ -93,69 +143,6 @@ def _adam(
     step = rate * mean
     step /= np.sqrt(spread) + floor
     return _less(param, start, step, into[0]), mean, spread, power1, power2
-
-
-# By name of an op that changes its inputs in place: what gives their new values apart, one for each that it changes.
-APART: dict[str, Callable[..., Into]] = {"opsdk::sgd": _sgd, "opsdk::momentum": _momentum, "opsdk::adam": _adam}
-
-
-@op(
-    "opsdk::sgd(Tensor(a!) param, Tensor grad, Tensor learning_rate) -> Tensor(a!) param_out",
-    nondifferentiable=("param", "grad", "learning_rate", "param_out"),
-)
-def sgd(param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> None:
-    """One step: param -= learning_rate · grad."""
-    _sgd((param,), param, grad, learning_rate)
-
-
-@op(
-    "opsdk::momentum(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) velocity, *, float mu=0.9, "
-    "bool use_nesterov=False) -> (Tensor(a!) param_out, Tensor(b!) velocity_out)",
-    nondifferentiable=("param", "grad", "learning_rate", "velocity"),
-)
-def momentum(
-    param: np.ndarray,
-    grad: np.ndarray,
-    learning_rate: np.ndarray,
-    velocity: np.ndarray,
-    *,
-    mu: float,
-    use_nesterov: bool,
-) -> None:
-    """One step: velocity = mu · velocity + grad; param -= learning_rate · velocity, or of grad + mu · velocity."""
-    _momentum((param, velocity), param, grad, learning_rate, velocity, mu=mu, use_nesterov=use_nesterov)
-
-
-@op(
-    "opsdk::adam(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) moment1, Tensor(c!) moment2, "
-    "Tensor(d!) beta1_pow, Tensor(e!) beta2_pow, *, float beta1=0.9, float beta2=0.999, float epsilon=1e-08, "
-    "float decay=0.0) "
-    "-> (Tensor(a!) param_out, Tensor(b!) moment1_out, Tensor(c!) moment2_out, "
-    "Tensor(d!) beta1_pow_out, Tensor(e!) beta2_pow_out)",
-    nondifferentiable=("param", "grad", "learning_rate", "moment1", "moment2", "beta1_pow", "beta2_pow"),
-)
-def adam(
-    param: np.ndarray,
-    grad: np.ndarray,
-    learning_rate: np.ndarray,
-    moment1: np.ndarray,
-    moment2: np.ndarray,
-    beta1_pow: np.ndarray,
-    beta2_pow: np.ndarray,
-    *,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    decay: float,
-) -> None:
-    """One step of Adam (Kingma & Ba, 2015), with the bias correction folded into the step size.
-
-    `beta1_pow` and `beta2_pow` hold β₁ᵗ and β₂ᵗ; they start at 1 and are multiplied here before they are used.
-    `decay` first draws the parameter towards 0, apart from the gradient (AdamW, Loshchilov & Hutter, 2019).
-    """
-    state = (moment1, moment2, beta1_pow, beta2_pow)
-    into = (param, *state)
-    _adam(into, param, grad, learning_rate, *state, beta1=beta1, beta2=beta2, epsilon=epsilon, decay=decay)
 
 
 @adam.infer

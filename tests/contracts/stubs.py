@@ -3,14 +3,22 @@
 `python -m tests.contracts.stubs` writes them anew.
 """
 
+import ast
 import importlib
 import inspect
+import re
 import textwrap
 from pathlib import Path
 
 from tests.contracts.tree import REPOSITORY
 
-MODULES = ("opsdk.expr.vmath", "opsdk.nn", "opsdk.nn.functional", "opsdk.nn.layer.activation")
+MODULES = (
+    "opsdk.expr.vmath",
+    "opsdk.nn",
+    "opsdk.nn.functional",
+    "opsdk.nn.layer.activation",
+    "opsdk.ops.functions",
+)
 _HEAD = '"""{0}\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n'
 
 
@@ -41,8 +49,24 @@ def stub(module):
         else:
             made.append(_function(value))
     head = [_HEAD.format(module.__doc__.partition("\n")[0])]
-    head += ["from typing import Any\n"] if any("Any" in text for text in made) else []
+    named = _annotated(module, made)
+    head += ["".join(line for line in named if not line.startswith("from opsdk"))]
+    imports.update(line for line in named if line.startswith("from opsdk"))
     return "\n".join(filter(None, [*head, "".join(sorted(imports)), "".join(values), *made]))
+
+
+def _annotated(module, made):
+    """The imports of a module that the annotations of what is made there name."""
+    heads = [line.partition("(")[2] for text in made for line in text.splitlines() if "def " in line]
+    written = set(re.findall(r"\w+", " ".join(heads)))
+    source = inspect.getsource(module) if hasattr(module, "__file__") else "from typing import Any"
+    return [
+        f"from {node.module} import {name.name}\n"
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.name in written and name.asname is None
+    ]
 
 
 def _import(kind, module):

@@ -12,7 +12,7 @@ FLOORS = (
     "opsdk.backends.native.rowwise",
 )
 
-JUDGES = ("opsdk.expr.gradient.proof", "opsdk.expr.gradient.tangent")  # compare numbers in float64, at a few points
+JUDGES = ("opsdk.expr.gradient.proof",)  # compare numbers in float64, at a few points
 
 # By module what is called there, and why it may be.
 KNOWN = {

@@ -8,7 +8,7 @@ from opsdk.backends.cuda.elementwise import geometry_for
 from opsdk.backends.cuda.math import compute_dtype, functions
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import DTypeError, ShapeError
-from opsdk.expr.elementwise import elementwise
+from opsdk.expr.decorators import elementwise
 from opsdk.expr.node import BOOL
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import apply

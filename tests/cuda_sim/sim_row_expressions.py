@@ -11,8 +11,8 @@ from opsdk.backends.cuda.launch import BoundKernel
 from opsdk.backends.cuda.rowwise import CudaRowwise, geometry_for
 from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
+from opsdk.expr.decorators import rowwise
 from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.row.rowwise import rowwise
 from opsdk.ops import loss, normalization
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3}

@@ -9,7 +9,7 @@ import opsdk
 from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
 from opsdk.expr.node import Node
 from opsdk.expr.symbol import Symbol, apply
-from opsdk.expr.trace import as_first, check_read, trace, values_of
+from opsdk.expr.trace import as_first, check_read, trace
 
 
 def swish(x, *, beta):
@@ -64,9 +64,9 @@ def test_an_error_of_the_functions_own_comes_out_as_it_is():
         trace(lambda x: x * (1 / 0), ["x"], [], "op 'f'")
 
 
-def test_values_are_ordered_by_name_for_evaluation():
+def test_inputs_and_attributes_are_named_for_evaluation():
     read = trace(swish, ["x"], ["beta"], "op 'swish'")
-    assert values_of(read, [2.0], {"beta": 3.0}) == {"x": 2.0, "beta": 3.0}
+    assert (read.inputs, read.attrs) == (("x",), ("beta",))
 
 
 def test_attributes_that_are_listed_are_read():

@@ -129,7 +129,7 @@ def test_a_scaled_initializer_of_ones_own_says_its_spread():
         fan_in = None
 
     with pytest.raises(NotImplementedError, match=r"initializer Odd: expected it to define _std\(fan_in, fan_out\)"):
-        Odd()._spread((2, 2))
+        Odd().op((2, 2), "float32")
 
 
 # -- attributes of parameters -----------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
-from opsdk.ops import elementwise as ew
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
+from opsdk.ops import elementwise
+from opsdk.ops.elementwise import one_hot
 
 
 def gradients(op, x, y):
@@ -17,13 +18,13 @@ def gradients(op, x, y):
 @pytest.mark.parametrize(
     ("op", "function"),
     [
-        (ew.elementwise_add, np.add),
-        (ew.elementwise_sub, np.subtract),
-        (ew.elementwise_mul, np.multiply),
-        (ew.elementwise_div, np.divide),
-        (ew.elementwise_max, np.maximum),
-        (ew.elementwise_min, np.minimum),
-        (ew.elementwise_pow, np.power),
+        (elementwise.elementwise_add, np.add),
+        (elementwise.elementwise_sub, np.subtract),
+        (elementwise.elementwise_mul, np.multiply),
+        (elementwise.elementwise_div, np.divide),
+        (elementwise.elementwise_max, np.maximum),
+        (elementwise.elementwise_min, np.minimum),
+        (elementwise.elementwise_pow, np.power),
     ],
 )
 @pytest.mark.parametrize(
@@ -33,49 +34,49 @@ def gradients(op, x, y):
 def test_values_and_shapes_are_numpys(op, function, shapes, rng):
     x, y = (rng.uniform(0.5, 2, shape) for shape in shapes)
     result = op(x, y)
-    np.testing.assert_array_max_ulp(result, function(x, y), maxulp=1 if op is ew.elementwise_pow else 0)
+    np.testing.assert_array_max_ulp(result, function(x, y), maxulp=1 if op is elementwise.elementwise_pow else 0)
     assert result.shape == np.broadcast_shapes(*shapes)
 
 
 def test_shapes_that_do_not_broadcast_are_refused():
     with pytest.raises(ValueError, match="broadcast"):  # opsdk's own sentence at the first call, NumPy's after it
-        ew.elementwise_add(np.zeros(3), np.zeros(4))
+        elementwise.elementwise_add(np.zeros(3), np.zeros(4))
 
 
 def test_dtypes_are_promoted_and_each_gradient_has_its_own():
     x, y = np.ones(3, np.float32), np.full((2, 3), 2.0)
-    assert ew.elementwise_mul(x, y).dtype == np.float64
-    dx, dy = gradients(ew.elementwise_mul, x, y)
+    assert elementwise.elementwise_mul(x, y).dtype == np.float64
+    dx, dy = gradients(elementwise.elementwise_mul, x, y)
     assert (dx.dtype, dx.shape) == (np.float32, (3,))
     assert (dy.dtype, dy.shape) == (np.float64, (2, 3))
     np.testing.assert_array_equal(dx, [4, 4, 4])
 
 
 def test_gradients_are_summed_over_what_was_broadcast():
-    dx, dy = gradients(ew.elementwise_sub, np.zeros((2, 3)), np.zeros((2, 1)))
+    dx, dy = gradients(elementwise.elementwise_sub, np.zeros((2, 3)), np.zeros((2, 1)))
     np.testing.assert_array_equal(dx, np.ones((2, 3)))
     np.testing.assert_array_equal(dy, [[-3], [-3]])
 
 
 def test_division_by_zero_gives_inf_or_nan_without_a_warning():
     np.testing.assert_array_equal(
-        ew.elementwise_div(np.array([1.0, -1.0, 0.0]), np.zeros(3)), [np.inf, -np.inf, np.nan]
+        elementwise.elementwise_div(np.array([1.0, -1.0, 0.0]), np.zeros(3)), [np.inf, -np.inf, np.nan]
     )
 
 
 def test_integers_divide_to_floats():
-    np.testing.assert_array_equal(ew.elementwise_div(np.array([1, 3]), np.array([2, 2])), [0.5, 1.5])
+    np.testing.assert_array_equal(elementwise.elementwise_div(np.array([1, 3]), np.array([2, 2])), [0.5, 1.5])
 
 
 def test_where_two_tie_the_first_takes_the_gradient():
     x, y = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])
-    np.testing.assert_array_equal(gradients(ew.elementwise_max, x, y), [[1, 0, 1], [0, 1, 0]])
-    np.testing.assert_array_equal(gradients(ew.elementwise_min, x, y), [[1, 1, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(gradients(elementwise.elementwise_max, x, y), [[1, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(gradients(elementwise.elementwise_min, x, y), [[1, 1, 0], [0, 0, 1]])
 
 
 def test_pow_at_its_edges_without_a_warning():
     x, y = np.array([0.0, -8.0, 1e300, 0.0]), np.array([0.0, 1 / 3, 2.0, -1.0])
-    np.testing.assert_array_equal(ew.elementwise_pow(x, y), [1, np.nan, np.inf, np.inf])
+    np.testing.assert_array_equal(elementwise.elementwise_pow(x, y), [1, np.nan, np.inf, np.inf])
 
 
 @pytest.mark.parametrize("exponent_too", [False, True])
@@ -86,43 +87,43 @@ def test_pow_at_its_edges_without_a_warning():
 def test_derivatives_of_pow_in_a_base_of_0_do_not_mind_an_exponent_that_needs_one(exponent, orders, exponent_too):
     x = opsdk.to_tensor(np.array([0.0, 0.5]), stop_gradient=False)
     y = opsdk.to_tensor(np.array([exponent, exponent]), stop_gradient=not exponent_too)
-    here = ew.elementwise_pow(x, y)
+    here = elementwise.elementwise_pow(x, y)
     for value in orders:
         (here,) = opsdk.grad(here.sum(), x, create_graph=True)
         assert here.numpy()[0] == value
 
 
 def test_the_gradient_of_pow_is_finite_where_the_derivative_is():
-    dx, dy = gradients(ew.elementwise_pow, np.array([0.0, 0.0, 2.0]), np.array([2.0, 1.0, 0.0]))
+    dx, dy = gradients(elementwise.elementwise_pow, np.array([0.0, 0.0, 2.0]), np.array([2.0, 1.0, 0.0]))
     np.testing.assert_allclose(dx, [0, 1, 0])
     np.testing.assert_allclose(dy, [0, 0, np.log(2)])
 
 
 def test_the_gradient_of_zero_to_the_zero_is_zero_in_the_base():
-    dx, _ = gradients(ew.elementwise_pow, np.array([0.0]), np.array([0.0]))
+    dx, _ = gradients(elementwise.elementwise_pow, np.array([0.0]), np.array([0.0]))
     np.testing.assert_array_equal(dx, [0])
 
 
 def test_a_gradient_that_nobody_asks_for_is_not_computed():
     x, y = opsdk.to_tensor([-1.0], stop_gradient=False), opsdk.to_tensor([2.0])
-    (dx,) = opsdk.grad(ew.elementwise_pow(x, y), x)  # the other one would be the logarithm of -1
+    (dx,) = opsdk.grad(elementwise.elementwise_pow(x, y), x)  # the other one would be the logarithm of -1
     np.testing.assert_array_equal(dx.numpy(), [-2])
 
 
 def test_scale_multiplies_and_adds_in_the_dtype_of_x():
     x = np.array([1.0, -2.0], np.float32)
-    result = ew.scale(x, scale=2.0, bias=1.0)
+    result = elementwise.scale(x, scale=2.0, bias=1.0)
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, [3, -3])
 
 
 def test_scale_keeps_integers_and_the_sign_of_zero():
-    np.testing.assert_array_equal(ew.scale(np.array([1, -2]), scale=2.0, bias=1.0), np.array([3, -3]))
-    assert ew.scale(np.array([1, -2]), scale=2.0).dtype.kind == "i"
-    zeros = ew.scale(np.array([0.0, -0.0]), scale=-1.0)
+    np.testing.assert_array_equal(elementwise.scale(np.array([1, -2]), scale=2.0, bias=1.0), np.array([3, -3]))
+    assert elementwise.scale(np.array([1, -2]), scale=2.0).dtype.kind == "i"
+    zeros = elementwise.scale(np.array([0.0, -0.0]), scale=-1.0)
     assert np.signbit(zeros).tolist() == [True, False]
-    assert np.signbit(ew.scale(zeros, scale=2.0, bias=-0.0)).tolist() == [True, False]
-    assert np.signbit(ew.scale(zeros, scale=2.0, bias=0.0)).tolist() == [False, False]  # as IEEE 754 adds
+    assert np.signbit(elementwise.scale(zeros, scale=2.0, bias=-0.0)).tolist() == [True, False]
+    assert np.signbit(elementwise.scale(zeros, scale=2.0, bias=0.0)).tolist() == [False, False]  # as IEEE 754 adds
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
@@ -192,12 +193,12 @@ def test_the_zeroth_power_has_the_derivative_0_at_bases_of_which_the_reciprocal_
 @pytest.mark.parametrize(
     ("op", "function"),
     [
-        (ew.elementwise_add, np.add),
-        (ew.elementwise_sub, np.subtract),
-        (ew.elementwise_mul, np.multiply),
-        (ew.elementwise_max, np.maximum),
-        (ew.elementwise_min, np.minimum),
-        (ew.elementwise_pow, np.power),
+        (elementwise.elementwise_add, np.add),
+        (elementwise.elementwise_sub, np.subtract),
+        (elementwise.elementwise_mul, np.multiply),
+        (elementwise.elementwise_max, np.maximum),
+        (elementwise.elementwise_min, np.minimum),
+        (elementwise.elementwise_pow, np.power),
     ],
 )
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "complex128"])
@@ -213,7 +214,7 @@ def test_half_precision_is_computed_in_float32_and_rounded_once(dtype):
     x = np.linspace(0.1, 3.0, 30).astype(opsdk.core.dtype.as_dtype(dtype))
     y = x[::-1].copy()
     exact = x.astype(np.float64) / y.astype(np.float64)
-    np.testing.assert_array_equal(ew.elementwise_div(x, y), exact.astype(np.float32).astype(x.dtype))
+    np.testing.assert_array_equal(elementwise.elementwise_div(x, y), exact.astype(np.float32).astype(x.dtype))
 
 
 def test_second_derivatives_of_a_broadcast_product_are_summed_to_their_inputs():
@@ -243,7 +244,7 @@ def test_a_second_derivative_of_one_factor_alone(wanted):
 def test_the_negative_of_bools_is_refused_as_numpy_refuses_it():
     for value in (np.array([True]), opsdk.to_tensor([True, False])):
         with pytest.raises(DTypeError, match=r"op 'opsdk::scale': x expected numbers, got bool; cast it"):
-            ew.scale(value, scale=-1.0)
+            elementwise.scale(value, scale=-1.0)
     with pytest.raises(DTypeError, match="got bool"):
         _ = -opsdk.to_tensor([True])
 
@@ -257,9 +258,9 @@ def test_the_negative_is_numpys_for_numbers_without_a_sign_and_for_complex_infin
 
 @pytest.mark.parametrize("attrs", [{"scale": 2.5}, {"bias": 0.5}, {"scale": np.inf}, {"bias": 1e300}])
 def test_whole_numbers_are_scaled_by_whole_numbers(attrs):
-    assert ew.scale(np.array([3]), scale=2.0, bias=1.0) == 7
+    assert elementwise.scale(np.array([3]), scale=2.0, bias=1.0) == 7
     with pytest.raises(AttributeValueError, match=r"scale': .* expected a whole number below 2\*\*53 beside int64"):
-        ew.scale(np.array([3]), **attrs)
+        elementwise.scale(np.array([3]), **attrs)
 
 
 @pytest.mark.parametrize("call", [opsdk.maximum, opsdk.minimum])
@@ -275,7 +276,7 @@ def test_where_an_operand_is_nan_the_extreme_is_nan_and_neither_gets_a_gradient(
 
 def test_the_difference_of_bools_is_refused():
     b = np.array([True, False])
-    for call in (lambda: ew.elementwise_sub(b, b), lambda: opsdk.to_tensor(b) - opsdk.to_tensor(b)):
+    for call in (lambda: elementwise.elementwise_sub(b, b), lambda: opsdk.to_tensor(b) - opsdk.to_tensor(b)):
         with pytest.raises(DTypeError, match="elementwise_sub': x and y expected numbers, got bool; cast one of them"):
             call()
     assert (opsdk.to_tensor(b) - 1).tolist() == [0, -1]
@@ -286,3 +287,93 @@ def test_a_whole_number_to_a_negative_power_is_refused():
         opsdk.to_tensor([2, 3]) ** -1
     assert (opsdk.to_tensor([2.0]) ** -1).tolist() == [0.5]
     assert (opsdk.to_tensor(np.zeros(0, "int64")) ** np.zeros(0, "int64")).tolist() == []
+
+
+X, Y = np.array([1.0, 2.0, np.nan, 3.0]), np.array([1.0, 3.0, np.nan, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (elementwise.equal, [True, False, False, False]),
+        (elementwise.not_equal, [False, True, True, True]),
+        (elementwise.less_than, [False, True, False, False]),
+        (elementwise.less_equal, [True, True, False, False]),
+        (elementwise.greater_than, [False, False, False, True]),
+        (elementwise.greater_equal, [True, False, False, True]),
+    ],
+)
+def test_comparisons_are_bool_and_nan_equals_nothing(op, expected):
+    result = op(X, Y)
+    assert result.dtype == bool
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_comparisons_broadcast():
+    assert elementwise.less_than(np.zeros((3, 1)), np.ones(4)).shape == (3, 4)
+
+
+def test_logical_not_is_true_where_there_is_zero():
+    np.testing.assert_array_equal(elementwise.logical_not(np.array([0.0, 0.5, -0.0])), [True, False, True])
+
+
+def test_a_comparison_carries_no_gradient():
+    x = opsdk.to_tensor([1.0], stop_gradient=False)
+    assert elementwise.equal(x, x).stop_gradient
+
+
+NAMES = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_whole_numbers_that_a_comparison_with_floats_would_round_are_refused(name, dtype):
+    whole, real = np.array([3, 2**53 + 1], dtype), np.array([3.0, 2.0**53])
+    for left, right, side in ((whole, real, "x"), (real, whole, "y"), (whole, real.astype("float32"), "x")):
+        with pytest.raises(InputValueError, match=rf"op 'opsdk::{name}': input '{side}' expected whole .* float64"):
+            getattr(elementwise, name)(left, right)
+        with pytest.raises(InputValueError, match=f"got {2**53 + 1}; cast it"):
+            getattr(elementwise, name)(opsdk.to_tensor(left), opsdk.to_tensor(right))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_numbers_that_float64_holds_are_compared_with_floats(name):
+    whole, real = np.array([3, 2**53, -(2**62)]), np.array([2.5, 2.0**53, 0.0])
+    expected = {"equal": [0, 1, 0], "not_equal": [1, 0, 1], "less_than": [0, 0, 1], "less_equal": [0, 1, 1],
+                "greater_than": [1, 0, 0], "greater_equal": [1, 1, 0]}  # fmt: skip
+    assert getattr(elementwise, name)(whole, real).tolist() == [bool(value) for value in expected[name]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("dtype", "number"), [("float32", 2**24 + 1), ("float64", 2**53 + 1)])
+def test_a_python_int_that_the_floats_beside_it_would_round_is_refused(name, dtype, number):
+    with pytest.raises(DTypeError, match=f"expected a whole number that {dtype} holds, got {number}; write it as a"):
+        getattr(elementwise, name)(opsdk.to_tensor(np.zeros(2, dtype)), number)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_floats_of_16_bits_are_compared_with_a_whole_number_as_it_is(dtype):
+    x = opsdk.to_tensor([2048.0, 4096.0]).astype(dtype)
+    assert (x == 2049).tolist() == [False, False]
+    assert (x < 2049).tolist() == [True, False]
+    assert (x >= 2049).tolist() == [False, True]
+
+
+def test_one_hot_is_one_at_the_class():
+    np.testing.assert_array_equal(one_hot(np.array([2, 0]), num_classes=3), [[0, 0, 1], [1, 0, 0]])
+
+
+def test_one_hot_appends_an_axis_and_is_float32():
+    assert one_hot(np.array([[1], [0]]), num_classes=2).shape == (2, 1, 2)
+    assert one_hot(np.array(1), num_classes=2).dtype == np.float32
+    assert one_hot(np.zeros((0,), np.int64), num_classes=2).shape == (0, 2)
+
+
+def test_one_hot_refuses_a_class_outside():
+    with pytest.raises(ShapeError, match=r"op 'opsdk::one_hot': x expected in \[0, 2\), got 0 to 2"):
+        one_hot(np.array([0, 2]), num_classes=2)
+
+
+def test_classes_are_whole_numbers():
+    with pytest.raises(DTypeError, match="op 'opsdk::one_hot': x expected integers or bools, got float64; cast it"):
+        one_hot(np.array([0.5, np.nan]), num_classes=2)

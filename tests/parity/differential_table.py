@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 import opsdk
 from opsdk.nn import functional
-from opsdk.ops import compare, creation, loss, matmul, normalization, shape, sum_to
+from opsdk.ops import creation, elementwise, loss, matmul, normalization, reduction, shape
 from tests.parity import differential_torch as theirs
 from tests.parity.differential import Case
 
@@ -138,12 +138,12 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
         lambda x: opsdk.gather(x, np.arange(3000) % 2) * 1.0, lambda x: x[torch.arange(3000) % 2], [reals((2, 1))]
     ),
     "sum_to_like": (
-        lambda x: sum_to.sum_to_like(x, np.zeros((1, 3))), lambda x: x.sum(0, True), [reals((2500, 3), low=0.5)]
+        lambda x: reduction.sum_to_like(x, np.zeros((1, 3))), lambda x: x.sum(0, True), [reals((2500, 3), low=0.5)]
     ),
     "expand_as": (
-        lambda x: sum_to.expand_as(x, np.zeros((2500, 3))), lambda x: x.expand(2500, 3), [reals((1, 3))]
+        lambda x: reduction.expand_as(x, np.zeros((2500, 3))), lambda x: x.expand(2500, 3), [reals((1, 3))]
     ),
-    "sum of several": (lambda x, y: sum_to.sum([x, y, x]), lambda x, y: x + y + x, [reals((3,), (3,))]),
+    "sum of several": (lambda x, y: reduction.sum([x, y, x]), lambda x, y: x + y + x, [reals((3,), (3,))]),
     "cast": (lambda x: shape.cast(x, dtype=x.dtype) * x, lambda x: x * x, [reals((3,))]),
     "assign": (shape.assign, torch.clone, [reals((3,))]),
     "softmax": (opsdk.softmax, theirs.softmax, [reals((3, 7)), reals((2, 600))]),
@@ -187,12 +187,13 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
             lambda x, y, reference=reference: torch.where(reference(x, y), x * x, y), [near_ties],
         )
         for ours, reference in (
-            (compare.equal, torch.eq), (compare.not_equal, torch.ne), (compare.less_than, torch.lt),
-            (compare.less_equal, torch.le), (compare.greater_than, torch.gt), (compare.greater_equal, torch.ge),
+            (elementwise.equal, torch.eq), (elementwise.not_equal, torch.ne), (elementwise.less_than, torch.lt),
+            (elementwise.less_equal, torch.le), (elementwise.greater_than, torch.gt),
+            (elementwise.greater_equal, torch.ge),
         )
     },
     "logical_not": (
-        lambda x, y: opsdk.where(compare.logical_not(x > y), x * x, y),
+        lambda x, y: opsdk.where(elementwise.logical_not(x > y), x * x, y),
         lambda x, y: torch.where(torch.logical_not(x > y), x * x, y), [near_ties],
     ),
     "argmax": (

@@ -10,7 +10,7 @@ import opsdk.static
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.ops import matmul as products
 from opsdk.ops import normalization
-from opsdk.ops import sum_to as sums
+from opsdk.ops import reduction as sums
 
 NUMPY = SimpleNamespace(
     abs=np.abs, add=np.add, concat=np.concatenate, conj=np.conj, cos=np.cos, divide=np.divide, exp=np.exp,

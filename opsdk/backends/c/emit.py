@@ -10,10 +10,10 @@ from opsdk.backends.c.signature import symbols
 from opsdk.core.errors import DefinitionError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.expr.c_source import PRELUDE, scalar_function
 from opsdk.expr.exact import check_constants
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import scalar_of, static_of
+from opsdk.expr.source import PRELUDE, scalar_function
 
 _KINDS = {"float": "double {0}_attr", "int": "int64_t {0}_attr", "bool[]": "const int32_t *{0}_attr, int64_t {0}_size"}
 ROUNDED = 5  # the status of a function that was given a whole number which its dtype does not hold

@@ -30,8 +30,8 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry
 from opsdk.define.opdef import OpDef
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
-from opsdk.expr.numba_source import scalar_source
 from opsdk.expr.scalar import static_of
+from opsdk.expr.source import scalar_source
 from opsdk.expr.trace import Expression
 
 _THREADS = 256

@@ -14,9 +14,8 @@ import numpy as np
 from opsdk.expr.count import reach, weight
 from opsdk.expr.exact import may_round
 from opsdk.expr.node import BOOL, Node
-from opsdk.expr.numba_source import python_lines
 from opsdk.expr.simplify import gated
-from opsdk.expr.statements import Statement
+from opsdk.expr.source import Statement, python_lines
 from opsdk.expr.trace import Expression
 
 TILE = 1024  # elements of one stage; eight buffers of float32 fill 32 KiB

@@ -13,10 +13,9 @@ from typing import ClassVar, NamedTuple
 
 from opsdk.expr.exact import is_whole, numbers_of, positioned
 from opsdk.expr.node import BOOL, Node, topological
-from opsdk.expr.numba_source import call_text, constant_text
 from opsdk.expr.row.row import COLUMN, FULL, INDEX, SIZE, elements
 from opsdk.expr.row.row_plan import CHEAP, Loop, levels_of, loops_of, lowered
-from opsdk.expr.statements import INFIX
+from opsdk.expr.source import INFIX, call_text, constant_text
 from opsdk.expr.trace import Expression
 
 _START = {"row_sum": "real(0)", "row_max": "real(-inf)", "row_min": "real(inf)"}

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
+from functools import cache, partial, reduce
+from typing import NamedTuple
 
 from opsdk.expr.node import Node, constant
 from opsdk.expr.symbol import Symbol, apply
 
-ZERO, ONE = Symbol(constant(0.0)), Symbol(constant(1.0))
+ZERO, ONE = constant(0.0), constant(1.0)
 _MINUS_ONE, _NEVER = constant(-1.0), constant(False)
 _FACTORS = 64  # of a product are looked at, so that long ones do not take the square of their length
 _BOUNDED = {"maximum": "le", "minimum": "ge"}  # and by which comparison with a bound the bound is taken
 _PLAIN = 1 << 24  # whole numbers up to here are numbers of every dtype that is computed with
 
 
-@dataclass(frozen=True)
-class Cotangent:
+class Cotangent(NamedTuple):
     """Something that entered, times the derivative since.
 
     Args:
@@ -32,8 +32,8 @@ class Cotangent:
         factor: the derivative from there to here.
     """
 
-    base: Symbol
-    factor: Symbol = ONE
+    base: Node
+    factor: Node = ONE
 
 
 class Algebra:
@@ -43,93 +43,77 @@ class Algebra:
 
     Args:
         atoms: nodes that are computed anyway, which are not taken apart to find factors.
+
+    Attributes:
+        times: gives a product: a choice keeps it out of the other branch, and what is divided by cancels.
+        plus: gives a sum, which is 0 by choice where both of its terms are.
+        guard: gives the condition under which a value is anything but 0 by choice; None where it always is.
     """
 
     def __init__(self, atoms: Collection[Node]) -> None:
         self._atoms = atoms
-        self._guards: dict[Node, Node | None] = {}
-        self._products: dict[tuple[Node, Node], Symbol] = {}
-        self._sums: dict[tuple[Node, Node], Symbol] = {}
+        self.times: Callable[[Node, Node], Node] = cache(self._times)
+        self.plus: Callable[[Node, Node], Node] = cache(self._plus)
+        self.guard: Callable[[Node], Node | None] = cache(self._guard)
 
-    def value(self, cotangent: Cotangent) -> Symbol:
+    def value(self, cotangent: Cotangent) -> Node:
         """Returns a cotangent as one expression."""
-        return self.times(cotangent.base, cotangent.factor)
+        return self.times(*cotangent)
 
     def passed(self, cotangent: Cotangent, partial: Symbol | float) -> Cotangent:
         """Returns a cotangent after one more step of the chain rule."""
-        step = partial if isinstance(partial, Symbol) else Symbol(constant(partial))
+        step = partial.node if isinstance(partial, Symbol) else constant(partial)
         return Cotangent(cotangent.base, self.times(*self._balanced(cotangent.factor, step)))
 
     def joined(self, left: Cotangent, right: Cotangent) -> Cotangent:
         """Returns the sum of two cotangents."""
-        if left.base.node is right.base.node:
+        if left.base is right.base:
             return Cotangent(left.base, self.plus(left.factor, right.factor))
         return Cotangent(self.plus(self.value(left), self.value(right)))
 
-    def times(self, left: Symbol, right: Symbol) -> Symbol:
-        """Returns a product: a choice keeps it out of the other branch, and what is divided by cancels."""
-        pair = (left.node, right.node)
-        if pair not in self._products:
-            self._products[pair] = self._times(left, right)
-        return self._products[pair]
-
-    def plus(self, left: Symbol, right: Symbol) -> Symbol:
-        """Returns a sum, which is 0 by choice where both of its terms are."""
-        pair = (left.node, right.node)
-        if pair not in self._sums:
-            self._sums[pair] = self._plus(left, right)
-        return self._sums[pair]
-
-    def guard(self, node: Node) -> Node | None:
-        """Returns the condition under which a value is anything but 0 by choice; None where it always is."""
-        if node not in self._guards:
-            self._guards[node] = self._guard(node)
-        return self._guards[node]
-
-    def _times(self, left: Symbol, right: Symbol) -> Symbol:
-        if _is_zero(left.node) or _is_zero(right.node):
+    def _times(self, left: Node, right: Node) -> Node:
+        if _is_zero(left) or _is_zero(right):
             return ZERO
-        if left.node is ONE.node or right.node is ONE.node:
-            return right if left.node is ONE.node else left
-        if self._selects(left.node):
-            condition, a, b = map(Symbol, left.node.args)
-            return apply("where", condition, self.times(a, right), self.times(b, right))
-        if self._selects(right.node):
-            condition, a, b = map(Symbol, right.node.args)
-            return apply("where", condition, self.times(left, a), self.times(left, b))
+        if left is ONE or right is ONE:
+            return right if left is ONE else left
+        if self._selects(left):
+            condition, a, b = left.args
+            return _of("where", condition, self.times(a, right), self.times(b, right))
+        if self._selects(right):
+            condition, a, b = right.args
+            return _of("where", condition, self.times(left, a), self.times(left, b))
         product = self._product(left, right)
         for of, by in ((left, right), (right, left)):
-            used = self.guard(of.node)
-            if used is not None and not _is_tame(by.node):
-                return apply("where", Symbol(used), product, ZERO)
+            used = self.guard(of)
+            if used is not None and not _is_tame(by):
+                return _of("where", used, product, ZERO)
         return product
 
-    def _plus(self, left: Symbol, right: Symbol) -> Symbol:
-        if _is_zero(left.node) or _is_zero(right.node):
-            return right if _is_zero(left.node) else left
-        a, b = left.node, right.node
-        if a.op == "where" and b.op == "where" and a.args[0] is b.args[0]:
-            taken, other = (self.plus(*map(Symbol, pair)) for pair in zip(a.args[1:], b.args[1:], strict=True))
-            return taken if taken.node is other.node else apply("where", Symbol(a.args[0]), taken, other)
-        first, second = self.guard(a), self.guard(b)
+    def _plus(self, left: Node, right: Node) -> Node:
+        if _is_zero(left) or _is_zero(right):
+            return right if _is_zero(left) else left
+        if left.op == "where" and right.op == "where" and left.args[0] is right.args[0]:
+            taken, other = (self.plus(*pair) for pair in zip(left.args[1:], right.args[1:], strict=True))
+            return taken if taken is other else _of("where", left.args[0], taken, other)
+        total = _of("add", left, right)
+        first, second = self.guard(left), self.guard(right)
         if first is None or second is None:
-            return left + right
-        used = first if first is second else apply("or", Symbol(first), Symbol(second)).node
-        return apply("where", Symbol(used), left + right, ZERO)
+            return total
+        return _of("where", first if first is second else _of("or", first, second), total, ZERO)
 
-    def _balanced(self, left: Symbol, right: Symbol) -> tuple[Symbol, Symbol]:
+    def _balanced(self, left: Node, right: Node) -> tuple[Node, Node]:
         """Returns two factors with their product; the last division of a quotient of quotients goes to the other one.
 
         y · (r / x / x) would be 0 where r / x / x is, however large y is; (y / x) · (r / x) has both halfway. A length
         takes nothing out of range: dividing by it stays where it is, once per row.
         """
         for of, by in ((right, left), (left, right)):
-            quotient = of.node.args[0] if of.node.op == "neg" else of.node
+            quotient = of.args[0] if of.op == "neg" else of
             is_double = quotient.op == "div" and quotient.args[0].op == "div" and quotient.args[1].op != "row_size"
-            if is_double and quotient not in self._atoms and by.node.op not in ("constant", "where"):
-                rest = Symbol(quotient.args[0])
-                divided = self.times(by, apply("reciprocal", Symbol(quotient.args[1])))
-                return (rest if quotient is of.node else -rest), divided
+            if is_double and quotient not in self._atoms and by.op not in ("constant", "where"):
+                rest, divisor = quotient.args
+                divided = self.times(by, _of("reciprocal", divisor))
+                return (rest if quotient is of else _of("neg", rest)), divided
         return left, right
 
     def _guard(self, node: Node) -> Node | None:
@@ -142,13 +126,12 @@ class Algebra:
                 return None
             sides = [_both(condition, used[0]), _both(_opposite(condition), used[1])]
             some = [side for side in sides if side is not _NEVER]
-            return apply("or", *map(Symbol, some)).node if len(some) == 2 else some[0] if some else _NEVER
+            return _of("or", *some) if len(some) == 2 else some[0] if some else _NEVER
         if node.op == "row_sum":
             used_inside = self.guard(node.args[0])
             if used_inside is None or used_inside is _NEVER:
                 return used_inside
-            counted = apply("where", Symbol(used_inside), 1.0, 0.0).node
-            return apply("gt", Symbol(Node("row_max", (counted,))), 0.0).node
+            return _of("gt", Node("row_max", (_of("where", used_inside, ONE, ZERO),)), ZERO)
         if node.op in _BOUNDED:
             return self._guard_of_bounded(node)
         if node.op == "neg" or (node.op in ("mul", "div") and _is_tame(node.args[1])):
@@ -165,32 +148,32 @@ class Algebra:
             return None
         held = node.args[0] if bound is node.args[1] else node.args[1]
         if not bound.payload:
-            return _opposite(apply(_BOUNDED[node.op], Symbol(held), ZERO).node)
+            return _opposite(_of(_BOUNDED[node.op], held, ZERO))
         return self.guard(held) if (bound.payload < 0) == (node.op == "maximum") else None
 
     def _selects(self, node: Node) -> bool:
         """Whether a value is 0 by choice somewhere."""
         return node.op == "where" and self.guard(node) is not None
 
-    def _product(self, left: Symbol, right: Symbol) -> Symbol:
+    def _product(self, left: Node, right: Node) -> Node:
         """Returns a product of two values that nobody chose."""
-        if _MINUS_ONE in (left.node, right.node):
-            of = right if left.node is _MINUS_ONE else left
-            return Symbol(of.node.args[0]) if of.node.op == "neg" else -of
-        over, under = (one + other for one, other in zip(self._parts(left.node), self._parts(right.node), strict=True))
+        if _MINUS_ONE in (left, right):
+            of = right if left is _MINUS_ONE else left
+            return of.args[0] if of.op == "neg" else _of("neg", of)
+        over, under = (one + other for one, other in zip(self._parts(left), self._parts(right), strict=True))
         twice = Counter(over) & Counter(under)
         numbers = [node for node in over if _is_number(node)]
         if twice or len(numbers) > 1:
-            return _written(_without(over, twice), _without(under, twice))
+            return _quotient(_without(over, twice), _without(under, twice))
         for of, by in ((left, right), (right, left)):
-            if of.node.op == "neg" and of.node not in self._atoms:  # outside, where a sum takes it in
-                inner = Symbol(of.node.args[0])
-                return -(self._product(inner, by) if of is left else self._product(by, inner))
-        if right.node.op == "reciprocal":
-            return left / Symbol(right.node.args[0])
-        if left.node.op == "reciprocal" and left.node not in self._atoms:
-            return right / Symbol(left.node.args[0])
-        return left * right
+            if of.op == "neg" and of not in self._atoms:  # outside, where a sum takes it in
+                (inner,) = of.args
+                return _of("neg", self._product(inner, by) if of is left else self._product(by, inner))
+        if right.op == "reciprocal":
+            return _of("div", left, right.args[0])
+        if left.op == "reciprocal" and left not in self._atoms:
+            return _of("div", right, left.args[0])
+        return _of("mul", left, right)
 
     def _parts(self, node: Node) -> tuple[list[Node], list[Node]]:
         """Returns the factors of a value, and what it is divided by."""
@@ -214,14 +197,18 @@ class Algebra:
         return sides
 
 
+def _of(op: str, *operands: Node) -> Node:
+    return apply(op, *operands).node
+
+
 def _both(condition: Node, used: Node | None) -> Node:
     if used is None:
         return condition
-    return _NEVER if used is _NEVER else apply("and", Symbol(condition), Symbol(used)).node
+    return _NEVER if used is _NEVER else _of("and", condition, used)
 
 
 def _opposite(condition: Node) -> Node:
-    return condition.args[0] if condition.op == "not" else apply("not", Symbol(condition)).node
+    return condition.args[0] if condition.op == "not" else _of("not", condition)
 
 
 def _is_zero(node: Node) -> bool:
@@ -249,28 +236,21 @@ def _without(factors: Sequence[Node], gone: Counter[Node]) -> list[Node]:
     return kept
 
 
-def _written(over: Sequence[Node], under: Sequence[Node]) -> Symbol:
+def _quotient(over: Sequence[Node], under: Sequence[Node]) -> Node:
     """Returns a quotient of products, numbers first; divisions stand between products, so that neither runs away."""
     numbers, factors = _number(over)
-    made = [Symbol(constant(number)) for number in numbers]
-    sign = len(made) == 1 and made[0].node is _MINUS_ONE and bool(factors or under)
-    value = None if sign or not made else _chained(made)
-    below = [Symbol(node) for node in under]
-    for factor in map(Symbol, factors):
-        value = factor if value is None else value * factor
+    made = [constant(number) for number in numbers]
+    sign = len(made) == 1 and made[0] is _MINUS_ONE and bool(factors or under)
+    below = list(under)
+    value = None if sign or not made else reduce(partial(_of, "mul"), made)
+    for factor in factors:
+        value = factor if value is None else _of("mul", value, factor)
         if below:
-            value = value / below.pop(0)
+            value = _of("div", value, below.pop(0))
     for divisor in below:
-        value = apply("reciprocal", divisor) if value is None else value / divisor
+        value = _of("reciprocal", divisor) if value is None else _of("div", value, divisor)
     found = ONE if value is None else value
-    return -found if sign else found
-
-
-def _chained(factors: Sequence[Symbol]) -> Symbol:
-    made = factors[0]
-    for factor in factors[1:]:
-        made = made * factor
-    return made
+    return _of("neg", found) if sign else found
 
 
 def _number(over: Iterable[Node]) -> tuple[list[float], list[Node]]:

@@ -19,10 +19,10 @@ from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
 from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
-from opsdk.expr.gradient.like_terms import combined
+from opsdk.expr.gradient.derivative import combined
 from opsdk.expr.gradient.proof import Claim, refuted
 from opsdk.expr.node import BOOL, Node, constant, topological
-from opsdk.expr.primitives.conditions import is_exact
+from opsdk.expr.primitives.table import is_exact
 from opsdk.expr.scalar import ScalarFunction, Static, static_of, values_of
 from opsdk.expr.simplify import simplify
 from opsdk.expr.trace import Expression
@@ -48,16 +48,8 @@ def derive_gradient(forward: OpDef, scalar: ScalarFunction, sample: Static) -> G
     derivation = _Derivation(forward, scalar, wrt, carriers)
     sources = derivation.sources(sample)
     mask, given = derivation.mask, derivation.given
-    read = [_read(schema, source, derivation.name_of(source)) for source in sources]
-    gradient_schema = _schema(schema, wrt, read, (mask, given))
-    gradient = scalar.gradient(
-        gradient_schema.name,
-        gradient_schema.input_names,
-        gradient_schema.attr_names,
-        lambda static: derivation.proven(static, sources),
-        sources,
-        wrt,
-    )
+    gradient_schema = derivation.schema(sources)
+    gradient = scalar.gradient(gradient_schema, lambda static: derivation.proven(static, sources), sources, wrt)
     reduces = forward.infer.reduces_gradients and len(schema.inputs) > 1
     masks = ((mask, len(schema.inputs)), (given, len(schema.outputs)))
     sampled = (*sample, *((name, (True,) * count) for name, count in masks if name is not None))
@@ -131,9 +123,7 @@ class _Derivation:
         given: the attribute that says which cotangents have arrived; None where one enters, which then has.
     """
 
-    def __init__(
-        self, forward: OpDef, scalar: ScalarFunction, wrt: Sequence[int], carriers: Sequence[int]
-    ) -> None:
+    def __init__(self, forward: OpDef, scalar: ScalarFunction, wrt: Sequence[int], carriers: Sequence[int]) -> None:
         schema = forward.schema
         self._forward = forward
         self._names = schema.input_names
@@ -144,9 +134,7 @@ class _Derivation:
         self._carriers = tuple(carriers)
         # Where there are static attributes, what is saved has to serve every combination of them; of masks the one that
         # asks for everything does.
-        self._has_static = any(
-            decl.type not in ("float", "int") and not is_mask(decl.name) for decl in schema.attrs
-        )
+        self._has_static = any(decl.type not in ("float", "int") and not is_mask(decl.name) for decl in schema.attrs)
         self._is_masked = any(map(is_mask, schema.attr_names))
         taken = set(schema.attr_names)
         self.mask = _fresh(MASK, taken) if len(wrt) > 1 else None
@@ -166,6 +154,24 @@ class _Derivation:
         inputs = [Source("input", i) for i, name in enumerate(self._names) if name in read]
         outputs = [Source("output", i) for i in self._carriers if self._outputs[i] in read]
         return self._scalar.anchored((*inputs, *outputs, *cotangents))
+
+    def schema(self, sources: Sequence[Source]) -> OpSchema:
+        """Returns the signature of the gradient op."""
+        forward = self._forward.schema
+        decls: dict[str, Sequence[InputDecl | OutputDecl]] = {"input": forward.inputs, "output": forward.outputs}
+        read = [(self.name_of(s), decls[s.kind][s.position].elements if s.kind in decls else ()) for s in sources]
+        names = tuple(name for name, _ in read)
+        taken = {*names, *forward.attr_names}
+        masks = [AttrDecl(name, "bool[]", ()) for name in (self.mask, self.given) if name is not None]
+        return OpSchema(
+            namespace=forward.namespace,
+            name=f"{forward.name}_grad",
+            inputs=tuple(InputDecl(name, elements=elements) for name, elements in read),
+            attrs=(*forward.attrs, *masks),
+            outputs=tuple(OutputDecl(_fresh(f"d{forward.input_names[i]}", taken)) for i in self._wrt),
+            version=forward.version,
+            positional=names,
+        )
 
     def _given(self, expression: Expression, positions: Iterable[int]) -> dict[Node, Node]:
         """Returns what computed outputs are read as where they are saved; of equal ones the first is."""
@@ -231,26 +237,25 @@ class _Derivation:
         fixed = opdef.traits.nondifferentiable
         claim = Claim(
             tuple(
-                (self._outputs[i], self._cotangents[i], self._scalar.role(Source("output", i)), node)
+                (
+                    self._outputs[i],
+                    self._cotangents[i] if not arrived or arrived[i] else None,
+                    self._scalar.role(Source("output", i)),
+                    node,
+                )
                 for i in self._carriers
-                if (node := forward.outputs[i]) is not None and (not arrived or arrived[i])
+                if (node := forward.outputs[i]) is not None
             ),
             tuple((self._names[i], node) for i, node in pairs if node is not None),
             tuple((n, self._scalar.role(Source("input", i)), n in fixed) for i, n in enumerate(self._names)),
             tuple((decl.name, _tried(decl, i)) for i, decl in enumerate(opdef.schema.attrs) if decl.name in made.attrs),
             tuple((name, *opdef.traits.domain[name]) for name in self._names if name in opdef.traits.domain),
-            tuple(
-                (self._outputs[i], self._scalar.role(Source("output", i)), node)
-                for i in self._carriers
-                if (node := forward.outputs[i]) is not None and arrived and not arrived[i]
-            ),
         )
         wrong = refuted(claim)
         if wrong is not None:
             raise DefinitionError(
-                f"op {opdef.name!r}: derived gradient of {wrong.input!r} expected {wrong.expected:.9g} along a "
-                f"direction by forward-mode numbers, got {wrong.got:.9g}, at {wrong.point}; write the gradient with "
-                "@op.backward in an op of @opsdk.op, and report the expression"
+                f"op {opdef.name!r}: {wrong}; write the gradient with @op.backward in an op of @opsdk.op, and report "
+                "the expression"
             )
         return made
 
@@ -292,13 +297,10 @@ def _with_saved(grads: Sequence[Node], saved: Mapping[Node, Node]) -> list[Node]
     exact = {node: name for node, name in saved.items() if is_exact(node)}
     decided = [node for node in topological(grads) if node.kind == BOOL or node.op in _STEPS]
     kept = dict(zip(decided, substitute(decided, exact), strict=True))
-    return substitute(grads, {**_complements(saved), **saved, **kept})
-
-
-def _complements(saved: Mapping[Node, Node]) -> dict[Node, Node]:
-    """Returns what saved results spare besides: σ(−a) is 1 − σ(a), which is not as near far out, but takes no exp."""
+    # what saved results spare besides: σ(−a) is 1 − σ(a), which is not as near far out, but takes no exp
     pairs = [(opposite(node), name) for node, name in saved.items()]
-    return {complement: Node("sub", (constant(1.0), name)) for complement, name in pairs if complement is not None}
+    complements = {other: Node("sub", (constant(1.0), name)) for other, name in pairs if other is not None}
+    return substitute(grads, {**complements, **saved, **kept})
 
 
 def cotangent_names(schema: OpSchema) -> tuple[str, ...]:
@@ -317,27 +319,6 @@ def _fresh(name: str, taken: set[str]) -> str:
     return found
 
 
-def _read(schema: OpSchema, source: Source, name: str) -> InputDecl:
-    if source.kind == "cotangent":
-        return InputDecl(name)
-    decl = schema.inputs[source.position] if source.kind == "input" else schema.outputs[source.position]
-    return InputDecl(name, elements=decl.elements)
-
-
-def _schema(schema: OpSchema, wrt: Sequence[int], inputs: Sequence[InputDecl], masks: Sequence[str | None]) -> OpSchema:
-    names = tuple(decl.name for decl in inputs)
-    taken = {*names, *schema.attr_names}
-    return OpSchema(
-        namespace=schema.namespace,
-        name=f"{schema.name}_grad",
-        inputs=tuple(inputs),
-        attrs=schema.attrs + tuple(AttrDecl(name, "bool[]", ()) for name in masks if name is not None),
-        outputs=tuple(OutputDecl(_fresh(f"d{schema.input_names[i]}", taken)) for i in wrt),
-        version=schema.version,
-        positional=names,
-    )
-
-
 def _gradient_op(
     forward: OpDef, schema: OpSchema, scalar: ScalarFunction, constants: Sequence[str], reduces: bool
 ) -> OpDef:
@@ -350,7 +331,7 @@ def _gradient_op(
     likes = [forward.schema.inputs[i].name for i in forward.differentiable_inputs()]
     declared = (*forward.traits.nondifferentiable, *constants)
     # It is given the same shapes, so that the next one sums too.
-    usual = broadcast if reduces and scalar.broadcasts else GradientInfer(likes, reduces_gradients=reduces)
+    usual = broadcast if reduces else GradientInfer(likes, reduces_gradients=reduces)
     return OpDef(
         schema=schema,
         infer=scalar.infer_rule() or usual,

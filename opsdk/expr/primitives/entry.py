@@ -1,6 +1,6 @@
 """Primitive: one operation of expressions, with all that reference, kernels, gradients and users are told of it.
 
-The families beside this file fill the table; whoever needs it filled imports it from `table`.
+`table` beside this file fills the table; whoever needs it filled imports it there.
 """
 
 from __future__ import annotations

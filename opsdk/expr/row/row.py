@@ -13,7 +13,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.core.sums import total
-from opsdk.expr.node import FLOAT, Node, topological
+from opsdk.expr.node import FLOAT, Node, rewritten, topological
 from opsdk.expr.primitives.entry import HOLOMORPHIC, VALUED, Meaning, Primitive, Rule
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol, Written, apply, as_node
@@ -150,6 +150,9 @@ def row_size() -> Symbol:
     return Symbol(SIZE)
 
 
+FUNCTIONS = (row_sum, row_mean, row_max, row_min, row_logsumexp, row_take, row_index, row_size)  # those of vmath
+
+
 class RowRoles:
     """Tells elements, of which a row has one per position, from numbers that a row has one of.
 
@@ -184,14 +187,13 @@ def spread(roots: Sequence[Node], roles: Mapping[str, str]) -> list[Node]:
     Raises:
         TraceError: an element is taken of a number of the row.
     """
-    known: dict[Node, Node] = {}
     row = RowRoles(roles)
-    for node in topological(roots):
-        args = tuple(known[arg] for arg in node.args)
-        plain = node if args == node.args else Node(node.op, args, node.payload, node.kind)
-        is_reduced = node.op in REDUCTIONS and not row.is_element(args[0])
-        known[node] = _of_equals(plain.op, Symbol(args[0])).node if is_reduced else plain
-    return [known[root] for root in roots]
+
+    def rule(node: Node, _: Node, known: Mapping[Node, Node]) -> Node:
+        is_reduced = node.op in REDUCTIONS and not row.is_element(node.args[0])
+        return _of_equals(node.op, Symbol(node.args[0])).node if is_reduced else node
+
+    return rewritten(roots, rule)
 
 
 def _of_equals(reduction: str, value: Symbol) -> Symbol:

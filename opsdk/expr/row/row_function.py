@@ -12,6 +12,7 @@ from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.sums import total
 from opsdk.define.opdef import Source
+from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.exact import (
     check_constants,
@@ -22,7 +23,6 @@ from opsdk.expr.exact import (
     numbers_of,
     rounds_positions,
 )
-from opsdk.expr.gradient.row_derivative import reverse_rows
 from opsdk.expr.node import Node
 from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, ROW_PRIMITIVES, elements
 from opsdk.expr.row.row_infer import AXIS, RowInfer
@@ -43,8 +43,6 @@ class RowFunction(ScalarFunction):
     """
 
     kernel_form = "rows"
-
-    broadcasts = False
 
     hands_on = False  # what enters a row may be shorter than what leaves it
 
@@ -67,27 +65,18 @@ class RowFunction(ScalarFunction):
         self.results = tuple(results)
         self._may_be_flat = tuple(name in flat for name in self.inputs)
 
-    def _swept(
-        self, outputs: Sequence[Node], cotangents: Sequence[Node], wrt: Sequence[Node], positions: Sequence[int]
-    ) -> list[Node]:
-        roles = dict(zip(self.inputs, self.roles, strict=True))
-        for cotangent, position in zip(cotangents, positions, strict=True):
-            roles[cotangent.payload] = self.results[position]
-        return reverse_rows(outputs, cotangents, wrt, roles)
+    def _roles_beside(self, cotangents: Sequence[Node], positions: Sequence[int]) -> dict[str, str]:
+        entering = {node.payload: self.results[at] for node, at in zip(cotangents, positions, strict=True)}
+        return {**dict(zip(self.inputs, self.roles, strict=True)), **entering}
 
     def gradient(
-        self,
-        name: str,
-        inputs: Sequence[str],
-        attrs: Sequence[str],
-        make: Callable[[Static], Expression],
-        sources: Sequence[Source],
-        wrt: Sequence[int],
+        self, schema: OpSchema, make: Callable[[Static], Expression], sources: Sequence[Source], wrt: Sequence[int]
     ) -> RowFunction:
         """Returns the function of the gradient op."""
-        roles = list(map(self.role, sources))
-        made = RowFunction(name, inputs, attrs, make, roles, [self.roles[i] for i in wrt], self.subject, inputs)
-        return made.gradient_of(self, sources, wrt)
+        inputs, roles, results = schema.input_names, list(map(self.role, sources)), [self.roles[i] for i in wrt]
+        made = RowFunction(schema.name, inputs, schema.attr_names, make, roles, results, self.subject, inputs)
+        made.conjugation = self.conjugation.of_gradient(self, sources, wrt)
+        return made
 
     def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """Returns what a gradient op reads: always something of the full shape, which tells how long a row is."""
@@ -215,9 +204,7 @@ class RowFunction(ScalarFunction):
             made = self.conjugation.of_outputs(made)
         return made[0] if len(made) == 1 else tuple(made)
 
-    def rows_last(
-        self, arrays: Sequence[Any], ndim: int, axis: int, subject: str
-    ) -> tuple[list[Any], tuple[int, ...]]:
+    def rows_last(self, arrays: Sequence[Any], ndim: int, axis: int, subject: str) -> tuple[list[Any], tuple[int, ...]]:
         """Returns arrays with their rows along the last axis, and the full shape.
 
         Raises:

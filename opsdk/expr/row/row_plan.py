@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opsdk.expr.count import cost
-from opsdk.expr.node import BOOL, FLOAT, Node, constant, topological
+from opsdk.expr.node import BOOL, FLOAT, Node, constant, rewritten, topological
 from opsdk.expr.row.row import REDUCTIONS, SIZE, elements
 
 LOOPED = tuple(name for name in REDUCTIONS if name != "row_take")  # what takes a whole loop
@@ -39,12 +39,7 @@ def lowered(roots: Sequence[Node]) -> list[Node]:
     `exp(a − logsumexp a)` becomes `exp(a − max a) · (1 / Σ exp(a − max a))`: one exp per element instead of two. From
     what a logsumexp is taken, or what is taken from it, the maximum is taken first: it may be large, the rest is not.
     """
-    known: dict[Node, Node] = {}
-    for node in topological(roots):
-        args = tuple(known[arg] for arg in node.args)
-        plain = node if args == node.args else Node(node.op, args, node.payload, node.kind)
-        known[node] = _lowered(plain, node, known)
-    return [known[root] for root in roots]
+    return rewritten(roots, _lowered)
 
 
 def _lowered(plain: Node, original: Node, known: Mapping[Node, Node]) -> Node:

@@ -12,8 +12,8 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.opdef import OpDef
 from opsdk.ops.complex import real_part
+from opsdk.ops.reduction import sum_to_like
 from opsdk.ops.shape import assign, cast
-from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.build.frontend import expanded
 from opsdk.static.build.mode import is_trained
 from opsdk.static.build.recording import connect, infer

@@ -17,7 +17,7 @@ from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.gradient import spec_name
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.reduction import sum_to
 from opsdk.ops.update import APART
 from opsdk.static.build.mode import is_tested
 from opsdk.static.ir.operator import PY_FUNC, Operator

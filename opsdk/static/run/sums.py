@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opsdk.ops.sum_to import sum as sum_op
+from opsdk.ops.reduction import sum as sum_op
 from opsdk.static.build.recording import connect
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import BACKWARD

@@ -12,7 +12,7 @@ from opsdk.backends.call.buffers import asked_specs
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.reduction import sum_to
 from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float
 from opsdk.verify.kernels.launch import launch
 

@@ -19,7 +19,7 @@ from opsdk.core.errors import (
     LaunchError,
     MissingDependencyError,
 )
-from opsdk.expr.elementwise import elementwise
+from opsdk.expr.decorators import elementwise
 from opsdk.expr.symbol import apply
 
 numba = pytest.importorskip("numba")

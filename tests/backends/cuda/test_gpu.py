@@ -10,7 +10,7 @@ from opsdk.backends.cuda.math import functions
 from opsdk.backends.memory.device import is_device_array, place_of
 from opsdk.core.errors import AttributeValueError, CompileError, MixedRuntimeError, PlaceError
 from opsdk.define.kernel.launch import Geometry
-from opsdk.expr.elementwise import elementwise
+from opsdk.expr.decorators import elementwise
 from opsdk.expr.node import BOOL
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import apply

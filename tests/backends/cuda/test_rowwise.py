@@ -11,11 +11,10 @@ import opsdk
 from opsdk import vmath
 from opsdk.backends.cuda.rowwise import MOST_THREADS, CudaRowCode
 from opsdk.define.op import REGISTRY
-from opsdk.expr.elementwise import static_defaults
+from opsdk.expr.decorators import rowwise, static_defaults
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.row.row import COLUMN, FULL
 from opsdk.expr.row.row_function import AXIS, RowFunction
-from opsdk.expr.row.rowwise import rowwise
 
 ORDERS = [list, lambda threads: threads[::-1], lambda threads: threads[1::2] + threads[::2]]
 MEANINGS = {name: functools.partial(known.meaning, np) for name, known in PRIMITIVES.items()}

@@ -9,7 +9,7 @@ from opsdk import vmath
 from opsdk.backends.native.elementwise_source import STAGE_COST, TILE, cut, kernel_source, load_text, store_text
 from opsdk.expr.count import cost
 from opsdk.expr.node import Node
-from opsdk.expr.numba_source import python_lines
+from opsdk.expr.source import python_lines
 from opsdk.expr.trace import trace
 
 WORDS = {

@@ -8,8 +8,8 @@ from opsdk import vmath
 from opsdk.backends.native import rowwise as native
 from opsdk.backends.native.rowwise import laid_out, result_shape, turned_back
 from opsdk.core.errors import AttributeValueError, OpsdkError, ShapeError
+from opsdk.expr.decorators import rowwise
 from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW
-from opsdk.expr.row.rowwise import rowwise
 from opsdk.ops import loss, normalization
 from opsdk.ops.loss import cross_entropy_with_logits
 from opsdk.ops.normalization import layer_norm, softmax

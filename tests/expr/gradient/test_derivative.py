@@ -4,11 +4,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from opsdk.expr import vmath
 from opsdk.expr.evaluate import evaluate
-from opsdk.expr.gradient.derivative import partials, reverse
-from opsdk.expr.gradient.like_terms import combined
-from opsdk.expr.node import Node, constant
+from opsdk.expr.gradient.derivative import combined, partials, reverse
+from opsdk.expr.node import Node, constant, topological
 from opsdk.expr.primitives.table import PRIMITIVES
+from opsdk.expr.row.row import COLUMN, FULL, ROW, ROW_PRIMITIVES
 from opsdk.expr.simplify import simplify
 from opsdk.expr.symbol import Symbol, apply
 
@@ -350,3 +351,172 @@ def test_the_second_derivative_of_arctan_far_out_has_its_digits(x):
     values = {name: np.array([value], np.float32) for name, value in {"x": x, "d0": 1, "d1": 1}.items()}
     found = evaluate([_chain(lambda x: apply("arctan", x), "x", "x", 2)], values, np, np.dtype("float32"))[0]
     np.testing.assert_allclose(found, [-2.0 / float(values["x"][0]) ** 3], rtol=1e-6)  # but for x⁻², as nothing here
+
+
+MEANINGS = {**PRIMITIVES, **ROW_PRIMITIVES}
+ROLES = {"x": FULL, "w": COLUMN, "r": ROW, "dy": FULL, "dz": FULL}
+SHAPES = {"x": (4, 5), "w": (5,), "r": (4, 1)}
+NODES = {name: Node("input", (), name) for name in ROLES}
+X, W, R = (Symbol(NODES[name]) for name in "xwr")
+
+CASES = {
+    "sum": lambda: X * vmath.row_sum(X * W),
+    "mean": lambda: (X - vmath.row_mean(X)) * R,
+    "max": lambda: X / vmath.row_max(X * X),
+    "min": lambda: X * vmath.row_min(X),
+    "logsumexp": lambda: vmath.exp(X - vmath.row_logsumexp(X)) * W,
+    "take": lambda: X * vmath.row_take(X * X, vmath.where(R > 0.0, 2.0, 4.0)),
+    "nested": lambda: X * vmath.rsqrt(vmath.row_mean(vmath.exp(X) * vmath.row_sum(W * X)) ** 2 + 1.0),
+    "a number of the row alone": lambda: vmath.row_sum(X * X) * R + 0.0 * X,
+    # what every element sends is added up, also where it is the same number
+    "a sum of what is centred": lambda: vmath.row_sum(X - vmath.row_mean(X)) * X,
+    "a mean beside a maximum": lambda: vmath.row_mean(X + vmath.row_max(X)) * W,
+    "a sum less a number of the row": lambda: vmath.row_sum(X - R) + 0.0 * X,
+    "a sum of a sum": lambda: vmath.row_sum(vmath.row_mean(X * W) - vmath.row_min(X) + X) * R * X,
+    "a maximum of what is centred": lambda: vmath.row_max(X * W - vmath.row_mean(X)) * X,
+    "a choice of two equal slopes": lambda: vmath.row_sum(vmath.where(X > 0.0, X - R, X + W - R)) * X,
+    "a logsumexp beside a number of the row": lambda: vmath.row_logsumexp(X + R * vmath.row_sum(X)) * W,
+    "position and length": lambda: X * vmath.row_index() / vmath.row_size(),
+}
+
+
+def value_of(node, values):
+    extra = {"row_index()": np.arange(5.0), "row_size()": 5.0}
+    with np.errstate(all="ignore"):
+        return evaluate([node], {**values, **extra}, np, np.dtype(float), MEANINGS)[0]
+
+
+def summed(array, shape):
+    """A gradient as whoever computes it gives it: summed over what was broadcast."""
+    array = np.broadcast_to(array, (4, 5))
+    axes = tuple(i for i, size in enumerate((1, *shape)[-2:]) if size == 1)
+    return array.sum(axis=axes).reshape(shape) if shape != (4, 5) else array
+
+
+def numeric(node, values, name, cotangent, step=1e-6):
+    found = np.zeros(SHAPES[name])
+    for index in np.ndindex(found.shape):
+        sides = []
+        for sign in (1, -1):
+            moved = values[name].copy()
+            moved[index] += sign * step
+            sides.append((value_of(node, {**values, name: moved}) * cotangent).sum())
+        found[index] = (sides[0] - sides[1]) / (2 * step)
+    return found
+
+
+@pytest.fixture
+def values(rng):
+    return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_gradient_is_that_of_central_differences(case, values, rng):
+    node, cotangent = CASES[case]().node, rng.normal(size=(4, 5))
+    names = list(SHAPES)
+    grads = reverse([node], [NODES["dy"]], [NODES[name] for name in names], ROLES)
+    for name, grad in zip(names, grads, strict=True):
+        got = summed(value_of(grad, {**values, "dy": cotangent}), SHAPES[name]) if name != "r" else value_of(
+            grad, {**values, "dy": cotangent}
+        )
+        want = numeric(node, values, name, cotangent)
+        np.testing.assert_allclose(np.broadcast_to(got, want.shape), want, rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize("case", ["logsumexp", "mean", "nested", "take"])
+def test_the_gradient_of_a_gradient_is_that_of_central_differences(case, values, rng):
+    node, dy, dz = CASES[case]().node, rng.normal(size=(4, 5)), rng.normal(size=(4, 5))
+    (first,) = reverse([node], [NODES["dy"]], [NODES["x"]], ROLES)
+    (second,) = reverse([first], [NODES["dz"]], [NODES["x"]], ROLES)
+    got = value_of(second, {**values, "dy": dy, "dz": dz})
+    want = numeric(first, {**values, "dy": dy}, "x", dz)
+    np.testing.assert_allclose(np.broadcast_to(got, want.shape), want, rtol=5e-6, atol=5e-7)
+
+
+def test_ties_share_the_derivative_of_the_maximum_evenly():
+    (grad,) = reverse([vmath.row_max(X).node], [NODES["r"]], [NODES["x"]], ROLES)
+    x = np.array([[1.0, 3.0, 3.0, 0.0, 2.0]])
+    np.testing.assert_array_equal(value_of(grad, {"x": x, "r": np.array([[2.0]])}), [[0, 1, 1, 0, 0]])
+
+
+Y, Z = (Symbol(Node("input", (), name)) for name in "yz")
+E = apply("exp", X)
+
+
+@pytest.mark.parametrize(
+    ("expression", "shorter"),
+    [
+        (X + X, 2.0 * X),
+        (X * Y + Y * X, 2.0 * (X * Y)),
+        (-(X * Y) - Y * X, 2.0 * -(X * Y)),
+        (X * Y * Z + E + Z * (Y * X) + Y + X * Z * Y, 3.0 * (X * Y * Z) + E + Y),
+        (0.5 * X * E + E * 0.25 * X, 1.5 * (0.5 * X * E)),
+        (0.25 * X - X * -0.5, 3.0 * (0.25 * X)),
+        (-0.25 * X - X * 0.5, 3.0 * (-0.25 * X)),
+        (Y - (Z - X) + X, Y - (Z - 2.0 * X)),
+        (Y - (X - Z) - X, Y - (2.0 * X - Z)),
+        (Y * X - (Z - X * Y), 2.0 * (Y * X) - Z),
+        ((Y - X) + (Z - X), (Y - 2.0 * X) + Z),
+        (X / Y * Z + Z * X / Y, 2.0 * (X / Y * Z)),
+        (X / (2.0 * Y) + X / Y * 0.5, 2.0 * (X / (2.0 * Y))),
+    ],
+)
+def test_products_of_the_same_factors_become_one(expression, shorter):
+    (found,) = combined([expression.node])
+    assert found is shorter.node
+    inputs = {"x": np.array([1.5, -2.25, 1e-3]), "y": np.array([0.75, 3.0, -7.0]), "z": np.array([5.0, -0.1, 2.0])}
+    np.testing.assert_allclose(*evaluate([expression.node, found], inputs, np), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        X * Y - Y * X,  # of infinite x and y, NaN
+        X + -X,
+        X * Y + X * Y * Y,
+        X / Y + Y / X,
+        X * Y / Y + X,  # 0 / 0
+        apply("exp", X) * X + apply("exp", Y) * X,
+        0.1 * X + 0.3 * X,  # 0.3 is not 3 times 0.1, nor is their sum 4 times
+        X * 0.0 + Y * 0.0,
+        X * np.inf + X,
+    ],
+)
+def test_other_terms_stay(expression):
+    (found,) = combined([expression.node])
+    assert found is expression.node
+
+
+def test_a_sum_with_another_use_is_one_term_of_its_users():
+    shared = X + Y
+    first, second = shared * Z + X, shared + X
+    assert combined([first.node, second.node]) == [first.node, second.node]
+    assert combined([(shared * shared + shared * shared).node]) == [(2.0 * (shared * shared)).node]
+
+
+def test_sums_inside_of_other_functions_are_shortened_too():
+    (found,) = combined([apply("exp", X * Y + Y * X).node])
+    assert found is apply("exp", 2.0 * (X * Y)).node
+
+
+def test_what_overflows_in_one_association_alone_is_no_worse_than_the_sum_was():
+    large = X * X * Y
+    small = X * Y * X
+    inputs = {"x": np.array([1e200]), "y": np.array([1e-200])}
+    with np.errstate(all="ignore"):
+        before, after = evaluate([(large + small).node, combined([(large + small).node])[0]], inputs, np)
+    assert np.isinf(before) and np.isinf(after)
+
+
+@pytest.mark.parametrize("step", [lambda s: s + s, lambda s: s * s, lambda s: s + X, lambda s: s * X * 1.1])
+def test_deep_and_long_expressions_take_little(step):
+    made = X + Y
+    for _ in range(3000):
+        made = step(made)
+    (found,) = combined([made.node])
+    assert len(topological([found])) <= len(topological([made.node])) + 3000
+
+
+def test_constants_and_their_sums_stay():
+    node = Node("add", (constant(2.0), constant(2.0)))
+    assert combined([node]) == [node]

@@ -4,8 +4,8 @@ import pytest
 import opsdk
 from opsdk import static, vmath
 from opsdk.core.errors import AttributeValueError, DefinitionError, DTypeError, ShapeError, TraceError
+from opsdk.expr.decorators import RowInfer, rowwise
 from opsdk.expr.row.row_function import RowFunction
-from opsdk.expr.row.rowwise import RowInfer, rowwise
 
 
 @pytest.fixture(autouse=True)

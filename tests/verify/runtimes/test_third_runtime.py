@@ -7,7 +7,7 @@ from opsdk.backends.call import arrays
 from opsdk.backends.call.application import Application
 from opsdk.define import frontend
 from opsdk.define.frontend import BACKWARD, OUTPUTS, Attempt, register_frontend, register_trial
-from opsdk.ops.sum_to import sum_to
+from opsdk.ops.reduction import sum_to
 from opsdk.verify import verify
 
 
