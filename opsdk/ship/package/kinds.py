@@ -11,6 +11,7 @@ import opsdk
 from opsdk.ship.package.name import ScaffoldError
 
 DEFAULT = "pyfunc"
+LICENSES = ("Apache-2.0", "MIT", "BSD-3-Clause")
 
 
 @dataclass(frozen=True)

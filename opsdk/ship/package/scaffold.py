@@ -14,10 +14,9 @@ from pathlib import Path, PurePosixPath
 import jinja2
 
 import opsdk
-from opsdk.ship.package.kinds import Kind, folder
+from opsdk.ship.package.kinds import LICENSES, Kind, folder
 from opsdk.ship.package.name import ScaffoldError
 
-LICENSES = ("Apache-2.0", "MIT", "BSD-3-Clause")
 _SUFFIX = ".j2"
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from opsdk.ship.package import scaffold
-from opsdk.ship.package.kinds import kind_of, kinds
+from opsdk.ship.package.kinds import LICENSES, kind_of, kinds
 from opsdk.ship.package.name import ScaffoldError
-from opsdk.ship.package.scaffold import LICENSES, Author, Package, author_of_git, write
+from opsdk.ship.package.scaffold import Author, Package, author_of_git, write
 from opsdk.ship.package.scaffold_text import next_commands, tree
 
 PYFUNC = Package("my_ops", kind_of("pyfunc"))
