@@ -102,21 +102,9 @@ def cross_entropy(
             raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
         weight = as_constant(weight, _dtype_of(input), "cross_entropy: weight")
-    given = _widened(input), _widened(label) if soft_label else label, _widened(weight)
-    loss = _cross_entropy(*given, ignore_index, reduction, soft_label, axis, use_softmax)
-    return _rounded(loss, input, weight, *([label] if soft_label else []))
-
-
-def _cross_entropy(
-    input: Any,
-    label: Any,
-    weight: Any,
-    ignore_index: int,
-    reduction: str,
-    soft_label: bool,
-    axis: int,
-    use_softmax: bool,
-) -> Any:
+    given = input, weight, *([label] if soft_label else [])
+    input, weight = _widened(input), _widened(weight)
+    label = _widened(label) if soft_label else label
     ndim = len(input.shape)
     last = axis in (-1, ndim - 1)
     if not last:
@@ -136,9 +124,11 @@ def _cross_entropy(
         rows, share = _rows(input, classes, weight, ignore_index, use_softmax)
     if reduction == "none":
         dropped = not soft_label and len(label.shape) < ndim
-        return squeeze(rows, -1) if dropped else rows if last else _back(rows, axis)
-    if reduction == "sum":
-        return sum(rows)
+        return _rounded(squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
+    return _rounded(sum(rows) if reduction == "sum" else _mean(rows, share, weight), *given)
+
+
+def _mean(rows: Any, share: Any, weight: Any) -> Any:
     if share is None:
         return mean(rows)
     total = sum(share)
