@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opsdk.ship.demo.claims import claims_of
-from opsdk.ship.demo.record import Epoch, Run
+from opsdk.ship.demo.train import Epoch, Run
 
 KINDS = [("pair", "numpy"), ("expression", "numba"), ("built-in", "numba")]
 
