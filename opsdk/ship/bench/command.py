@@ -22,7 +22,6 @@ from opsdk.ship.bench.inputs import sizes_of
 from opsdk.ship.bench.peers import check_peers, load_peers
 from opsdk.ship.bench.result import Benched
 from opsdk.ship.bench.run import OpBench
-from opsdk.ship.bench.timing import Clock
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.places import PRINTED, check_places, put
 from opsdk.ship.cli.progress import Progress
@@ -45,7 +44,6 @@ class BenchOptions:
     seconds: float = 0.03
     json_path: str | None = None
     plot: str | None = None
-    clock: Clock = time.perf_counter
 
 
 @dataclass
@@ -111,15 +109,12 @@ def run_bench(targets: Sequence[str], options: BenchOptions) -> Exit:
     session = Session(sys.stderr if PRINTED in (options.json_path, options.plot) else sys.stdout)
     interrupted = False
     with _threads(options.threads) as threads, Progress(len(work), "timing") as progress:
-        ways = [
-            OpBench(dtype, backward, threads, peers, options.rounds, options.seconds, options.clock)
-            for backward in (False, True)
-        ]
+        bench = OpBench(dtype, threads, peers, options.rounds, options.seconds)
         session.say(text.head(options.dtype, threads, options.rounds))
         try:
             for piece in work:
                 progress.start(piece.name)
-                _time(session, piece, ways[piece.backward])
+                _time(session, piece, bench)
                 progress.advance(f"{piece.name}, {text.grouped(piece.n)} elements")
         except KeyboardInterrupt:
             interrupted = True
@@ -156,7 +151,7 @@ def _time(session: Session, piece: _Piece, bench: OpBench) -> None:
         narrate(f"{piece.op.opdef.name}: no backward to time")
         return
     try:
-        one = bench.run(piece.op.opdef, piece.n)
+        one = bench.run(piece.op.opdef, piece.n, piece.backward)
     except (TargetError, UnusableSamplesError) as error:
         session.untimed.append(str(error))
         narrate(str(error))

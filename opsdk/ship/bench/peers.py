@@ -22,7 +22,6 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import called_by_name, check_names, parameters_of
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
-from opsdk.ship.bench.timing import Clock, Sampler
 from opsdk.ship.targets.loading import broken
 
 THREADS = "threads"
@@ -74,14 +73,9 @@ def check_peers(peers: Peers, forward: OpDef, *, backward: bool) -> str:
 
 # Any: arrays and attributes of the call, by name.
 def ready(
-    name: str,
-    make: Callable[..., Callable[[], Any]],
-    values: Mapping[str, Any],
-    truth: Truth,
-    seconds: float,
-    clock: Clock,
-) -> tuple[Measured, Sampler | None]:
-    """Returns a peer with what times it; None where it is not timed, for the reason told."""
+    name: str, make: Callable[..., Callable[[], Any]], values: Mapping[str, Any], truth: Truth
+) -> tuple[Measured, Callable[[], Any] | None]:
+    """Returns a peer with what is timed of it; None where it is not timed, for the reason told."""
     try:
         call = called_by_name(make)(values)
         made = call()
@@ -96,7 +90,7 @@ def ready(
     problem = truth.unlike([None if value is None else host(value) for value in given])
     if problem:
         return Measured(name, note=problem), None
-    return Measured(name), Sampler(call, seconds, clock=clock)
+    return Measured(name), call
 
 
 def host(value: Any) -> np.ndarray:  # Any: an array of whichever framework

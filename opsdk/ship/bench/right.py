@@ -26,11 +26,10 @@ class Truth:
     Args:
         opdef: the op.
         call: the call that is timed.
-        seed: of the changes by one unit in the last place.
     """
 
-    def __init__(self, opdef: OpDef, call: Call, seed: int = 0) -> None:
-        self.opdef, self._seed = opdef, seed
+    def __init__(self, opdef: OpDef, call: Call) -> None:
+        self.opdef = opdef
         self._own = self._run(call)
         try:
             self._call, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
@@ -116,14 +115,14 @@ class Truth:
         Two draws miss an element by chance, of which there are millions here: none is held to less than the median.
         """
         if self._moved is None:
-            self._moved = Rounding(self._run, self._call, self._eps, self._seed).together
+            self._moved = Rounding(self._run, self._call, self._eps, seed=0).together
         moved: np.ndarray | None = self._moved[position]
         return moved if moved is None or not moved.size else np.maximum(moved, np.median(moved))
 
     def _look_again(self) -> None:
         assert self._moved is not None
         for draw in range(1, _DRAWS):
-            more = Rounding(self._run, self._call, (2 + draw % 3) * self._eps, self._seed + draw).together
+            more = Rounding(self._run, self._call, (2 + draw % 3) * self._eps, seed=draw).together
             pairs = zip(self._moved, more, strict=True)
             self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
 

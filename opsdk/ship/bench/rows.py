@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from opsdk.backends.cache.places import cache_folder
 from opsdk.backends.cache.store import cache_info
 from opsdk.backends.call.arrays import with_mutated
 from opsdk.backends.call.available import missing_packages
-from opsdk.backends.call.plan import CallPlan, make_plan
+from opsdk.backends.call.plan import make_plan
 from opsdk.backends.cuda.runtime import is_simulated, missing_device
 from opsdk.backends.memory.device import memory_at
 from opsdk.backends.numba.failure import is_compile_failure
 from opsdk.core.errors import DTypeError, KernelNotFoundError, MissingDependencyError
-from opsdk.core.place import Place
+from opsdk.core.place import CPU, Place
 from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.ship.bench.inputs import placed
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
-from opsdk.ship.bench.timing import Clock, Sampler
+from opsdk.ship.bench.timing import Sampler
 from opsdk.verify.inputs.calls import Call, each, flat, outputs_of
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import cannot_run_here
@@ -34,20 +32,7 @@ INTERPRETED = (REFERENCE, COMPOSITE)  # languages of which nothing is compiled
 _DEVICE = Place("cuda", 0)
 
 
-# Any: arrays of the row's place.
 @dataclass(frozen=True)
-class _Launched:
-    """A row that was called once: its plan, its inputs, what it made in host memory, how to bring arrays to its place,
-    and what waits for it to finish.
-    """
-
-    plan: CallPlan
-    inputs: list[Any]
-    made: list[Any]
-    bring: Callable[[np.ndarray], Any]
-    wait: Callable[[], object] | None
-
-
 class RowBench:
     """Makes the rows of one call ready.
 
@@ -57,21 +42,13 @@ class RowBench:
         truth: what is right for it.
         seconds: about how long one sample takes.
         is_first: whether nothing of this op has run at another size before.
-        clock: returns seconds.
     """
 
-    def __init__(
-        self,
-        opdef: OpDef,
-        call: Call,
-        truth: Truth,
-        seconds: float,
-        *,
-        is_first: bool = True,
-        clock: Clock = time.perf_counter,
-    ) -> None:
-        self.opdef, self.call, self.truth = opdef, call, truth
-        self._seconds, self._is_first, self._clock = seconds, is_first, clock
+    opdef: OpDef
+    call: Call
+    truth: Truth
+    seconds: float
+    is_first: bool = True
 
     def ready(self) -> Iterator[tuple[Measured, Sampler | None]]:
         """Yields every row, the reference first, with what times it; None where it is not timed, and says why."""
@@ -95,55 +72,41 @@ class RowBench:
         return f"needs {' and '.join(missing)}, not installed" if missing else ""
 
     def _tried(self, row: Kernel, name: str) -> tuple[Measured, Sampler | None]:
-        files, started = _built_files(), self._clock()
+        """Calls a row as a first call goes, with every check."""
+        opdef, attrs = self.opdef, dict(self.call.attrs)
+        files, started = _built_files(), time.perf_counter()
         try:
-            launched = self._launched(row)
+            memory: Any = None if row.key.place == "cpu" else memory_at(_DEVICE, opdef.subject)
+            bring = placed if memory is None else memory.from_host
+            inputs = each(self.call.inputs, bring)
+            plan = make_plan(opdef, inputs, attrs, place=CPU if memory is None else _DEVICE, row=row)
+            made = outputs_of(opdef, with_mutated(opdef, plan.run_checked(inputs, attrs), inputs))
+            made = made if memory is None else each(made, memory.to_host)
         except (MissingDependencyError, KernelNotFoundError) as error:
             return Measured(name, str(row), note=str(error)), None
         except Exception as error:
             is_wrong = not _is_refusal(error)
             note = f"raised {type(error).__name__}: {error}" if is_wrong else str(error)
             return Measured(name, str(row), note=note, is_wrong=is_wrong), None
-        first = self._clock() - started
-        problem = self.truth.problem(launched.made) if self.opdef.traits.deterministic else ""
+        first = time.perf_counter() - started
+        problem = self.truth.problem(made) if opdef.traits.deterministic else ""
         if problem:
             return Measured(name, str(row), note=problem, is_wrong=True), None
-        if row.language in INTERPRETED or not self._is_first:
-            measured = Measured(name, str(row))
-        else:
+        measured = Measured(name, str(row))
+        if row.language not in INTERPRETED and self.is_first:
             measured = Measured(name, str(row), first, "cached" if files == _built_files() else "compiled")
-        return measured, self._sampler(launched)
-
-    def _launched(self, row: Kernel) -> _Launched:
-        """Calls a row as a first call goes, with every check."""
-        opdef, attrs = self.opdef, self.call.attrs
-        if row.key.place == "cpu":
-            inputs = each(self.call.inputs, placed)
-            plan = make_plan(opdef, inputs, attrs, row=row)
-            made = with_mutated(opdef, plan.run_checked(inputs, attrs), inputs)
-            return _Launched(plan, inputs, outputs_of(opdef, made), np.copy, None)
-        memory: Any = memory_at(_DEVICE, opdef.subject)
-        inputs = each(self.call.inputs, memory.from_host)
-        plan = make_plan(opdef, inputs, attrs, place=_DEVICE, row=row)
-        made = outputs_of(opdef, with_mutated(opdef, plan.run_checked(inputs, attrs), inputs))
-        wait = memory.module.cuda.runtime.deviceSynchronize
-        return _Launched(plan, inputs, each(made, memory.to_host), memory.from_host, wait)
-
-    def _sampler(self, launched: _Launched) -> Sampler:
-        plan, inputs, attrs = launched.plan, launched.inputs, dict(self.call.attrs)
         # What a call changes is put back before each: a decay would end in denormal numbers, which are slow.
-        changed = [(inputs[i], launched.bring(self.call.inputs[i])) for i in self.opdef.schema.mutated_inputs]
+        changed = [(inputs[i], bring(self.call.inputs[i])) for i in opdef.schema.mutated_inputs]
 
         def restore() -> None:
             for held, kept in changed:
                 held[...] = kept
 
-        return Sampler(
+        return measured, Sampler(
             lambda: plan.run(inputs, attrs),
-            self._seconds,
+            self.seconds,
             prepare=restore if changed else None,
-            finish=launched.wait,
-            clock=self._clock,
+            finish=None if memory is None else memory.module.cuda.runtime.deviceSynchronize,
         )
 
 

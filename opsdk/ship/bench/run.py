@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +13,12 @@ import numpy as np
 
 from opsdk.core.errors import TargetError
 from opsdk.define.opdef import OpDef
-from opsdk.ship.bench import peers
-from opsdk.ship.bench.copy import copies
 from opsdk.ship.bench.inputs import large_call, placed
-from opsdk.ship.bench.peers import THREADS, Peers
-from opsdk.ship.bench.result import Benched, Measured
+from opsdk.ship.bench.peers import THREADS, Peers, ready
+from opsdk.ship.bench.result import COPIES, Benched, Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.rows import RowBench
-from opsdk.ship.bench.timing import Clock, Sampler, alternate, rounds_within
+from opsdk.ship.bench.timing import Sampler, alternate, rounds_within
 from opsdk.verify.inputs.calls import Call, each, flat
 from opsdk.verify.rerun import target_of
 from opsdk.verify.runtimes.rule import draw_cotangents, gradient_call
@@ -33,34 +33,30 @@ class OpBench:
 
     Args:
         dtype: of floating inputs.
-        backward: whether the gradient op is timed, on what the forward saved.
         threads: how many each row may use.
         peers: what else is timed.
         rounds: at most so many samples of each.
         seconds: about how long one sample takes.
-        clock: returns seconds.
     """
 
     dtype: np.dtype[Any]
-    backward: bool = False
-    threads: int = 1
-    peers: Peers = field(default_factory=dict)
-    rounds: int = 15
-    seconds: float = 0.03
-    clock: Clock = time.perf_counter
+    threads: int
+    peers: Peers
+    rounds: int
+    seconds: float
     _seen: set[str] = field(default_factory=set)
 
-    def run(self, forward: OpDef, n: int) -> Benched:
-        """Times every row of an op, or of its gradient op, at a size.
+    def run(self, forward: OpDef, n: int, backward: bool) -> Benched:
+        """Times every row of an op, or of its gradient op on what the forward saved, at a size.
 
         Raises:
             TargetError: no call of that size can be made, or there is no gradient op.
             UnusableSamplesError: what the op's author declared is no call of it.
         """
-        opdef, call, truth, named = self._prepared(forward, n)
-        rows = RowBench(opdef, call, truth, self.seconds, is_first=opdef.name not in self._seen, clock=self.clock)
+        opdef, call, truth, named = self._prepared(forward, n, backward)
+        rows = RowBench(opdef, call, truth, self.seconds, is_first=opdef.name not in self._seen)
         self._seen.add(opdef.name)
-        ready = [*rows.ready(), *self._peers(opdef, named, truth)]
+        found = [*rows.ready(), *self._peers(opdef, named, truth)]
         arrays = flat(call.inputs) + flat(truth.outputs)
         moved = sum(array.nbytes for array in arrays)
         benched = Benched(
@@ -69,35 +65,35 @@ class OpBench:
             call=described(opdef, call),
             elements=max((array.size for array in flat(call.inputs)), default=0),
             moved=moved,
-            rows=tuple(measured for measured, _ in ready),
+            rows=tuple(measured for measured, _ in found),
             note=""
             if opdef.traits.deterministic
             else "results were not compared: the op is declared not deterministic",
         )
-        samplers = {measured.name: sampler for measured, sampler in ready if sampler is not None}
+        samplers = {measured.name: sampler for measured, sampler in found if sampler is not None}
         if benched.reference.name not in samplers:
             return benched  # nothing to compare with
         with copies(moved, self.threads) as copiers:
-            samplers |= {name: Sampler(copier, self.seconds, clock=self.clock) for name, copier in copiers.items()}
+            samplers |= {name: Sampler(copier, self.seconds) for name, copier in copiers.items()}
             benched.samples.update(self._samples(samplers))
         return benched
 
     def _samples(self, samplers: dict[str, Sampler]) -> dict[str, list[float]]:
         one_round = 0.0
         for sampler in samplers.values():
-            started = self.clock()
+            started = time.perf_counter()
             sampler()  # finds how many repeats fill a sample, which takes about as long again as the sample
-            one_round += self.clock() - started
+            one_round += time.perf_counter() - started
         rounds = rounds_within(BUDGET, one_round, self.rounds, min(LEAST_ROUNDS, self.rounds))
         return alternate(samplers, rounds, is_warm=True)
 
-    def _prepared(self, forward: OpDef, n: int) -> tuple[OpDef, Call, Truth, dict[str, Any]]:
+    def _prepared(self, forward: OpDef, n: int, backward: bool) -> tuple[OpDef, Call, Truth, dict[str, Any]]:
         """Returns the op that is timed, its call, what is right for it, and the values that a peer may ask for."""
         truths: list[Truth] = []
         call = large_call(forward, n, self.dtype, lambda call: truths.append(Truth(forward, call)))
         truth = truths[-1]
         named = {**dict(zip(forward.schema.input_names, call.inputs, strict=True)), **_attrs(forward, call)}
-        if not self.backward:
+        if not backward:
             return forward, call, truth, {THREADS: self.threads, **named}
         if forward.grad is None:
             raise TargetError(f"{forward.subject}: no backward to time; leave out --backward")
@@ -112,7 +108,37 @@ class OpBench:
     def _peers(self, opdef: OpDef, named: dict[str, Any], truth: Truth) -> Iterator[tuple[Measured, Sampler | None]]:
         for name, make in self.peers.get(opdef.name, {}).items():
             values = {key: each([value], placed)[0] if _is_tensor(value) else value for key, value in named.items()}
-            yield peers.ready(name, make, values, truth, self.seconds, self.clock)
+            measured, call = ready(name, make, values, truth)
+            yield measured, None if call is None else Sampler(call, self.seconds)
+
+
+@contextmanager
+def copies(moved: int, threads: int) -> Iterator[dict[str, Callable[[], object]]]:
+    """Gives a call per way to copy, each of which reads one half of some bytes and writes the other.
+
+    What memory allows, on one thread and on all.
+
+    Args:
+        moved: bytes.
+        threads: at least 1.
+    """
+    source = np.ones(max(1, moved // 2), np.uint8)
+    target = np.zeros_like(source)  # written to once, so that its pages are there
+    target[...] = source
+    one, several = COPIES
+    calls: dict[str, Callable[[], object]] = {one: lambda: np.copyto(target, source)}
+    if threads == 1:
+        yield calls
+        return
+    pieces = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+    with ThreadPoolExecutor(threads - 1) as pool:
+
+        def split() -> None:
+            others = [pool.submit(np.copyto, *piece) for piece in pieces[1:]]
+            np.copyto(*pieces[0])
+            wait(others)
+
+        yield {**calls, several: split}
 
 
 def _attrs(opdef: OpDef, call: Call) -> dict[str, Any]:

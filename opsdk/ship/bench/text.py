@@ -10,6 +10,7 @@ from shlex import quote
 import opsdk
 from opsdk.ship.bench.result import Benched, Measured
 from opsdk.ship.bench.timing import Ratio, ratio
+from opsdk.ship.machine.cache import size_of
 from opsdk.ship.machine.environment import cores, cpu_model, version_of
 from opsdk.ship.output.table import Column, render
 
@@ -39,7 +40,7 @@ def head(dtype: str, threads: int, rounds: int) -> str:
 
 def block(one: Benched, width: int) -> str:
     """Returns the table of one op at one size, what its rows say beside the reference, and what was not timed."""
-    lines = [f"{one.op}  {grouped(one.elements)} elements, {size_text(one.moved)} read and written"]
+    lines = [f"{one.op}  {grouped(one.elements)} elements, {size_of(one.moved)} read and written"]
     lines += textwrap.wrap(one.call, width, initial_indent="  ", subsequent_indent="  ")
     if one.timed:
         lines.append(render(_columns(one), _cells(one), width))
@@ -97,14 +98,6 @@ def number(factor: Ratio) -> str:
 def grouped(count: int) -> str:
     """Returns a whole number with its thousands apart."""
     return f"{count:,}".replace(",", " ")
-
-
-def size_text(count: float) -> str:
-    """Returns a number of bytes, in units of 1000."""
-    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= limit:
-            return f"{count / limit:.3g} {unit}"
-    return f"{count:.0f} B"
 
 
 def _columns(one: Benched) -> tuple[Column, ...]:

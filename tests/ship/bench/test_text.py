@@ -114,11 +114,6 @@ def test_the_last_line_is_the_comparison():
     )
 
 
-@pytest.mark.parametrize(("count", "words"), [(12, "12 B"), (2000, "2 kB"), (8388608, "8.39 MB"), (3e9, "3 GB")])
-def test_bytes_are_told_in_units_of_a_thousand(count, words):
-    assert text.size_text(count) == words
-
-
 def test_the_head_says_what_and_how():
     head = text.head("float32", 1, 15)
     assert "opsdk 0.1.0 · numpy " in head

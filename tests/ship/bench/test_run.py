@@ -1,7 +1,7 @@
 import pytest
 
-from opsdk.ship.bench.copy import copies
 from opsdk.ship.bench.result import COPIES
+from opsdk.ship.bench.run import copies
 
 
 @pytest.mark.parametrize(("threads", "ways"), [(1, COPIES[:1]), (3, COPIES)])
