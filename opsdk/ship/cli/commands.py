@@ -144,12 +144,12 @@ def demo(ctx: click.Context, out: Path, epochs: int, seed: int) -> None:
 @_as_json
 def list_ops(table: bool, of_providers: bool, as_json: bool) -> None:
     """List every op: the built-in ones and those of installed packages."""
-    from opsdk.ship.describe import catalog, discover
+    from opsdk.ship.describe import catalog
 
-    states = discover.load_providers()
+    states = catalog.load_providers()
     if of_providers:
         listed = [state.as_dict() for state in states]
-        print(json.dumps(listed, indent=1) if as_json else discover.table_of(states, terminal.width()))
+        print(json.dumps(listed, indent=1) if as_json else catalog.table_of_providers(states, terminal.width()))
         return
     if as_json or table:
         found = catalog.entries([state.provider for state in states])

@@ -1,11 +1,12 @@
-"""Facts about registered ops: what `list` and reports say about each."""
+"""Facts about registered ops, and about the installed packages that announce some: what `list` and reports say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opsdk.core.origin import shorten
-from opsdk.define.op import REGISTRY, Op
+from opsdk.define.op import PROVIDERS, REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.providers import Provider
 from opsdk.define.schema.binding import name_of
@@ -14,7 +15,8 @@ from opsdk.ship.output.table import Column, render
 UNLIMITED = "∞"
 _DEEPEST = 8  # a chain of hand-written backwards longer than this is counted no further
 
-COLUMNS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+_OPS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+_PROVIDERS = (Column("provider"), Column("entry point", drop=2), Column("ops", right=True, drop=1), Column("state"))
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,36 @@ class Entry:
     rows: tuple[str, ...]
     order: str
     where: str
+
+
+@dataclass(frozen=True)
+class State:
+    """A provider after it was loaded.
+
+    Attributes:
+        provider: who it is.
+        state: `ok`, `failed` or `shadowed`.
+        ops: how many ops its modules define, gradient ops apart.
+        reason: why it failed, or by what it is shadowed; empty where it is ok.
+    """
+
+    provider: Provider
+    state: str
+    ops: int
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, str | int]:
+        """Returns it for machines."""
+        provider = self.provider
+        return {
+            "name": provider.name,
+            "version": provider.version,
+            "entry_point": f"{provider.entry} = {provider.value}",
+            "folder": provider.folder,
+            "state": self.state,
+            "ops": self.ops,
+            "reason": self.reason,
+        }
 
 
 def names() -> list[str]:
@@ -51,7 +83,7 @@ def entries(providers: list[Provider]) -> list[Entry]:
 
 def table_of(found: list[Entry], width: int) -> str:
     """Returns the table of `opsdk list --table`."""
-    return render(COLUMNS, [(e.op, e.provider, " ".join(e.rows), e.order) for e in found], width)
+    return render(_OPS, [(e.op, e.provider, " ".join(e.rows), e.order) for e in found], width)
 
 
 def rows_of(opdef: OpDef) -> tuple[str, ...]:
@@ -115,3 +147,29 @@ def where(op: Op) -> str:
     """Returns `path:line` of an op's definition."""
     origin = op.opdef.origin
     return f"{shorten(origin.file)}:{origin.line}"
+
+
+def load_providers() -> list[State]:
+    """Imports every announced package; one that raises is reported, the others are loaded all the same."""
+    announced = PROVIDERS.announced()
+    failures = {p: PROVIDERS.load(p) for p in announced if not p.shadowed_by}
+    modules = [op.opdef.origin.module.partition(".")[0] for op in REGISTRY if op.opdef.gradient_of is None]
+    states = []
+    for provider in announced:
+        failure = failures.get(provider)
+        if provider.shadowed_by:
+            states.append(State(provider, "shadowed", 0, f"{provider.shadowed_by} comes first on sys.path"))
+        elif failure is None:
+            states.append(State(provider, "ok", modules.count(provider.namespace)))
+        else:
+            states.append(State(provider, "failed", modules.count(provider.namespace), failure.reason))
+    return states
+
+
+def table_of_providers(states: Sequence[State], width: int) -> str:
+    """Returns the table of `opsdk list --providers`, and under it a line of reason for each that is not ok."""
+    if not states:
+        return "no installed package announces ops in the entry point group opsdk.ops"
+    rows = [(str(s.provider), f"{s.provider.entry} = {s.provider.value}", str(s.ops), s.state) for s in states]
+    reasons = [f"{s.provider} in {s.provider.folder}: {s.state}, {s.reason}" for s in states if s.reason]
+    return "\n".join([render(_PROVIDERS, rows, width), *reasons])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.terminal import narrate
-from opsdk.ship.describe.docstring import as_markdown
 from opsdk.ship.describe.function_plot import function_plot
 from opsdk.ship.describe.op_facts import OpFacts, facts_of
 from opsdk.ship.targets.target import resolve
@@ -28,14 +27,8 @@ from opsdk.verify.inputs.sampling import calls_of
 
 MADE = "<!-- Made by opsdk doc; changes are lost. -->"  # the first line of every page, by which it is known again
 INDEX = "index.md"
-
-
-@dataclass(frozen=True)
-class Page:
-    """A file to write: its path below the folder of the pages, and its text."""
-
-    path: str
-    text: str
+_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|Note|Attributes):$")
+_ENTRY = re.compile(r"^(?P<name>[*\w, ]+):\s+(?P<text>.*)$")
 
 
 def write_pages(targets: Sequence[str], out: Path) -> Exit:
@@ -53,29 +46,31 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
     if not ops:
         narrate(f"nothing to describe: {', '.join(targets)} defines no op")
         return Exit.NOTHING
-    pages = [page for op in ops for page in pages_of(op)]
-    pages.append(Page(INDEX, index([facts_of(op) for op in ops])))
-    for page in pages:
-        _refuse_foreign(out / page.path)
+    pages = {out / path: text for op in ops for path, text in pages_of(op).items()}
+    pages[out / INDEX] = index([facts_of(op) for op in ops])
+    for path in pages:  # what somebody wrote is kept
+        if path.exists() and path.suffix == ".md" and not path.read_text(encoding="utf-8").startswith(MADE):
+            raise TargetError(
+                f"--out: expected no file but pages made here, got {path}; move it, or name another folder"
+            )
     try:
-        for page in pages:
-            path = out / page.path
+        for path, text in pages.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, page.text)
+            write_whole(path, text)
     except OSError as error:
         raise TargetError(f"--out: expected a folder that can be written, got {error.strerror} at {out}") from error
-    for page in pages:
-        print(shorten(str(out / page.path)))
+    for path in pages:
+        print(shorten(str(path)))
     narrate(f"{len(ops)} op{'' if len(ops) == 1 else 's'} described in {shorten(str(out))}")
     return Exit.PASS
 
 
-def pages_of(op: Op) -> list[Page]:
-    """Returns the page of an op, and its plot where it has one."""
+def pages_of(op: Op) -> dict[str, str]:
+    """Returns the page of an op, and its plot where it has one, by their paths below the folder of the pages."""
     path = path_of(op.opdef.name)
     plot = function_plot(op)
-    drawn = [Page(f"{path}.svg", plot)] if plot else []
-    return [Page(f"{path}.md", page(op, facts_of(op), f"{path.rpartition('/')[2]}.svg" if plot else "")), *drawn]
+    text = page(op, facts_of(op), f"{path.rpartition('/')[2]}.svg" if plot else "")
+    return {f"{path}.md": text, f"{path}.svg": plot} if plot else {f"{path}.md": text}
 
 
 def path_of(name: str) -> str:
@@ -132,7 +127,8 @@ def _gradient(facts: OpFacts) -> str:
 
 def _shapes(facts: OpFacts) -> str:
     declared = f"Declared: {facts.declared}." if facts.declared else ""
-    return f"{_sentence(facts.infer)} {declared}".strip()
+    rule = facts.infer[:1].upper() + facts.infer[1:].rstrip(".")
+    return f"{rule}. {declared}".strip() if rule else declared
 
 
 def _samples(opdef: OpDef) -> str:
@@ -179,23 +175,48 @@ def _kernels(opdef: OpDef) -> str:
     return "\n".join(lines)
 
 
-def _refuse_foreign(path: Path) -> None:
-    """Keeps files that somebody wrote.
-
-    Raises:
-        TargetError: there is one at the path.
-    """
-    if path.exists() and path.suffix == ".md" and not path.read_text(encoding="utf-8").startswith(MADE):
-        raise TargetError(f"--out: expected no file but pages made here, got {path}; move it, or name another folder")
-
-
 def _code(text: str) -> str:
     return f"```text\n{text}\n```"
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
-
-
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def as_markdown(doc: str) -> str:
+    """Returns a docstring as Markdown.
+
+    Args:
+        doc: without the indentation that its lines share.
+    """
+    blocks: list[str] = []
+    for block in re.split(r"\n\s*\n", doc.strip()):
+        lines = block.splitlines()
+        heading = _SECTION.match(lines[0]) if lines else None
+        if heading:
+            blocks.append(f"**{heading[1]}**")
+            lines = lines[1:]
+        if lines and all(line.startswith("    ") or not line.strip() for line in lines):
+            example = any(line.lstrip().startswith(">>>") for line in lines)
+            blocks.append(_example(lines) if example else "\n".join(_entries(lines)))
+        elif lines:
+            blocks.append("\n".join(line.strip() for line in lines))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _example(lines: list[str]) -> str:
+    return "\n".join(["```python", *(line[4:] for line in lines), "```"])
+
+
+def _entries(lines: list[str]) -> Iterator[str]:
+    """Yields list items; a line that is indented further goes on with the item before."""
+    items: list[str] = []
+    for line in lines:
+        text = line.strip()
+        if items and line.startswith("      "):
+            items[-1] += f" {text}"
+        else:
+            items.append(text)
+    for item in items:
+        entry = _ENTRY.match(item)
+        yield f"- `{entry['name']}`: {entry['text']}" if entry else f"- {item}"
