@@ -201,7 +201,7 @@ def doc(ctx: click.Context, targets: tuple[str, ...], out: Path) -> None:
 @click.argument("code")
 def explain(code: str) -> None:
     """Explain an error CODE such as OP203 or 203; works offline."""
-    from opsdk.ship.explain.codes import explained
+    from opsdk.ship.explain.page import explained
 
     print(explained(code))
 
