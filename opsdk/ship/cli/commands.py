@@ -234,18 +234,17 @@ class _ListsKinds(click.Command):
 @click.option("--dry-run", is_flag=True, help="Print the tree, and write nothing.")
 def new(name: str, kind: str, license_: str, into: Path, dry_run: bool) -> None:
     """Start a package NAME: an op as a worked example, its tests, what it takes to install and to publish it."""
-    from opsdk.ship.package import scaffold_text
+    from opsdk.ship.package import scaffold
     from opsdk.ship.package.name import check_name
-    from opsdk.ship.package.scaffold import Package, author_of_git, check_place, write
 
     chosen = kind_of(kind)
     check_name(name)
-    check_place(into / name)
-    package = Package(name, chosen, author_of_git(), license_)
-    target = into / name if dry_run else write(package, into)
-    print(scaffold_text.tree(package, target, created=not dry_run))
+    scaffold.check_place(into / name)
+    package = scaffold.Package(name, chosen, scaffold.author_of_git(), license_)
+    target = into / name if dry_run else scaffold.write(package, into)
+    print(scaffold.tree(package, target, created=not dry_run))
     if not dry_run:
-        print(scaffold_text.next_commands(package, target))
+        print(scaffold.next_commands(package, target))
 
 
 @click.command(short_help="Compile C rows ahead of time, so that their users need no compiler.")

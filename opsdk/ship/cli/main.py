@@ -148,15 +148,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         write_plainly(stream)
     named = [word for word in sys.argv[1:] if word in RUNNING]
-    if named or any(".py" in word for word in sys.argv):
-        raise SystemExit(_supervised(named[0] if named else ""))
-    cli(prog_name="opsdk")
-
-
-def _supervised(command: str) -> int:
-    """Runs the command line where code that ends its process cannot end this one."""
-    from gradcheck.run.supervised import LOADING, doing, supervise
-
-    watchers.append(lambda subject: doing(f"{LOADING}{subject}" if subject else ""))
     work: Callable[[], int] = functools.partial(cli, prog_name="opsdk")
-    return supervise(work, f"opsdk {command}".strip(), repeat=command == "check")
+    if named or any(".py" in word for word in sys.argv):  # code that ends its process cannot end this one
+        from gradcheck.run.supervised import LOADING, doing, supervise
+
+        watchers.append(lambda subject: doing(f"{LOADING}{subject}" if subject else ""))
+        command = " ".join(["opsdk", *named[:1]])
+        raise SystemExit(supervise(work, command, repeat="check" in named[:1]))
+    work()

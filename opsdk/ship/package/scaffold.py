@@ -1,12 +1,14 @@
-"""New packages: rendered from templates in memory, then put on disk whole or not at all."""
+"""New packages: rendered from templates in memory, put on disk whole or not at all, then told with the next commands."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -16,8 +18,6 @@ import jinja2
 import opsdk
 from opsdk.ship.package.kinds import LICENSES, Kind, folder
 from opsdk.ship.package.name import ScaffoldError
-
-_SUFFIX = ".j2"
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,15 @@ class Package:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters["toml"] = _toml
+        # A string in TOML has JSON's form, in which no control character is left.
+        environment.filters["toml"] = lambda text: json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
         rendered = {}
-        for source in _sources(("base", *self.kind.parts)):
-            path = PurePosixPath(*source.parts[1:]).as_posix().removesuffix(_SUFFIX).replace("__package__", self.name)
-            rendered[path] = environment.get_template(source.as_posix()).render(self._values())
+        for source in environment.list_templates(["j2"]):
+            head, *rest = source.removesuffix(".j2").split("/")
+            is_part = any(name.startswith("_") and not name.startswith("__") for name in rest)  # of other templates
+            if head in ("base", *self.kind.parts) and not is_part:
+                path = "/".join(rest).replace("__package__", self.name)
+                rendered[path] = environment.get_template(source).render(self._values())
         return dict(sorted(rendered.items()))
 
     def to_edit(self, path: str) -> str:
@@ -149,17 +153,38 @@ def _git(key: str) -> str:
     return " ".join(done.stdout.decode("utf-8", errors="replace").split()) if done.returncode == 0 else ""
 
 
-def _sources(parts: tuple[str, ...]) -> list[PurePosixPath]:
-    """Returns the templates of files in some folders; what begins with one `_` is a part of others."""
-    root = folder()
-    found = [file.relative_to(root) for part in parts for file in (root / part).rglob(f"*{_SUFFIX}")]
-    return [PurePosixPath(*file.parts) for file in sorted(found) if not any(map(_is_partial, file.parts))]
+def tree(package: Package, target: Path, *, created: bool) -> str:
+    """Returns the files of a package, those to edit first.
+
+    Args:
+        package: what is listed.
+        target: its folder.
+        created: whether it is there, or would be.
+    """
+    files = list(package.files())
+    edited = {
+        _together(path for path in files if package.to_edit(path) == task): task for task in ("your op", "your cases")
+    }
+    longest = max(map(len, edited))
+    return "\n".join(
+        [
+            f"{'created' if created else 'would create'} {target}/   ({len(files)} files, kind: {package.kind.name})",
+            *(f"  {paths:<{longest}}  edit: {task}" for paths, task in edited.items()),
+            *(f"  {path}" for path in files if not package.to_edit(path)),
+        ]
+    )
 
 
-def _is_partial(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
+def next_commands(package: Package, target: Path) -> str:
+    """Returns what to type next."""
+    install = ['pip install -e ".[test]"']
+    if package.is_compiled:  # the build needs the opsdk that is here, and not one that pip would look for
+        install = ['pip install "setuptools>=77"', 'pip install --no-build-isolation -e ".[test]"']
+    commands = [f"cd {shlex.quote(str(target))}", *install, f"opsdk check {package.name}"]
+    return "next:  " + "\n       ".join([" && ".join(commands[:2]), *commands[2:]])
 
 
-def _toml(text: str) -> str:
-    """Returns a string as TOML writes it: JSON's form, in which no control character is left."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+def _together(paths: Iterable[str]) -> str:
+    """Returns paths of one folder in one line."""
+    first, *others = paths
+    return " ".join([first, *(PurePosixPath(path).name for path in others)])

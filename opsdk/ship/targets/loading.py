@@ -54,7 +54,7 @@ def load_module(name: str) -> tuple[ModuleType, list[Op]]:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     registered_by(lambda: importlib.import_module(name), name)
     module = sys.modules[name]
-    return module, [op for op in REGISTRY if _belongs(op.opdef.origin.module, name)]
+    return module, [op for op in REGISTRY if f"{op.opdef.origin.module}.".startswith(f"{name}.")]
 
 
 def is_module(name: str) -> bool:
@@ -172,7 +172,3 @@ def _run(path: Path) -> None:
             raise
     else:  # a file called like a module that is already there must not take its place
         spec.loader.exec_module(module)
-
-
-def _belongs(module: str, name: str) -> bool:
-    return module == name or module.startswith(f"{name}.")

@@ -12,8 +12,7 @@ import pytest
 from opsdk.ship.package import scaffold
 from opsdk.ship.package.kinds import LICENSES, kind_of, kinds
 from opsdk.ship.package.name import ScaffoldError
-from opsdk.ship.package.scaffold import Author, Package, author_of_git, write
-from opsdk.ship.package.scaffold_text import next_commands, tree
+from opsdk.ship.package.scaffold import Author, Package, author_of_git, next_commands, tree, write
 
 PYFUNC = Package("my_ops", kind_of("pyfunc"))
 
