@@ -11,10 +11,8 @@ from opsdk.nn.layer.containers import (
     ParameterList,
     Sequential,
 )
-from opsdk.nn.layer.flatten import Flatten
 from opsdk.nn.layer.layer import Layer, Module
-from opsdk.nn.layer.linear import Linear
-from opsdk.nn.layer.loss import CrossEntropyLoss, MSELoss
+from opsdk.nn.layer.layers import CrossEntropyLoss, Flatten, Linear, MSELoss
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 

@@ -11,7 +11,6 @@ from opsdk.core.dtype import DTypeLike
 from opsdk.core.names import unique_name
 from opsdk.core.truth import as_bool
 from opsdk.define.frontend import register_frontend
-from opsdk.ops.initializer import Initializer, ParamAttr
 
 
 class Parameter(Tensor):
@@ -75,29 +74,6 @@ class Parameter(Tensor):
         copied._name = unique_name(f"{self._name}_copy")
         copied.optimize_attr = dict(self.optimize_attr)
         return copied
-
-
-def make_parameter(
-    shape: list[int] | tuple[int, ...], dtype: DTypeLike, attr: ParamAttr, default: Initializer, name: str
-) -> Parameter:
-    """Returns a parameter with its first values.
-
-    Args:
-        shape: sizes, all known.
-        dtype: element type.
-        attr: what the user said about it.
-        default: first values, unless `attr` has an initializer.
-        name: its name, unless `attr` has one.
-    """
-    op, attrs = (attr.initializer or default).op(shape, dtype)
-    return Parameter(
-        op(**attrs),
-        attr.trainable,
-        attr.name or name,
-        learning_rate=attr.learning_rate,
-        regularizer=attr.regularizer,
-        need_clip=attr.need_clip,
-    )
 
 
 register_frontend(TAPE, Parameter, fast=fast)

@@ -63,7 +63,7 @@ class Sequential(Layer):
         """
         self._check(layer)
         entries = list(self._sub_layers.items())
-        entries.insert(_as_gap(index, len(entries), "Sequential"), ("0", layer))
+        entries.insert(_as_position(index, len(entries), "Sequential", is_gap=True), ("0", layer))
         self._sub_layers.clear()
         for name, entry in entries:
             key = self._free_number() if name.isdigit() else name
@@ -161,7 +161,7 @@ class _Numbered(_Container):
             IndexError: the index is beyond the end or the start, where a list of Python's would take the nearest.
         """
         entries = list(self)
-        entries.insert(_as_gap(index, len(entries), type(self).__name__), self._checked(entry))
+        entries.insert(_as_position(index, len(entries), type(self).__name__, is_gap=True), self._checked(entry))
         self._renumber(entries)
 
     def pop(self, index: int = -1) -> Any:
@@ -313,30 +313,17 @@ class ParameterDict(_Named):
 
 
 # Any: what a user writes between square brackets.
-def _as_position(index: Any, length: int, subject: str) -> int:
-    """Returns an index as a position in [0, length); negative ones count from the end.
+def _as_position(index: Any, length: int, subject: str, *, is_gap: bool = False) -> int:
+    """Returns an index as a position in [0, length), or of a gap in [0, length]; negative ones count from the end.
 
     Raises:
-        IndexError: there is no entry at that index.
+        IndexError: there is no entry at that index, or before it.
         TypeError: the index is no integer.
     """
     position = operator.index(index)
-    if not -length <= position < length:
-        raise IndexError(f"{subject}: index expected in [{-length}, {length}), got {position}")
-    return position % length
-
-
-# Any: as for `_as_position`.
-def _as_gap(index: Any, length: int, subject: str) -> int:
-    """Returns where something is put in, as a position in [0, length]; negative ones count from the end.
-
-    Raises:
-        IndexError: there is no entry before that index, and it is not the end.
-        TypeError: the index is no integer.
-    """
-    position = operator.index(index)
-    if not -length <= position <= length:
-        raise IndexError(f"{subject}: index to insert at expected in [{-length}, {length}], got {position}")
+    if not -length <= position < length + is_gap:
+        words, end = ("index to insert at", "]") if is_gap else ("index", ")")
+        raise IndexError(f"{subject}: {words} expected in [{-length}, {length}{end}, got {position}")
     return position if position >= 0 else position + length
 
 

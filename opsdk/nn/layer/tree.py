@@ -12,7 +12,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, NameClashError
 from opsdk.core.names import unique_name
 from opsdk.nn.layer.unset import UnsetTensor
-from opsdk.nn.parameter import Parameter, make_parameter
+from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
 
 Self = TypeVar("Self", bound="LayerTree")
@@ -200,7 +200,15 @@ class LayerTree:
             return None
         default = default_initializer or (Constant(0.0) if is_bias else XavierUniform())
         name = unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}") if known.name is None else known.name
-        return make_parameter(tuple(shape), dtype or self._dtype, known, default, name)
+        op, attrs = (known.initializer or default).op(tuple(shape), dtype or self._dtype)
+        return Parameter(
+            op(**attrs),
+            known.trainable,
+            name,
+            learning_rate=known.learning_rate,
+            regularizer=known.regularizer,
+            need_clip=known.need_clip,
+        )
 
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: DTypeLike | None = None
