@@ -19,7 +19,9 @@ def chart(done: Sequence[Benched]) -> str:
     sizes = tuple(sorted({float(one.elements) for one in done if one.timed}))
     if len(sizes) < 2:
         sizes = (sizes[0] / 2, sizes[0], sizes[0] * 2) if sizes else (1.0, 2.0)
-    across = Axis("elements", _thinned(sizes), size_label, is_log=True)
+    if len(sizes) > _MOST_MARKS:  # few enough are marked, both ends among them
+        sizes = (*sizes[: -1 : -(-len(sizes) // (_MOST_MARKS - 1))], sizes[-1])
+    across = Axis("elements", sizes, size_label, is_log=True)
     highest = max((y for curve in curves for _, y in curve.points), default=1.0)
     title = f"{', '.join(ops) or 'nothing timed'}: bytes read and written per second"
     return plot(title, curves, across, Axis("GB/s", marks_between(0.0, highest)))
@@ -45,11 +47,3 @@ def _curves(one_op: Sequence[Benched], is_named: bool) -> list[Curve]:
         curves.append(Curve(f"{prefix}{name}", points, bars=bars))
     bound = tuple((float(one.elements), one.speed_of(one.copy) / 1e9) for one in ordered)
     return [*curves, Curve(f"{prefix}{COPY}", bound, is_dashed=True)] if bound else curves
-
-
-def _thinned(sizes: tuple[float, ...]) -> tuple[float, ...]:
-    """Returns sizes of which few enough are marked, both ends among them."""
-    if len(sizes) <= _MOST_MARKS:
-        return sizes
-    step = -(-len(sizes) // (_MOST_MARKS - 1))
-    return (*sizes[:-1:step], sizes[-1])

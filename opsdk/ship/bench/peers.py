@@ -46,13 +46,11 @@ def load_peers(path: str) -> Peers:
         raise broken(error, shorten(path)) from error
     finally:
         sys.path.pop(0)
-    if not isinstance(found, Mapping) or not all(map(_is_table, found.values())):
+    if not isinstance(found, Mapping) or not all(
+        isinstance(peers, Mapping) and all(map(callable, peers.values())) for peers in found.values()
+    ):
         raise TargetError(f"--peers: expected functions by op and peer in {shorten(path)}; write {_FORM}")
     return found
-
-
-def _is_table(value: Any) -> bool:  # Any: what stands in a user's file
-    return isinstance(value, Mapping) and all(map(callable, value.values()))
 
 
 def check_peers(peers: Peers, forward: OpDef, *, backward: bool) -> str:

@@ -92,7 +92,8 @@ class OpBench:
         truths: list[Truth] = []
         call = large_call(forward, n, self.dtype, lambda call: truths.append(Truth(forward, call)))
         truth = truths[-1]
-        named = {**dict(zip(forward.schema.input_names, call.inputs, strict=True)), **_attrs(forward, call)}
+        named = dict(zip(forward.schema.input_names, call.inputs, strict=True))
+        named |= {decl.name: call.attrs.get(decl.name, decl.default) for decl in forward.schema.attrs}
         if not backward:
             return forward, call, truth, {THREADS: self.threads, **named}
         if forward.grad is None:
@@ -139,10 +140,6 @@ def copies(moved: int, threads: int) -> Iterator[dict[str, Callable[[], object]]
             wait(others)
 
         yield {**calls, several: split}
-
-
-def _attrs(opdef: OpDef, call: Call) -> dict[str, Any]:
-    return {decl.name: call.attrs.get(decl.name, decl.default) for decl in opdef.schema.attrs}
 
 
 def _is_tensor(value: Any) -> bool:

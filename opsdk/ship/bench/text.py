@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -43,7 +43,7 @@ def block(one: Benched, width: int) -> str:
     lines = [f"{one.op}  {grouped(one.elements)} elements, {size_of(one.moved)} read and written"]
     lines += textwrap.wrap(one.call, width, initial_indent="  ", subsequent_indent="  ")
     if one.timed:
-        lines.append(render(_columns(one), _cells(one), width))
+        lines.append(_table(one, width))
     elsewhere = [row for row in one.rows if row.name not in one.samples]
     lines += [f"{'FAIL ' if row.is_wrong and row.row else ''}{row.name}: {row.note}" for row in elsewhere]
     lines += [one.note] if one.note else []
@@ -100,8 +100,8 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
-def _columns(one: Benched) -> tuple[Column, ...]:
-    return (
+def _table(one: Benched, width: int) -> str:
+    columns = (
         Column("row"),
         Column("first call", right=True, drop=2),
         Column("median", right=True),
@@ -111,45 +111,33 @@ def _columns(one: Benched) -> tuple[Column, ...]:
         Column("% of copy", right=True, drop=3),
         Column(f"× {one.reference.name}", right=True),
     )
+    first = {row.name: f"{row.first:.2g} s {row.built}" for row in one.timed if row.first is not None}
+    names = [*(row.name for row in one.timed), one.copy]
+    # One unit for all: the largest in which the shortest time keeps two digits.
+    shortest = min(one.spread_of(name).median for name in names)
+    scale, unit = next((entry for entry in _UNITS if shortest >= entry[0] / 10), _UNITS[-1])
+    lines = []
+    for name in names:
+        found, share = one.spread_of(name), 100 * ratio(one.samples, one.copy, name).value
+        line = (
+            COPY if name == one.copy else name,
+            first.get(name, NONE),
+            f"{_digits(found.median / scale)} {unit}",
+            f"±{50 * found.share:.0f} %",  # half of the range lies on either side
+            f"{_digits(1e9 * found.median / max(one.elements, 1))}",
+            _digits(one.speed_of(name) / 1e9),
+            f"{share:.0f} %" if share >= 1 else f"{share:.1g} %",
+            NONE if name == one.copy else _times(one, name),
+        )
+        lines.append(line)
+    return render(columns, lines, width)
 
 
-def _cells(one: Benched) -> list[tuple[str, ...]]:
-    write = _in_one_unit([one.spread_of(name).median for name in (one.copy, *(row.name for row in one.timed))])
-    lines = [_line(one, row.name, row.name, _first(row), _times(one, row), write) for row in one.timed]
-    return [*lines, _line(one, COPY, one.copy, NONE, NONE, write)]
-
-
-def _line(
-    one: Benched, shown: str, name: str, first: str, times: str, write: Callable[[float], str]
-) -> tuple[str, ...]:
-    found, share = one.spread_of(name), 100 * ratio(one.samples, one.copy, name).value
-    return (
-        shown,
-        first,
-        write(found.median),
-        f"±{50 * found.share:.0f} %",  # half of the range lies on either side
-        f"{_digits(1e9 * found.median / max(one.elements, 1))}",
-        _digits(one.speed_of(name) / 1e9),
-        f"{share:.0f} %" if share >= 1 else f"{share:.1g} %",
-        times,
-    )
-
-
-def _first(row: Measured) -> str:
-    return NONE if row.first is None else f"{row.first:.2g} s {row.built}"
-
-
-def _times(one: Benched, row: Measured) -> str:
-    if row is one.reference:
+def _times(one: Benched, name: str) -> str:
+    if name == one.reference.name:
         return "1"
-    factor = one.times(row.name, than=one.reference.name)
+    factor = one.times(name, than=one.reference.name)
     return SAME if factor.is_same else number(factor)
-
-
-def _in_one_unit(seconds: Sequence[float]) -> Callable[[float], str]:
-    """Returns what writes times in one unit: the largest in which the shortest keeps two digits."""
-    scale, unit = next((entry for entry in _UNITS if min(seconds) >= entry[0] / 10), _UNITS[-1])
-    return lambda value: f"{_digits(value / scale)} {unit}"
 
 
 def _digits(value: float) -> str:

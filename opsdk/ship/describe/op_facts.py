@@ -6,14 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
-from typing import Any
 
 from opsdk.core.origin import origin_of, shorten
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.attribute import AttrDecl
 from opsdk.expr.formula import formulas
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import scalar_of, static_of
@@ -129,16 +127,13 @@ def formula_of(opdef: OpDef) -> tuple[str, ...]:
     source = scalar_of(opdef)
     if source is None:
         return ()
-    given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)}
+    attrs = [decl for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)]
+    # Just some number for one that is a symbol in the formula.
+    given = {decl.name: 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default for decl in attrs}
     static = static_of(given)
     lines = formulas(source.expression(static), opdef.schema.output_names)
     shown = [f"{name}={value!r}" for name, value in static if not is_mask(name)]
     return (*lines, *([f"for {', '.join(shown)}"] if shown else []))
-
-
-def _value(decl: AttrDecl) -> Any:  # any: a value of the attribute's type
-    """Returns the default of an attribute, or just some number for one that is a symbol in the formula."""
-    return 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default
 
 
 def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:

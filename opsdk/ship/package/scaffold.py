@@ -1,4 +1,4 @@
-"""New packages: rendered from templates in memory, put on disk whole or not at all, then told with the next commands."""
+"""New packages: rendered from templates in memory, put on disk whole or not at all, told with the next commands."""
 
 from __future__ import annotations
 
