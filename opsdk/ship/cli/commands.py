@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 import opsdk
 from opsdk.define.op import PROVIDERS, REGISTRY
 from opsdk.ship.cli import terminal
-from opsdk.ship.package.kinds import DEFAULT, LICENSES, kind_of, kinds
+from opsdk.ship.package import DEFAULT, LICENSES
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECONDS = click.FloatRange(min=0, min_open=True, max=threading.TIMEOUT_MAX)
@@ -211,8 +211,10 @@ class _ListsKinds(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes a line for each kind."""
+        from opsdk.ship.package import scaffold
+
         marks = {DEFAULT: " (start here)"}
-        lines = [f"  {kind.name:<12} {kind.about}{marks.get(kind.name, '')}" for kind in kinds().values()]
+        lines = [f"  {kind.name:<12} {kind.about}{marks.get(kind.name, '')}" for kind in scaffold.kinds().values()]
         self.epilog = "\n".join(["\b", "Kinds:", *lines])  # click wraps what no \b precedes
         super().format_epilog(ctx, formatter)
 
@@ -237,7 +239,7 @@ def new(name: str, kind: str, license_: str, into: Path, dry_run: bool) -> None:
     from opsdk.ship.package import scaffold
     from opsdk.ship.package.name import check_name
 
-    chosen = kind_of(kind)
+    chosen = scaffold.kind_of(kind)
     check_name(name)
     scaffold.check_place(into / name)
     package = scaffold.Package(name, chosen, scaffold.author_of_git(), license_)

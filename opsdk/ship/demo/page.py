@@ -11,8 +11,7 @@ from gradcheck.show import page
 from gradcheck.show.axes import CURVE_STYLE, Axis, Curve, Plot, kind_of, marks_between
 from gradcheck.show.svg import drawing, tag
 from opsdk.ship.demo import kernels, source
-from opsdk.ship.demo.claims import Claim
-from opsdk.ship.demo.train import Epoch, Run
+from opsdk.ship.demo.train import Claim, Epoch, Run
 from opsdk.ship.machine.environment import facts, rendered
 
 WIDTH, HEIGHT = 460.0, 270.0

@@ -1,4 +1,4 @@
-"""One training in either mode: tensors, whose every line runs as it is read, or a Program, built once; and its record.
+"""One training in either mode: tensors, whose every line runs as it is read, or a Program, built once; and what holds.
 
 The network has 64 pixels, a hidden layer with any ReLU, 10 logits. In either mode it is three functions: one learns
 from a batch of images and labels and returns its loss, one gives the logits of images, one the parameters as they are.
@@ -7,7 +7,7 @@ from a batch of images and labels and returns its loss, one gives the logits of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,8 @@ from opsdk import static
 from opsdk.define.op import Op
 from opsdk.ship.demo.kernels import row_that_runs
 from opsdk.ship.demo.task import HIDDEN, LEARNING_RATE, Task
+
+LEAST_ACCURACY = 0.95
 
 
 @dataclass(frozen=True)
@@ -138,3 +140,38 @@ def train(mode: str, relu: Op, name: str, task: Task, tick: Callable[[], None]) 
         tick()
     seconds = time.perf_counter() - started
     return Run(mode, name, row_that_runs(relu), tuple(epochs), seconds, parameters())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, whether it holds, and the evidence."""
+
+    text: str
+    holds: bool
+    evidence: str
+
+
+def claims_of(runs: Sequence[Run]) -> list[Claim]:
+    """Returns the claims on runs in two modes, each with the same ReLUs; the first of a mode is the NumPy pair."""
+    modes = {mode: [run for run in runs if run.mode == mode] for mode in dict.fromkeys(run.mode for run in runs)}
+    (first, *_), *others = modes.values()
+    made = [_equal(f"{first.mode} and {other.mode} agree, NumPy pair", first, other) for other, *_ in others]
+    for reference, *rest in modes.values():
+        made += [_equal(f"{run.relu} ({run.row}) equals the NumPy pair, {run.mode}", run, reference) for run in rest]
+    worst = min(runs, key=lambda run: run.last.accuracy)
+    made.append(
+        Claim(
+            f"every run recognises {LEAST_ACCURACY:.0%} of the test digits",
+            worst.last.accuracy >= LEAST_ACCURACY,
+            f"least: {worst.last.accuracy:.2%}, {worst.name}",
+        )
+    )
+    return made
+
+
+def _equal(text: str, first: Run, second: Run) -> Claim:
+    """Returns the claim that two runs ended with the same parameters, byte for byte."""
+    pairs = list(zip(first.parameters, second.parameters, strict=True))
+    if all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs):
+        return Claim(text, True, f"{sum(array.size for array in first.parameters)} parameters, byte for byte")
+    return Claim(text, False, f"parameters differ by up to {max(np.abs(a - b).max() for a, b in pairs):.1e}")

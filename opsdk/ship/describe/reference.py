@@ -88,13 +88,21 @@ def page(op: Op, facts: OpFacts, plot: str = "") -> str:
         plot: the file of its plot, beside the page; nothing where there is none.
     """
     opdef = op.opdef
+    times = {"∞": "any number of times", "1": "1 time"}.get(facts.order, f"{facts.order} times")
+    gradient = f"It can be differentiated {times}. Backward: {facts.backward}. Saved for it: {facts.saves}."
+    rule = facts.infer[:1].upper() + facts.infer[1:].rstrip(".")
+    said = [f"{rule}." if rule else "", f"Declared: {facts.declared}." if facts.declared else ""]
+    tables: list[tuple[str, KernelTable]] = [("forward", opdef.kernels)]
+    if opdef.grad is not None:
+        tables.append(("backward", opdef.grad.op.opdef.kernels))
+    kernels = [f"| {of} | {row} | `{place(row.origin)}` |" for of, table in tables for row in table]
     blocks = [MADE, f"# {facts.name}", _code(facts.schema), as_markdown(facts.doc)]
     blocks += ["## Formula", _code("\n".join(facts.formula))] if facts.formula else []
     blocks += [f"![{opdef.schema.name} and its derivative]({plot})"] if plot else []
-    blocks += ["## Gradient", _gradient(facts)]
+    blocks += ["## Gradient", "It has no gradient." if facts.order == "none" else gradient]
     blocks += [_code("\n".join(facts.derivative))] if facts.derivative else []
-    blocks += ["## Shapes and dtypes", _shapes(facts), _samples(opdef)]
-    blocks += ["## Kernels", _kernels(opdef)]
+    blocks += ["## Shapes and dtypes", " ".join(filter(None, said)), _samples(opdef)]
+    blocks += ["## Kernels", "\n".join(["| of | language, place, dtype | at |", "|---|---|---|", *kernels])]
     blocks.append(f"Defined at `{place(opdef.origin)}`.")
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -117,34 +125,18 @@ def place(origin: Origin) -> str:
     return f"{'/'.join(Path(origin.file).parts[-len(parts) :])}:{origin.line}"
 
 
-def _gradient(facts: OpFacts) -> str:
-    order = {"none": "It has no gradient.", "∞": "It can be differentiated any number of times."}
-    said = order.get(facts.order, f"It can be differentiated {facts.order} time{'' if facts.order == '1' else 's'}.")
-    if facts.order == "none":
-        return said
-    return f"{said} Backward: {facts.backward}. Saved for it: {facts.saves}."
-
-
-def _shapes(facts: OpFacts) -> str:
-    declared = f"Declared: {facts.declared}." if facts.declared else ""
-    rule = facts.infer[:1].upper() + facts.infer[1:].rstrip(".")
-    return f"{rule}. {declared}".strip() if rule else declared
-
-
 def _samples(opdef: OpDef) -> str:
+    """Returns the table of the calls that are tried; nothing where the op takes none."""
     try:
         calls = calls_of(opdef, None, 0)
     except UnusableSamplesError:
         return ""
-    lines = ["| inputs | outputs | why it is tried |", "|---|---|---|"]
-    found = [(_inputs(call), _outputs(opdef, call), call.reason) for call in calls if not call.extra]
-    lines += [f"| {_cell(given)} | {_cell(made)} | {_cell(reason)} |" for given, made, reason in found if made]
-    return "\n".join(lines) if len(lines) > 2 else ""
-
-
-def _inputs(call: Call) -> str:
-    values = [_spec(value) for value in call.inputs]
-    return ", ".join([*values, *(f"{name}={value!r}" for name, value in call.attrs.items())])
+    lines = []
+    for call in (call for call in calls if not call.extra):
+        given = ", ".join([*map(_spec, call.inputs), *(f"{name}={value!r}" for name, value in call.attrs.items())])
+        made = _outputs(opdef, call)
+        lines += [f"| {_cell(given)} | {_cell(made)} | {_cell(call.reason)} |"] if made else []
+    return "\n".join(["| inputs | outputs | why it is tried |", "|---|---|---|", *lines]) if lines else ""
 
 
 def _outputs(opdef: OpDef, call: Call) -> str:
@@ -164,15 +156,6 @@ def _spec(value: Any) -> str:  # any: an array, a spec, a list of them, or None
     spec = value if isinstance(value, TensorSpec) else TensorSpec.of(value)
     sizes = ", ".join("any" if size is None else str(size) for size in spec.shape)
     return f"{spec.dtype.name} ({sizes})"
-
-
-def _kernels(opdef: OpDef) -> str:
-    lines = ["| of | language, place, dtype | at |", "|---|---|---|"]
-    tables: list[tuple[str, KernelTable]] = [("forward", opdef.kernels)]
-    if opdef.grad is not None:
-        tables.append(("backward", opdef.grad.op.opdef.kernels))
-    lines += [f"| {of} | {row} | `{place(row.origin)}` |" for of, table in tables for row in table]
-    return "\n".join(lines)
 
 
 def _code(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import keyword
 import re
@@ -73,10 +74,7 @@ def _taken(name: str) -> str:
         spec = None
     if spec is not None and spec.origin:  # a folder without a module has none, and is no package
         return f"an installed module, {spec.origin}"
-
-    from importlib import metadata  # deferred: slow, and no other command needs it
-
     try:
-        return f"an installed package, {name.replace('_', '-')} {metadata.version(name)}"
-    except metadata.PackageNotFoundError:
+        return f"an installed package, {name.replace('_', '-')} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
         return ""
