@@ -38,7 +38,8 @@ class LayerTree:
         own = self.__dict__
         own["training"] = True
         own["_dtype"] = as_dtype(dtype)
-        own["_full_name"] = unique_name(name_scope or _snake(type(self).__name__))
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type(self).__name__).lower()
+        own["_full_name"] = unique_name(name_scope or snake)
         own["_parameters"], own["_sub_layers"], own["_buffers"] = {}, {}, {}
         own["_unsaved"] = set()
 
@@ -342,7 +343,3 @@ class LayerTree:
         self.get_sublayer(path).add_sublayer(name, layer)
 
     set_submodule = set_sublayer
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

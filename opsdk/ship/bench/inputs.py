@@ -36,16 +36,15 @@ def sizes_of(text: str) -> tuple[int, ...]:
     Raises:
         TargetError: it names none.
     """
-    return tuple(_size_of(part) for part in text.split(","))
-
-
-def _size_of(text: str) -> int:
-    plain = text.strip().replace("_", "").upper()
-    power = "KMG".find(plain[-1:]) + 1 if plain[-1:] else 0
-    digits = plain[:-1] if power else plain
-    if not digits.isdecimal() or int(digits) < 1:
-        raise TargetError(f"--n: expected a number of elements such as 1000, 64K or 1M, got {text!r}; K is 1024")
-    return int(digits) * 1024**power
+    sizes = []
+    for part in text.split(","):
+        plain = part.strip().replace("_", "").upper()
+        power = "KMG".find(plain[-1:]) + 1 if plain[-1:] else 0
+        digits = plain[:-1] if power else plain
+        if not digits.isdecimal() or int(digits) < 1:
+            raise TargetError(f"--n: expected a number of elements such as 1000, 64K or 1M, got {part!r}; K is 1024")
+        sizes.append(int(digits) * 1024**power)
+    return tuple(sizes)
 
 
 def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Call], object]) -> Call:

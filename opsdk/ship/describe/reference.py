@@ -46,8 +46,15 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
     if not ops:
         narrate(f"nothing to describe: {', '.join(targets)} defines no op")
         return Exit.NOTHING
-    pages = {out / path: text for op in ops for path, text in pages_of(op).items()}
-    pages[out / INDEX] = index([facts_of(op) for op in ops])
+    pages = {}
+    facts = [facts_of(op) for op in ops]
+    for op, described in zip(ops, facts, strict=True):
+        path = out / path_of(op.opdef.name)
+        plot = function_plot(op)
+        pages[path.with_name(f"{path.name}.md")] = page(op, described, f"{path.name}.svg" if plot else "")
+        if plot:
+            pages[path.with_name(f"{path.name}.svg")] = plot
+    pages[out / INDEX] = index(facts)
     for path in pages:  # what somebody wrote is kept
         if path.exists() and path.suffix == ".md" and not path.read_text(encoding="utf-8").startswith(MADE):
             raise TargetError(
@@ -63,14 +70,6 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
         print(shorten(str(path)))
     narrate(f"{len(ops)} op{'' if len(ops) == 1 else 's'} described in {shorten(str(out))}")
     return Exit.PASS
-
-
-def pages_of(op: Op) -> dict[str, str]:
-    """Returns the page of an op, and its plot where it has one, by their paths below the folder of the pages."""
-    path = path_of(op.opdef.name)
-    plot = function_plot(op)
-    text = page(op, facts_of(op), f"{path.rpartition('/')[2]}.svg" if plot else "")
-    return {f"{path}.md": text, f"{path}.svg": plot} if plot else {f"{path}.md": text}
 
 
 def path_of(name: str) -> str:

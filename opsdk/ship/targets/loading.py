@@ -126,9 +126,13 @@ def _place(error: BaseException, subject: str) -> str:
     """Returns the user's line that an error is about, and what stands there."""
     if isinstance(error, SyntaxError):
         return _shown(error.filename or subject, error.lineno, error.text or "")
-    frame = _user_frame(error)
-    if frame is None:
+    # The last frame outside of opsdk and of Python's import machinery.
+    machinery = ("importlib/__init__.py", "importlib\\__init__.py")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.endswith(machinery)]
+    users = [f for f in frames if not f.filename.startswith((PACKAGE_ROOT, "<frozen"))]
+    if not users:
         return ""
+    frame = users[-1]
     line = frame.lineno or 1
     if isinstance(error, OpsdkError) and not str(error).startswith("schema "):  # that one stands in the decorator
         line = _decorated(frame.filename, line)
@@ -147,14 +151,6 @@ def _decorated(file: str, line: int) -> int:
         return line
     below = (n for n, text in enumerate(lines[line:], start=line + 1) if _HEAD.match(text))
     return next(below, line)
-
-
-def _user_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """Returns the last frame outside of opsdk and of Python's import machinery."""
-    frames = traceback.extract_tb(error.__traceback__)
-    users = [f for f in frames if not f.filename.startswith(PACKAGE_ROOT) and not f.filename.startswith("<frozen")]
-    users = [f for f in users if not f.filename.endswith(("importlib/__init__.py", "importlib\\__init__.py"))]
-    return users[-1] if users else None
 
 
 def _run(path: Path) -> None:
