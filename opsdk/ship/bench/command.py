@@ -17,7 +17,6 @@ from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY, Op
 from opsdk.ship.bench import text
-from opsdk.ship.bench.chart import chart
 from opsdk.ship.bench.inputs import sizes_of
 from opsdk.ship.bench.peers import check_peers, load_peers
 from opsdk.ship.bench.result import Benched
@@ -185,4 +184,4 @@ def _write(options: BenchOptions, session: Session, threads: int) -> None:
         }
         put(options.json_path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if options.plot:
-        put(options.plot, chart(session.done))
+        put(options.plot, text.chart(session.done))

@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 import opsdk
 from opsdk.define.op import PROVIDERS, REGISTRY
 from opsdk.ship.cli import terminal
+from opsdk.ship.cli.exits import Exit
 from opsdk.ship.package import DEFAULT, LICENSES
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -81,14 +82,13 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first op that fails.")
 @click.option("--lf", "--last-failed", "last_failed", is_flag=True, help="Only ops that did not pass last time here.")
 @_of_the_report
-@click.pass_context
-def check(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them
+def check(targets: tuple[str, ...], **options: Any) -> Exit:  # Any: as click parsed them
     """Prove ops: TARGET is relu.py, relu.py:relu, module:op, package, namespace::name, name, or a finding's id."""
     from opsdk.ship.check.command import CheckOptions, run_check
 
     if not (targets or options["last_failed"]):
-        raise click.UsageError("Missing argument 'TARGET...'.", ctx)
-    ctx.exit(run_check(targets, CheckOptions(**options)))
+        raise click.UsageError("Missing argument 'TARGET...'.", click.get_current_context())
+    return run_check(targets, CheckOptions(**options))
 
 
 @click.command(short_help="Render what a check found, from its JSON.")
@@ -96,12 +96,11 @@ def check(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 @click.option("--html", "html", metavar="PATH", help="Write it as one offline page; - is standard output.")
 @click.option("--junit", metavar="PATH", help="Write it as JUnit XML, for build servers; - is standard output.")
 @_of_the_report
-@click.pass_context
-def report(ctx: click.Context, /, file: str, **options: Any) -> None:  # Any: as click parsed them
+def report(file: str, **options: Any) -> Exit:  # Any: as click parsed them
     """Render what `opsdk check --json FILE` found, with its exit code; no op is run, and none has to be there."""
     from opsdk.ship.check.report import ReportOptions, run_report
 
-    ctx.exit(run_report(file, ReportOptions(**options)))
+    return run_report(file, ReportOptions(**options))
 
 
 @click.command(short_help="Time every row of ops, after holding it to the reference.")
@@ -118,24 +117,22 @@ def report(ctx: click.Context, /, file: str, **options: Any) -> None:  # Any: as
               help="About how long one sample takes.")  # fmt: skip
 @click.option("--json", "json_path", metavar="PATH", help="Write every sample for machines; - is standard output.")
 @click.option("--plot", metavar="PATH", help="Draw GB/s by size as SVG; - is standard output.")
-@click.pass_context
-def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:  # Any: as click parsed them
+def bench(targets: tuple[str, ...], **options: Any) -> Exit:  # Any: as click parsed them
     """Time every row of ops that runs here, after holding it to the reference. TARGET is as for check."""
     from opsdk.ship.bench.command import BenchOptions, run_bench
 
-    ctx.exit(run_bench(targets, BenchOptions(**options)))
+    return run_bench(targets, BenchOptions(**options))
 
 
 @click.command(short_help="Write a ReLU in every language, prove it, break it, train with it.")
 @click.option("--out", type=_FOLDER, default=Path("build/demo"), show_default=True)
 @click.option("--epochs", type=click.IntRange(min=1), default=30, show_default=True, help="Passes over the digits.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of weights and batch order.")
-@click.pass_context
-def demo(ctx: click.Context, out: Path, epochs: int, seed: int) -> None:
+def demo(out: Path, epochs: int, seed: int) -> Exit:
     """Write a ReLU in every language, prove it, time it, break it, train a network with it in both modes."""
     from opsdk.ship.demo.command import run_demo
 
-    ctx.exit(run_demo(out, epochs=epochs, seed=seed))
+    return run_demo(out, epochs=epochs, seed=seed)
 
 
 @click.command("list", short_help="List every op there is.")
@@ -148,18 +145,18 @@ def list_ops(table: bool, of_providers: bool, as_json: bool) -> None:
 
     states = catalog.load_providers()
     if of_providers:
-        listed = [state.as_dict() for state in states]
+        listed = [asdict(state) for state in states]
         print(json.dumps(listed, indent=1) if as_json else catalog.table_of_providers(states, terminal.width()))
         return
     if as_json or table:
-        found = catalog.entries([state.provider for state in states])
+        found = catalog.entries()
         lines = json.dumps([asdict(entry) for entry in found], indent=1)
         print(lines if as_json else catalog.table_of(found, terminal.width()))
     else:
         print("\n".join(catalog.names()))
     for state in states:
         if state.state == "failed":
-            terminal.narrate(f"(failed) {state.provider}: {state.reason}")
+            terminal.narrate(f"(failed) {state}: {state.reason}")
 
 
 @click.command(short_help="Show one op: schema, what it saves, rows, derivative.")
@@ -189,12 +186,11 @@ def where(op: str) -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("docs/reference"), show_default=True, metavar="DIR"
 )
-@click.pass_context
-def doc(ctx: click.Context, targets: tuple[str, ...], out: Path) -> None:
+def doc(targets: tuple[str, ...], out: Path) -> Exit:
     """Write a reference page in Markdown for every op of TARGET, with plots, and an index; print their paths."""
     from opsdk.ship.describe.reference import write_pages
 
-    ctx.exit(write_pages(targets, out))
+    return write_pages(targets, out)
 
 
 @click.command(short_help="Explain an error code such as OP203.")
@@ -257,12 +253,11 @@ def new(name: str, kind: str, license_: str, into: Path, dry_run: bool) -> None:
     metavar="DIR",
     help="Put the libraries below DIR, each in its package's folder, in place of beside the sources.",
 )
-@click.pass_context
-def build(ctx: click.Context, target: str, out: Path | None) -> None:
+def build(target: str, out: Path | None) -> Exit:
     """Compile the C rows of TARGET ahead of time, and print the path of each library."""
     from opsdk.ship.package.build import run_build
 
-    ctx.exit(run_build(target, out))
+    return run_build(target, out)
 
 
 @click.command(short_help="Show what opsdk finds on this machine, by trying it.")

@@ -72,9 +72,10 @@ class Commands(click.Group):
         """Runs a command; a user's mistake ends in a message, never in a traceback of opsdk."""
         try:
             try:
-                return super().invoke(ctx)
+                status = super().invoke(ctx)
             finally:
                 sys.stdout.flush()  # where it fails, that is the outcome
+            ctx.exit(status or Exit.PASS)
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except OpsdkError as error:

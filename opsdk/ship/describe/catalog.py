@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from opsdk.core.origin import shorten
 from opsdk.define.op import PROVIDERS, REGISTRY, Op
 from opsdk.define.opdef import OpDef
-from opsdk.define.providers import Provider
 from opsdk.define.schema.binding import name_of
 from opsdk.ship.output.table import Column, render
 
@@ -35,29 +34,25 @@ class State:
     """A provider after it was loaded.
 
     Attributes:
-        provider: who it is.
+        name: the distribution.
+        version: of the distribution.
+        entry_point: the name of its entry point, and the module that it names.
+        folder: where the distribution is installed.
         state: `ok`, `failed` or `shadowed`.
         ops: how many ops its modules define, gradient ops apart.
         reason: why it failed, or by what it is shadowed; empty where it is ok.
     """
 
-    provider: Provider
+    name: str
+    version: str
+    entry_point: str
+    folder: str
     state: str
     ops: int
     reason: str = ""
 
-    def as_dict(self) -> dict[str, str | int]:
-        """Returns it for machines."""
-        provider = self.provider
-        return {
-            "name": provider.name,
-            "version": provider.version,
-            "entry_point": f"{provider.entry} = {provider.value}",
-            "folder": provider.folder,
-            "state": self.state,
-            "ops": self.ops,
-            "reason": self.reason,
-        }
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
 
 
 def names() -> list[str]:
@@ -65,9 +60,9 @@ def names() -> list[str]:
     return [op.opdef.name for op in REGISTRY if op.opdef.gradient_of is None]
 
 
-def entries(providers: list[Provider]) -> list[Entry]:
+def entries() -> list[Entry]:
     """Returns one entry per registered op, gradient ops apart, sorted by name."""
-    owners = {provider.namespace: str(provider) for provider in providers if not provider.shadowed_by}
+    owners = {provider.namespace: str(provider) for provider in PROVIDERS.announced() if not provider.shadowed_by}
     return [
         Entry(
             op=op.opdef.name,
@@ -156,13 +151,13 @@ def load_providers() -> list[State]:
     modules = [op.opdef.origin.module.partition(".")[0] for op in REGISTRY if op.opdef.gradient_of is None]
     states = []
     for provider in announced:
-        failure = failures.get(provider)
+        state, count, reason = "ok", modules.count(provider.namespace), ""
         if provider.shadowed_by:
-            states.append(State(provider, "shadowed", 0, f"{provider.shadowed_by} comes first on sys.path"))
-        elif failure is None:
-            states.append(State(provider, "ok", modules.count(provider.namespace)))
-        else:
-            states.append(State(provider, "failed", modules.count(provider.namespace), failure.reason))
+            state, count, reason = "shadowed", 0, f"{provider.shadowed_by} comes first on sys.path"
+        elif (failure := failures[provider]) is not None:
+            state, reason = "failed", failure.reason
+        entry_point = f"{provider.entry} = {provider.value}"
+        states.append(State(provider.name, provider.version, entry_point, provider.folder, state, count, reason))
     return states
 
 
@@ -170,6 +165,6 @@ def table_of_providers(states: Sequence[State], width: int) -> str:
     """Returns the table of `opsdk list --providers`, and under it a line of reason for each that is not ok."""
     if not states:
         return "no installed package announces ops in the entry point group opsdk.ops"
-    rows = [(str(s.provider), f"{s.provider.entry} = {s.provider.value}", str(s.ops), s.state) for s in states]
-    reasons = [f"{s.provider} in {s.provider.folder}: {s.state}, {s.reason}" for s in states if s.reason]
+    rows = [(str(s), s.entry_point, str(s.ops), s.state) for s in states]
+    reasons = [f"{s} in {s.folder}: {s.state}, {s.reason}" for s in states if s.reason]
     return "\n".join([render(_PROVIDERS, rows, width), *reasons])

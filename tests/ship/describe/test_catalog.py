@@ -104,7 +104,7 @@ def site(here, monkeypatch):
 def test_announced_modules_are_imported(site, right):
     install(site, "good-ops", {"mine": "good"})
     (state,) = catalog.load_providers()
-    assert (state.provider.namespace, state.state, state.ops, state.reason) == ("good", "ok", 1, "")
+    assert (state.entry_point, state.state, state.ops, state.reason) == ("mine = good", "ok", 1, "")
 
 
 def test_one_that_raises_is_reported_and_the_next_loaded(site, right):
