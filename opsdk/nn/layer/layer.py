@@ -15,7 +15,7 @@ from opsdk.core.place import Place
 from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks, add_hook, call_with_hooks
 from opsdk.nn.layer.state import copy_in, state_tensors
 from opsdk.nn.layer.tree import LayerTree
-from opsdk.nn.layer.unset import UnsetTensor
+from opsdk.nn.parameter import UnsetTensor
 
 Self = TypeVar("Self", bound="Layer")
 Hook = Callable[..., Any]  # Any: takes and returns what the layer's forward does

@@ -12,7 +12,7 @@ from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError, State
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.suggest import alternatives
 from opsdk.nn.layer.tree import LayerTree
-from opsdk.nn.layer.unset import UnsetTensor
+from opsdk.nn.parameter import UnsetTensor
 from opsdk.ops.numpy_protocol import values_of
 
 NAME_TABLE = "StructuredToParameterName@@"  # an entry of Paddle's files that is no parameter

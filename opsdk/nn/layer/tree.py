@@ -11,8 +11,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, NameClashError
 from opsdk.core.names import unique_name
-from opsdk.nn.layer.unset import UnsetTensor
-from opsdk.nn.parameter import Parameter
+from opsdk.nn.parameter import Parameter, UnsetTensor
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
 
 Self = TypeVar("Self", bound="LayerTree")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.samples import UnusableSamplesError, from_sample
 from opsdk.verify.inputs.sampling import calls_of, numbers_of_shape
 
+T = TypeVar("T")
 ROW = 1024  # elements along the last axis, which is what a row op works on
 _ORDINARY = 100.0  # samples with greater numbers try overflow; they are no everyday input
 _GROWTH = 64  # outputs larger than n by more than this come from axes that should not have grown together
@@ -47,14 +48,14 @@ def sizes_of(text: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Call], object]) -> Call:
-    """Returns a call of an op with about n elements in its largest input.
+def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Call], T]) -> T:
+    """Finds a call of an op with about n elements in its largest input, and returns what is made of it.
 
     Args:
         opdef: a forward op.
         n: elements, ≥ 1.
         dtype: of its floating inputs.
-        accepts: runs the call, and raises where the op does not take it.
+        accepts: runs a call, makes something of it, and raises where the op does not take it.
 
     Raises:
         TargetError: no such call can be made without the op's author.
@@ -68,11 +69,9 @@ def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Ca
         there = call.cast(dtype)
         try:
             _check_proportions(opdef, there, n)
-            accepts(there)
+            return accepts(there)
         except Exception as error:  # a guess that was wrong
             refused = f"{there} raised {type(error).__name__}: {error}"
-        else:
-            return there
     name = opdef.schema.name
     raise TargetError(
         f"{opdef.subject}: expected inputs that can be enlarged to {n} elements, {refused}; say how with "
@@ -80,23 +79,18 @@ def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Ca
     )
 
 
-def _declared(
-    opdef: OpDef, n: int, dtype: np.dtype[Any], rng: np.random.Generator, accepts: Callable[[Call], object]
-) -> Call:
+def _declared(opdef: OpDef, n: int, dtype: np.dtype[Any], rng: np.random.Generator, accepts: Callable[[Call], T]) -> T:
     assert opdef.bench is not None
     subject = f"{opdef.subject}, bench: expected an opsdk.Sample"
     try:
         made = opdef.bench(rng, n)
-        call = from_sample(opdef, made).cast(dtype) if isinstance(made, Sample) else None
-        if call is not None:
-            accepts(call)
+        if isinstance(made, Sample):
+            return accepts(from_sample(opdef, made).cast(dtype))
     except Exception as error:
         raise UnusableSamplesError(
             f"{subject} that the op takes, raised {type(error).__name__}: {error}", at=str(origin_of(opdef.bench))
         ) from error
-    if call is None:
-        raise UnusableSamplesError(f"{subject}, got {type(made).__name__}; return opsdk.Sample(...)")
-    return call
+    raise UnusableSamplesError(f"{subject}, got {type(made).__name__}; return opsdk.Sample(...)")
 
 
 def _candidates(opdef: OpDef, n: int, rng: np.random.Generator) -> Iterator[Call]:

@@ -29,12 +29,12 @@ class Truth:
     """
 
     def __init__(self, opdef: OpDef, call: Call) -> None:
-        self.opdef = opdef
+        self.opdef, self.call = opdef, call
         self._own = self._run(call)
         try:
-            self._call, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
+            self._long, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
         except Exception:  # written for one dtype only
-            self._call, self._wanted = call, self._own
+            self._long, self._wanted = call, self._own
         floats = [array.dtype for array in (*flat(call.inputs), *flat(self._own)) if is_float(array)]
         self._eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
         self._moved: list[Any] | None = None
@@ -100,7 +100,7 @@ class Truth:
             return found
         assert self._moved is not None
         for draw in range(1, _DRAWS):
-            more = Rounding(self._run, self._call, (2 + draw % 3) * self._eps, seed=draw).together
+            more = Rounding(self._run, self._long, (2 + draw % 3) * self._eps, seed=draw).together
             pairs = zip(self._moved, more, strict=True)
             self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
         change = self._change(position)
@@ -115,7 +115,7 @@ class Truth:
         Two draws miss an element by chance, of which there are millions here: none is held to less than the median.
         """
         if self._moved is None:
-            self._moved = Rounding(self._run, self._call, self._eps, seed=0).together
+            self._moved = Rounding(self._run, self._long, self._eps, seed=0).together
         moved: np.ndarray | None = self._moved[position]
         return moved if moved is None or not moved.size else np.maximum(moved, np.median(moved))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,11 @@ class OpBench:
             TargetError: no call of that size can be made, or there is no gradient op.
             UnusableSamplesError: what the op's author declared is no call of it.
         """
-        opdef, call, truth, named = self._prepared(forward, n, backward)
-        rows = RowBench(opdef, call, truth, self.seconds, is_first=opdef.name not in self._seen)
+        truth, named = self._prepared(forward, n, backward)
+        opdef, call = truth.opdef, truth.call
+        rows = RowBench(truth, self.seconds, is_first=opdef.name not in self._seen)
         self._seen.add(opdef.name)
-        found = [*rows.ready(), *self._peers(opdef, named, truth)]
+        found = [*rows.ready(), *self._peers(named, truth)]
         arrays = flat(call.inputs) + flat(truth.outputs)
         moved = sum(array.nbytes for array in arrays)
         benched = Benched(
@@ -101,27 +103,25 @@ class OpBench:
         rounds = rounds_within(BUDGET, one_round, self.rounds, min(LEAST_ROUNDS, self.rounds))
         return alternate(samplers, rounds, is_warm=True)
 
-    def _prepared(self, forward: OpDef, n: int, backward: bool) -> tuple[OpDef, Call, Truth, dict[str, Any]]:
-        """Returns the op that is timed, its call, what is right for it, and the values that a peer may ask for."""
-        truths: list[Truth] = []
-        call = large_call(forward, n, self.dtype, lambda call: truths.append(Truth(forward, call)))
-        truth = truths[-1]
+    def _prepared(self, forward: OpDef, n: int, backward: bool) -> tuple[Truth, dict[str, Any]]:
+        """Returns what is right for the call of the op that is timed, and the values that a peer may ask for."""
+        truth = large_call(forward, n, self.dtype, partial(Truth, forward))
+        call = truth.call
         named = dict(zip(forward.schema.input_names, call.inputs, strict=True))
         named |= {decl.name: call.attrs.get(decl.name, decl.default) for decl in forward.schema.attrs}
         if not backward:
-            return forward, call, truth, {THREADS: self.threads, **named}
+            return truth, {THREADS: self.threads, **named}
         if forward.grad is None:
             raise TargetError(f"{forward.subject}: no backward to time; leave out --backward")
         outputs = truth.outputs
         cotangents = draw_cotangents(forward, outputs, np.random.default_rng(17))
-        gradient = forward.grad.op.opdef
         its_call = gradient_call(forward, forward.grad, call, outputs, cotangents)
         names = forward.schema.output_names
         named |= dict(zip(names, outputs, strict=True)) | {f"d{k}": v for k, v in zip(names, cotangents, strict=True)}
-        return gradient, its_call, Truth(gradient, its_call), {THREADS: self.threads, **named}
+        return Truth(forward.grad.op.opdef, its_call), {THREADS: self.threads, **named}
 
-    def _peers(self, opdef: OpDef, named: dict[str, Any], truth: Truth) -> Iterator[tuple[Measured, Sampler | None]]:
-        for name, make in self.peers.get(opdef.name, {}).items():
+    def _peers(self, named: dict[str, Any], truth: Truth) -> Iterator[tuple[Measured, Sampler | None]]:
+        for name, make in self.peers.get(truth.opdef.name, {}).items():
             values = {key: each([value], placed)[0] if _is_tensor(value) else value for key, value in named.items()}
             measured, call = ready(name, make, values, truth)
             yield measured, None if call is None else Sampler(call, self.seconds)
@@ -180,23 +180,20 @@ class RowBench:
     """Makes the rows of one call ready.
 
     Args:
-        opdef: the op.
-        call: the call that is timed.
-        truth: what is right for it.
+        truth: the call that is timed, and what is right for it.
         seconds: about how long one sample takes.
         is_first: whether nothing of this op has run at another size before.
     """
 
-    opdef: OpDef
-    call: Call
     truth: Truth
     seconds: float
     is_first: bool = True
 
     def ready(self) -> Iterator[tuple[Measured, Sampler | None]]:
         """Yields every row, the reference first, with what times it; None where it is not timed, and says why."""
-        reference = self.opdef.kernels.reference()
-        rows = sorted(self.opdef.kernels, key=lambda row: row is not reference)
+        kernels = self.truth.opdef.kernels
+        reference = kernels.reference()
+        rows = sorted(kernels, key=lambda row: row is not reference)
         for row, name in zip(rows, names_of(rows), strict=True):
             absent = self._absence(row)
             if absent:
@@ -208,20 +205,21 @@ class RowBench:
         """Returns why a row cannot run here; nothing where it can."""
         if row.key.place != "cpu":
             return "simulated, which has no speed" if is_simulated() else missing_device()
-        if not serves(self.opdef, row, self.call):
-            dtypes = ", ".join(dict.fromkeys(str(array.dtype) for array in flat(self.call.inputs)))
+        if not serves(self.truth.opdef, row, self.truth.call):
+            dtypes = ", ".join(dict.fromkeys(str(array.dtype) for array in flat(self.truth.call.inputs)))
             return f"serves {'floating numbers' if row.key.floating else row.key.dtype}, got {dtypes}"
         missing = missing_packages(row)
         return f"needs {' and '.join(missing)}, not installed" if missing else ""
 
     def _tried(self, row: Kernel, name: str) -> tuple[Measured, Sampler | None]:
         """Calls a row as a first call goes, with every check."""
-        opdef, attrs = self.opdef, dict(self.call.attrs)
+        opdef, call = self.truth.opdef, self.truth.call
+        attrs = dict(call.attrs)
         files, started = _built_files(), time.perf_counter()
         try:
             memory: Any = None if row.key.place == "cpu" else memory_at(_DEVICE, opdef.subject)
             bring = placed if memory is None else memory.from_host
-            inputs = each(self.call.inputs, bring)
+            inputs = each(call.inputs, bring)
             plan = make_plan(opdef, inputs, attrs, place=CPU if memory is None else _DEVICE, row=row)
             made = outputs_of(opdef, with_mutated(opdef, plan.run_checked(inputs, attrs), inputs))
             made = made if memory is None else each(made, memory.to_host)
@@ -239,7 +237,7 @@ class RowBench:
         if row.language not in INTERPRETED and self.is_first:
             measured = Measured(name, str(row), first, "cached" if files == _built_files() else "compiled")
         # What a call changes is put back before each: a decay would end in denormal numbers, which are slow.
-        changed = [(inputs[i], bring(self.call.inputs[i])) for i in opdef.schema.mutated_inputs]
+        changed = [(inputs[i], bring(call.inputs[i])) for i in opdef.schema.mutated_inputs]
 
         def restore() -> None:
             for held, kept in changed:

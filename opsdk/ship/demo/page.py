@@ -102,7 +102,9 @@ def line_chart(title: str, curves: Sequence[Curve], *, percent: bool = False) ->
     plot = Plot(across, up, LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM)
     parts = plot.axes()
     for number, curve in enumerate(curves):
-        parts += plot.curve(replace(curve, title=_summary(curve, percent=percent)), number)
+        last = curve.points[-1][1]
+        said = f"{curve.name}: {f'{last:.2%}' if percent else f'{last:.4f}'} after epoch {len(curve.points)}"
+        parts += plot.curve(replace(curve, title=said), number)
     return f"<figure><figcaption>{escape(title)}</figcaption>{drawing(WIDTH, HEIGHT, title, parts)}</figure>"
 
 
@@ -113,8 +115,3 @@ def key(curves: Sequence[Curve]) -> str:
         swatch = tag("line", {"x1": 0, "x2": 36, "y1": 6, "y2": 6, "class": kind_of(curve, number)})
         entries.append(f"<li>{drawing(36, 12, '', [swatch])}{escape(curve.name)}</li>")
     return f'<ul class="key">{"".join(entries)}</ul>'
-
-
-def _summary(curve: Curve, *, percent: bool) -> str:
-    last = curve.points[-1][1]
-    return f"{curve.name}: {f'{last:.2%}' if percent else f'{last:.4f}'} after epoch {len(curve.points)}"

@@ -179,15 +179,12 @@ def as_markdown(doc: str) -> str:
             blocks.append(f"**{heading[1]}**")
             lines = lines[1:]
         if lines and all(line.startswith("    ") or not line.strip() for line in lines):
-            example = any(line.lstrip().startswith(">>>") for line in lines)
-            blocks.append(_example(lines) if example else "\n".join(_entries(lines)))
+            is_example = any(line.lstrip().startswith(">>>") for line in lines)
+            code = ["```python", *(line[4:] for line in lines), "```"]
+            blocks.append("\n".join(code if is_example else _entries(lines)))
         elif lines:
             blocks.append("\n".join(line.strip() for line in lines))
     return "\n\n".join(block for block in blocks if block)
-
-
-def _example(lines: list[str]) -> str:
-    return "\n".join(["```python", *(line[4:] for line in lines), "```"])
 
 
 def _entries(lines: list[str]) -> Iterator[str]:

@@ -37,7 +37,8 @@ def tried() -> list[Fact]:
     ended = {}
     for position, outcome in run(pieces, jobs=2, timeout=SECONDS):
         name = pieces[position].name
-        ended[name] = outcome.value if outcome.kind == "done" else Fact(name, _last(outcome.message), BROKEN)
+        last = outcome.message.strip().rpartition("\n")[2]
+        ended[name] = outcome.value if outcome.kind == "done" else Fact(name, last, BROKEN)
     return [ended[name] for name in PROBES]
 
 
@@ -180,7 +181,3 @@ def _set_first(x: Any, value: float) -> None:
 
 def _first(text: str) -> str:
     return text.strip().partition("\n")[0]
-
-
-def _last(text: str) -> str:
-    return text.strip().rpartition("\n")[2]

@@ -94,11 +94,6 @@ class Package:
     author: Author = Author()
     license: str = LICENSES[0]
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether building it takes a C compiler."""
-        return "c" in self.kind.parts
-
     def files(self) -> dict[str, str]:
         """Returns the text of every file, by its path inside of the package's folder, in the order of the paths."""
         environment = jinja2.Environment(
@@ -110,24 +105,7 @@ class Package:
         )
         # A string in TOML has JSON's form, in which no control character is left.
         environment.filters["toml"] = lambda text: json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
-        rendered = {}
-        for source in environment.list_templates(["j2"]):
-            head, *rest = source.removesuffix(".j2").split("/")
-            is_part = any(name.startswith("_") and not name.startswith("__") for name in rest)  # of other templates
-            if head in ("base", *self.kind.parts) and not is_part:
-                path = "/".join(rest).replace("__package__", self.name)
-                rendered[path] = environment.get_template(source).render(self._values())
-        return dict(sorted(rendered.items()))
-
-    def to_edit(self, path: str) -> str:
-        """Returns what a reader should change in a file; nothing where it may stay as it is."""
-        head, *rest = PurePosixPath(path).parts
-        if head == "tests":
-            return "your cases"
-        return "your op" if head == "src" and rest[-1] not in ("__init__.py", "py.typed") else ""
-
-    def _values(self) -> dict[str, object]:
-        return {
+        values = {
             "package": self.name,
             "distribution": self.name.replace("_", "-"),
             "kind": self.kind.name,
@@ -140,6 +118,21 @@ class Package:
             "year": date.today().year,
             "opsdk_version": opsdk.__version__,
         }
+        rendered = {}
+        for source in environment.list_templates(["j2"]):
+            head, *rest = source.removesuffix(".j2").split("/")
+            is_part = any(name.startswith("_") and not name.startswith("__") for name in rest)  # of other templates
+            if head in ("base", *self.kind.parts) and not is_part:
+                path = "/".join(rest).replace("__package__", self.name)
+                rendered[path] = environment.get_template(source).render(values)
+        return dict(sorted(rendered.items()))
+
+    def to_edit(self, path: str) -> str:
+        """Returns what a reader should change in a file; nothing where it may stay as it is."""
+        head, *rest = PurePosixPath(path).parts
+        if head == "tests":
+            return "your cases"
+        return "your op" if head == "src" and rest[-1] not in ("__init__.py", "py.typed") else ""
 
 
 def write(package: Package, into: Path) -> Path:
@@ -228,7 +221,7 @@ def tree(package: Package, target: Path, *, created: bool) -> str:
 def next_commands(package: Package, target: Path) -> str:
     """Returns what to type next."""
     install = ['pip install -e ".[test]"']
-    if package.is_compiled:  # the build needs the opsdk that is here, and not one that pip would look for
+    if "c" in package.kind.parts:  # the build needs the opsdk that is here, and not one that pip would look for
         install = ['pip install "setuptools>=77"', 'pip install --no-build-isolation -e ".[test]"']
     commands = [f"cd {shlex.quote(str(target))}", *install, f"opsdk check {package.name}"]
     return "next:  " + "\n       ".join([" && ".join(commands[:2]), *commands[2:]])

@@ -26,7 +26,7 @@ def test_nothing_to_move_is_still_a_copy():
 
 def made(op, dtype=np.float32):
     call = Call([np.ones(8, dtype)], {})
-    return {m.name: (m, s) for m, s in RowBench(op.opdef, call, Truth(op.opdef, call), 1e-4).ready()}
+    return {m.name: (m, s) for m, s in RowBench(Truth(op.opdef, call), 1e-4).ready()}
 
 
 def several():
