@@ -2,13 +2,17 @@
 
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
-from opsdk.nn.layer.dict import LayerDict, ModuleDict, ParameterDict
-from opsdk.nn.layer.flatten import Flatten
+from opsdk.nn.layer.containers import (
+    LayerDict,
+    LayerList,
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from opsdk.nn.layer.layer import Layer, Module
-from opsdk.nn.layer.linear import Linear
-from opsdk.nn.layer.list import LayerList, ModuleList, ParameterList
-from opsdk.nn.layer.loss import CrossEntropyLoss, MSELoss
-from opsdk.nn.layer.sequential import Sequential
+from opsdk.nn.layer.layers import CrossEntropyLoss, Flatten, Linear, MSELoss
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 

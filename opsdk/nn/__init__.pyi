@@ -19,16 +19,16 @@ from opsdk.nn.layer.activation import Silu as Silu
 from opsdk.nn.layer.activation import Softmax as Softmax
 from opsdk.nn.layer.activation import Softplus as Softplus
 from opsdk.nn.layer.activation import Tanh as Tanh
-from opsdk.nn.layer.dict import LayerDict as LayerDict
-from opsdk.nn.layer.dict import ParameterDict as ParameterDict
-from opsdk.nn.layer.flatten import Flatten as Flatten
+from opsdk.nn.layer.containers import LayerDict as LayerDict
+from opsdk.nn.layer.containers import LayerList as LayerList
+from opsdk.nn.layer.containers import ParameterDict as ParameterDict
+from opsdk.nn.layer.containers import ParameterList as ParameterList
+from opsdk.nn.layer.containers import Sequential as Sequential
 from opsdk.nn.layer.layer import Layer as Layer
-from opsdk.nn.layer.linear import Linear as Linear
-from opsdk.nn.layer.list import LayerList as LayerList
-from opsdk.nn.layer.list import ParameterList as ParameterList
-from opsdk.nn.layer.loss import CrossEntropyLoss as CrossEntropyLoss
-from opsdk.nn.layer.loss import MSELoss as MSELoss
-from opsdk.nn.layer.sequential import Sequential as Sequential
+from opsdk.nn.layer.layers import CrossEntropyLoss as CrossEntropyLoss
+from opsdk.nn.layer.layers import Flatten as Flatten
+from opsdk.nn.layer.layers import Linear as Linear
+from opsdk.nn.layer.layers import MSELoss as MSELoss
 from opsdk.nn.parameter import Parameter as Parameter
 from opsdk.ops.initializer import ParamAttr as ParamAttr
 

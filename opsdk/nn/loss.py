@@ -9,25 +9,9 @@ import numpy as np
 from opsdk.backends.call.constant import as_constant
 from opsdk.core.dtype import computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.ops import functions as ops
 from opsdk.ops import loss as _loss
 from opsdk.ops.elementwise import equal, not_equal
-from opsdk.ops.functions import (
-    add,
-    cast,
-    divide,
-    gather,
-    log,
-    log_softmax,
-    maximum,
-    mean,
-    multiply,
-    square,
-    squeeze,
-    subtract,
-    sum,
-    transpose,
-    unsqueeze,
-)
 
 
 # Any, in this file: tensors, variables or arrays, and the same out.
@@ -42,7 +26,7 @@ def square_error_cost(input: Any, label: Any) -> Any:
     shape, other = (np.shape(value) if it is None else it for value, it in zip((input, label), shapes, strict=True))
     if len(shape) and len(other):
         _check_shape("squared error: label", other, shape, "of the input")
-    return square(subtract(input, label))
+    return ops.square(ops.subtract(input, label))
 
 
 def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
@@ -61,7 +45,7 @@ def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
     if reduction == "none":
         return square_error_cost(input, label)
     error = square_error_cost(_widened(input), _widened(label))
-    return _rounded(mean(error) if reduction == "mean" else sum(error), input, label)
+    return _rounded(ops.mean(error) if reduction == "mean" else ops.sum(error), input, label)
 
 
 def cross_entropy(
@@ -102,21 +86,9 @@ def cross_entropy(
             raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
         weight = as_constant(weight, _dtype_of(input), "cross_entropy: weight")
-    given = _widened(input), _widened(label) if soft_label else label, _widened(weight)
-    loss = _cross_entropy(*given, ignore_index, reduction, soft_label, axis, use_softmax)
-    return _rounded(loss, input, weight, *([label] if soft_label else []))
-
-
-def _cross_entropy(
-    input: Any,
-    label: Any,
-    weight: Any,
-    ignore_index: int,
-    reduction: str,
-    soft_label: bool,
-    axis: int,
-    use_softmax: bool,
-) -> Any:
+    given = input, weight, *([label] if soft_label else [])
+    input, weight = _widened(input), _widened(weight)
+    label = _widened(label) if soft_label else label
     ndim = len(input.shape)
     last = axis in (-1, ndim - 1)
     if not last:
@@ -132,19 +104,21 @@ def _cross_entropy(
                 f"cross_entropy: label expected {ndim - 1} dimensions, or {ndim} with size 1 for the classes, "
                 f"got {len(label.shape)}"
             )
-        classes = label if len(label.shape) == ndim else unsqueeze(label, -1)
+        classes = label if len(label.shape) == ndim else ops.unsqueeze(label, -1)
         rows, share = _rows(input, classes, weight, ignore_index, use_softmax)
     if reduction == "none":
         dropped = not soft_label and len(label.shape) < ndim
-        return squeeze(rows, -1) if dropped else rows if last else _back(rows, axis)
-    if reduction == "sum":
-        return sum(rows)
+        return _rounded(ops.squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
+    return _rounded(ops.sum(rows) if reduction == "sum" else _mean(rows, share, weight), *given)
+
+
+def _mean(rows: Any, share: Any, weight: Any) -> Any:
     if share is None:
-        return mean(rows)
-    total = sum(share)
+        return ops.mean(rows)
+    total = ops.sum(share)
     if weight is None:
-        return divide(sum(rows), maximum(total, 1.0))  # no rows that count: 0, not nan
-    return divide(sum(rows), add(total, cast(equal(total, 0.0), rows.dtype)))
+        return ops.divide(ops.sum(rows), ops.maximum(total, 1.0))  # no rows that count: 0, not nan
+    return ops.divide(ops.sum(rows), ops.add(total, ops.cast(equal(total, 0.0), rows.dtype)))
 
 
 def _rows(x: Any, label: Any, weight: Any, ignore_index: int, use_softmax: bool) -> tuple[Any, Any]:
@@ -154,20 +128,20 @@ def _rows(x: Any, label: Any, weight: Any, ignore_index: int, use_softmax: bool)
     else:
         rows = _loss.cross_entropy(x, label, ignore_index=ignore_index)
     used = not_equal(label, ignore_index)
-    share = cast(used, x.dtype)
+    share = ops.cast(used, x.dtype)
     if weight is None:
         return rows, share
-    factor = multiply(gather(weight, multiply(label, cast(used, label.dtype))), share)
-    return multiply(rows, factor), factor
+    factor = ops.multiply(ops.gather(weight, ops.multiply(label, ops.cast(used, label.dtype))), share)
+    return ops.multiply(rows, factor), factor
 
 
 def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any, Any]:
-    logarithm = log_softmax(x) if use_softmax else log(x)
-    rows = sum(multiply(label, logarithm) * -1.0, -1, keepdim=True)
+    logarithm = ops.log_softmax(x) if use_softmax else ops.log(x)
+    rows = ops.sum(ops.multiply(label, logarithm) * -1.0, -1, keepdim=True)
     if weight is None:
         return rows, None
-    factor = sum(multiply(label, weight), -1, keepdim=True)
-    return multiply(rows, factor), factor
+    factor = ops.sum(ops.multiply(label, weight), -1, keepdim=True)
+    return ops.multiply(rows, factor), factor
 
 
 def _dtype_of(value: Any) -> Any:
@@ -177,7 +151,7 @@ def _dtype_of(value: Any) -> Any:
 def _widened(value: Any) -> Any:
     """Returns what a loss is computed with: float16 and bfloat16 as float32, since it is a long sum of small terms."""
     dtype = _dtype_of(value)
-    return value if dtype is None or computed_in(dtype) == dtype else cast(value, computed_in(dtype))
+    return value if dtype is None or computed_in(dtype) == dtype else ops.cast(value, computed_in(dtype))
 
 
 def _rounded(loss: Any, *given: Any) -> Any:
@@ -187,19 +161,19 @@ def _rounded(loss: Any, *given: Any) -> Any:
         common = np.result_type(*dtypes)
     except TypeError:  # float16 beside bfloat16: what both were widened to
         return loss
-    return loss if computed_in(common) == common else cast(loss, common)
+    return loss if computed_in(common) == common else ops.cast(loss, common)
 
 
 def _last(x: Any, axis: int) -> Any:
     order = list(range(len(x.shape)))
     order.append(order.pop(axis))
-    return transpose(x, order)
+    return ops.transpose(x, order)
 
 
 def _back(x: Any, axis: int) -> Any:
     order = list(range(len(x.shape) - 1))
     order.insert(axis % (len(order) + 1), len(order))
-    return transpose(x, order)
+    return ops.transpose(x, order)
 
 
 _OPEN = (-1, None)

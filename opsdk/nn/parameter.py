@@ -1,17 +1,21 @@
-"""Parameter: the tensor that a layer registers and an optimizer updates."""
+"""Tensors of layers: those that an optimizer updates, and those that are without values at first."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.tape import TAPE, fast
 from opsdk.autograd.tensor import Tensor, needs_float
-from opsdk.core.dtype import DTypeLike
-from opsdk.core.fit import as_bool
+from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.errors import NotInitializedError
+from opsdk.core.fit import as_bool, as_numbers, fitted
 from opsdk.core.names import unique_name
 from opsdk.define.frontend import register_frontend
-from opsdk.ops.initializer import Initializer, ParamAttr
+from opsdk.ops.numpy_protocol import values_of
 
 
 class Parameter(Tensor):
@@ -77,27 +81,49 @@ class Parameter(Tensor):
         return copied
 
 
-def make_parameter(
-    shape: list[int] | tuple[int, ...], dtype: DTypeLike, attr: ParamAttr, default: Initializer, name: str
-) -> Parameter:
-    """Returns a parameter with its first values.
+class UnsetTensor(Tensor):
+    """A tensor without values. `opsdk.assign(value, tensor)` and `set_value` give it some, of any shape.
 
     Args:
-        shape: sizes, all known.
-        dtype: element type.
-        attr: what the user said about it.
-        default: first values, unless `attr` has an initializer.
-        name: its name, unless `attr` has one.
+        name: its name.
+        dtype: that the first values are converted to; their own unless given.
+        persistable: whether it is to be saved.
     """
-    op, attrs = (attr.initializer or default).op(shape, dtype)
-    return Parameter(
-        op(**attrs),
-        attr.trainable,
-        attr.name or name,
-        learning_rate=attr.learning_rate,
-        regularizer=attr.regularizer,
-        need_clip=attr.need_clip,
-    )
+
+    def __init__(self, name: str, dtype: DTypeLike | None = None, persistable: bool = False) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+        del self._array
+        self._name = name
+        self._wanted = None if dtype is None else as_dtype(dtype)
+        self.persistable = persistable
+
+    def __getattr__(self, name: str) -> Any:  # what is not there: the array
+        if name != "_array":
+            raise AttributeError(f"tensor {self._name!r}: expected one of its attributes, got {name!r}")
+        raise NotInitializedError(
+            f"tensor {self._name!r}: expected values, it was created without; copy some into it with opsdk.assign"
+        )
+
+    # Any: a tensor or whatever NumPy makes an array of.
+    def set_value(self, value: Any) -> None:
+        """Gives the tensor its first values, and with them its shape; it is a plain tensor from then on."""
+        numbers = as_numbers(values_of(value), "set_value")
+        array = np.array(fitted(numbers, self._wanted or numbers.dtype, "set_value"), order="C")
+        self.__class__ = Tensor  # type: ignore[assignment]
+        self._array = array
+        self._version[0] += 1
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UnsetTensor:
+        assert self._name is not None
+        copied = UnsetTensor(self._name, self._wanted, self.persistable)
+        memo[id(self)] = copied
+        return copied
+
+    def _state(self, slots: Sequence[str] = Tensor._SLOTS) -> dict[str, Any]:
+        return super()._state([name for name in slots if name != "_array"])
+
+    def __repr__(self) -> str:
+        return "Tensor(Not initialized)"
 
 
 register_frontend(TAPE, Parameter, fast=fast)

@@ -66,10 +66,13 @@ class BuildKernels(build_ext):  # type: ignore[misc]
         super().run()
         if self.inplace:  # an editable install
             return
-        self._remove_built()
+        for folder in self._built():  # what an earlier build, of other sources, left there
+            shutil.rmtree(folder)
+        built = str(Path(self.build_lib).resolve())
+        home = str(Path(__file__).resolve().parents[2])  # where this process found opsdk
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(self.build_lib).resolve()), _path_here()])),
+            "PYTHONPATH": os.pathsep.join(filter(None, [built, home, os.environ.get("PYTHONPATH")])),
             "PYTHONDONTWRITEBYTECODE": "1",  # __pycache__ would go into the wheel
         }
         code = "from opsdk.ship.package.build import main; main()"
@@ -80,11 +83,6 @@ class BuildKernels(build_ext):  # type: ignore[misc]
     def get_outputs(self) -> list[str]:
         """Adds the libraries to the list of built files."""
         return [*super().get_outputs(), *(str(path) for folder in self._built() for path in folder.iterdir())]
-
-    def _remove_built(self) -> None:
-        """Removes what an earlier build, of other sources, left in the folder."""
-        for folder in self._built():
-            shutil.rmtree(folder)
 
     def _built(self) -> list[Path]:
         return sorted(path for path in Path(self.build_lib).rglob(FOLDER) if path.is_dir())
@@ -125,9 +123,3 @@ def _group(entry_points: Any) -> list[str]:
         return [f"{name} = {value}" for name, value in parser.items(GROUP)] if parser.has_section(GROUP) else []
     found = entry_points.get(GROUP, ()) if isinstance(entry_points, Mapping) else ()
     return found.split("\n") if isinstance(found, str) else list(found)
-
-
-def _path_here() -> str:
-    """Returns where this process found opsdk, and what else it was told to look through."""
-    home = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH", "")]))

@@ -7,7 +7,7 @@ import pytest
 import opsdk
 from opsdk import nn
 from opsdk.core.errors import AttributeValueError, NotInitializedError
-from opsdk.nn.layer.unset import UnsetTensor
+from opsdk.nn.parameter import UnsetTensor
 
 
 def test_a_parameter_is_a_trained_leaf():

@@ -6,8 +6,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from opsdk.ship.package.kinds import kinds
-from opsdk.ship.package.scaffold import Author, Package, write
+from opsdk.ship.package.scaffold import Author, Package, kinds, write
 from tests.contracts.tree import REPOSITORY
 
 KINDS = tuple(kinds())

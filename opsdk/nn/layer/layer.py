@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from opsdk.core.dtype import DTypeLike
-from opsdk.nn.layer.casting import LayerCasting
-from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks, call_with_hooks
-from opsdk.nn.layer.state import LayerState
-from opsdk.nn.layer.text import layer_text
+import numpy as np
 
+from opsdk.autograd.tensor import Tensor
+from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
+from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.place import Place
+from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks, add_hook, call_with_hooks
+from opsdk.nn.layer.state import copy_in, state_tensors
+from opsdk.nn.layer.tree import LayerTree
+from opsdk.nn.parameter import UnsetTensor
+
+Self = TypeVar("Self", bound="Layer")
 Hook = Callable[..., Any]  # Any: takes and returns what the layer's forward does
+_DEVICES = ("cpu", "cuda", "gpu", "xpu", "npu")
 
 
-class Layer(LayerState, LayerCasting):
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` found amiss."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Layer(LayerTree):
     """Parameters, buffers and sublayers, and a `forward` that computes with them. A model is a layer too.
 
     A subclass calls `super().__init__()` first, sets parameters and sublayers as attributes, and defines `forward`.
@@ -35,8 +50,11 @@ class Layer(LayerState, LayerCasting):
 
     def __init__(self, name_scope: str | None = None, dtype: DTypeLike = "float32") -> None:
         super().__init__(name_scope, dtype)
-        self._pre_hooks = LayerHooks()
-        self._post_hooks = LayerHooks()
+        self._pre_hooks: LayerHooks = OrderedDict()
+        self._post_hooks: LayerHooks = OrderedDict()
+        self._state_hooks: LayerHooks = OrderedDict()
+
+    # -- calling ------------------------------------------------------------------------------------------------------
 
     # Any: what a layer takes and returns is its own business.
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -67,7 +85,7 @@ class Layer(LayerState, LayerCasting):
         Raises:
             HookError: the hook is not callable.
         """
-        return self._pre_hooks.add("register_forward_pre_hook", LayerHook(hook, with_kwargs), prepend)
+        return add_hook(self._pre_hooks, "register_forward_pre_hook", LayerHook(hook, with_kwargs), prepend)
 
     def register_forward_post_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -87,7 +105,7 @@ class Layer(LayerState, LayerCasting):
             HookError: the hook is not callable.
         """
         entry = LayerHook(hook, with_kwargs, always_call)
-        return self._post_hooks.add("register_forward_post_hook", entry, prepend)
+        return add_hook(self._post_hooks, "register_forward_post_hook", entry, prepend)
 
     register_forward_hook = register_forward_post_hook
 
@@ -96,7 +114,201 @@ class Layer(LayerState, LayerCasting):
         return ""
 
     def __repr__(self) -> str:
-        return layer_text(self)
+        extra = self.extra_repr()
+        children = [f"({name}): {Layer.__repr__(each)}" for name, each in self._sub_layers.items() if each is not None]
+        head = type(self).__name__
+        if not children and "\n" not in extra:
+            return f"{head}({extra})"
+        first, *rest = extra.split("\n")
+        lines = [line for entry in (*rest, *children) for line in entry.split("\n")]  # indented by two spaces
+        return "\n".join([f"{head}({first}", *(f"  {line}" for line in lines), ")"])
+
+    # -- all at once --------------------------------------------------------------------------------------------------
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Switches this layer and all below it to training, or with False to evaluation; returns self."""
+        for layer in self.sublayers(include_self=True):
+            layer.training = bool(mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """Switches this layer and all below it to evaluation; gradients still flow. Returns self."""
+        return self.train(False)
+
+    def clear_gradients(self, set_to_zero: bool = True) -> None:
+        """Sets the gradient of every parameter that has one to zeros, or to None."""
+        for parameter in self.parameters():
+            parameter.clear_gradient(set_to_zero)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets the gradient of every parameter to None, or to zeros, in PyTorch's words."""
+        self.clear_gradients(not set_to_none)
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Makes every parameter trainable, or none; returns self."""
+        for parameter in self.parameters():
+            parameter.stop_gradient = not requires_grad
+        return self
+
+    # -- another dtype ------------------------------------------------------------------------------------------------
+
+    # Any: a place, the name of one, or a dtype in PyTorch's manner.
+    def to(
+        self: Self,
+        device: Place | DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
+        blocking: bool | None = None,
+        non_blocking: bool | None = None,
+    ) -> Self:
+        """Casts real floating parameters and buffers, in place, and their gradients; returns self.
+
+        Args:
+            device: host memory, the only place served yet; or a dtype.
+            dtype: a floating dtype; None leaves them.
+            blocking: without meaning in host memory.
+            non_blocking: without meaning in host memory.
+
+        Raises:
+            AttributeValueError: another place than host memory.
+            DTypeError: a dtype that is not floating.
+        """
+        kind = device.kind if isinstance(device, Place) else _device_name(device)
+        if kind is None and device is not None:
+            dtype = device if dtype is None else dtype  # type: ignore[assignment]
+        elif kind not in (None, "cpu"):
+            raise AttributeValueError(f"Layer.to: device expected cpu, the only place served yet, got {device}")
+        return self if dtype is None else self.astype(dtype)
+
+    def astype(self: Self, dtype: DTypeLike) -> Self:
+        """Casts real floating parameters and buffers, in place, and their gradients; returns self.
+
+        Raises:
+            DTypeError: a dtype that is not floating.
+        """
+        wanted = as_dtype(dtype, "Layer.astype")
+        if not is_differentiable(wanted):
+            raise DTypeError(f"Layer.astype: expected a floating dtype, got {wanted}")
+        for layer in self.sublayers(include_self=True):
+            layer._dtype = wanted
+        for tensor in (*self.parameters(), *self.buffers()):
+            is_real = not isinstance(tensor, UnsetTensor) and tensor.dtype.kind != "c"
+            if is_real and is_differentiable(tensor.dtype):
+                _cast(tensor, wanted)
+        return self
+
+    type = astype
+
+    def float(self: Self) -> Self:
+        """Casts to float32."""
+        return self.astype("float32")
+
+    def double(self: Self) -> Self:
+        """Casts to float64."""
+        return self.astype("float64")
+
+    def half(self: Self) -> Self:
+        """Casts to float16."""
+        return self.astype("float16")
+
+    float16 = half
+
+    def bfloat16(self: Self) -> Self:
+        """Casts to bfloat16."""
+        return self.astype("bfloat16")
+
+    def cpu(self: Self) -> Self:
+        """Returns the layer, which is in host memory already."""
+        return self
+
+    # -- its state, out and back in -----------------------------------------------------------------------------------
+
+    # Any: the values of a state dictionary are tensors or arrays.
+    def state_dict(
+        self,
+        destination: dict[str, Any] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
+    ) -> dict[str, Any]:
+        """Returns the parameters and persistable buffers by their dotted names.
+
+        The tensors are the layer's own: what is done to them is done to the layer. A shared one stands under each of
+        its names; a buffer without values yet is left out.
+
+        Args:
+            destination: a dictionary to fill.
+            include_sublayers: also what lies below.
+            structured_name_prefix: put before every name.
+            use_hook: calls the hooks of `register_state_dict_hook`.
+            keep_vars: False gives tensors outside of the graph, of the same memory.
+        """
+        state = OrderedDict() if destination is None else destination
+        for name, tensor in state_tensors(self, structured_name_prefix, include_sublayers).items():
+            if not isinstance(tensor, UnsetTensor):
+                state[name] = tensor if keep_vars else tensor.detach()
+        for hook in list(self._state_hooks.values()) if use_hook else ():
+            returned = hook.call(state)
+            state = state if returned is None else returned
+        return state
+
+    def register_state_dict_hook(self, hook: Callable[[dict[str, Any]], Any]) -> LayerHookHandle:
+        """Registers a function that sees `state_dict()`'s result on the way out, and may replace it."""
+        return add_hook(self._state_hooks, "register_state_dict_hook", LayerHook(hook))
+
+    def set_state_dict(
+        self, state_dict: Mapping[str, Any], use_structured_name: bool = True
+    ) -> tuple[list[str], list[str]]:
+        """Copies values into the parameters and buffers of the same names; the rest stays as it is.
+
+        Args:
+            state_dict: tensors or arrays by name, of the shapes that the layer has; dtypes are converted.
+            use_structured_name: the keys are dotted names; False: the parameters' own.
+
+        Returns:
+            The layer's names that were missing, and the names that the layer does not have.
+
+        Raises:
+            ShapeError: a value has another shape; nothing is copied then.
+            StateDictError: a parameter of two names is given two values; nothing is copied then.
+            AttributeValueError: no mapping, or a value that is no array.
+        """
+        return copy_in(self, state_dict, use_structured_name, "set_state_dict")
+
+    set_dict = set_state_dict
+    load_dict = set_state_dict
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies values into the parameters and buffers, in PyTorch's words.
+
+        Args:
+            state_dict: tensors or arrays by dotted name.
+            strict: requires exactly the layer's names.
+            assign: False; values are always copied.
+
+        Raises:
+            StateDictError: `strict`, and names are missing or unknown, or a parameter of two names is given two values;
+                nothing is copied then.
+            ShapeError: a value has another shape; nothing is copied then.
+        """
+        if assign:
+            raise AttributeValueError("load_state_dict: assign expected False, got True; values are always copied")
+        return IncompatibleKeys(*copy_in(self, state_dict, True, "load_state_dict", strict))
+
+
+def _cast(tensor: Tensor, dtype: np.dtype[np.generic]) -> None:
+    if tensor._array.dtype != dtype:
+        tensor._array = tensor._array.astype(dtype)
+        tensor._version = [0]  # new memory; what was saved of the old stays as it is
+        if isinstance(tensor._grad, Tensor):  # what backwards have gathered counts in the next step
+            tensor._grad = Tensor(tensor._grad._array.astype(dtype))
+
+
+def _device_name(device: object) -> str | None:
+    name = device.partition(":")[0] if isinstance(device, str) else None
+    return name if name in _DEVICES else None
 
 
 Module = Layer

@@ -8,21 +8,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import opsdk
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import TargetError
-from opsdk.define.op import REGISTRY, Op
+from opsdk.define.op import REGISTRY
+from opsdk.define.opdef import OpDef
 from opsdk.ship.bench import text
-from opsdk.ship.bench.chart import chart
 from opsdk.ship.bench.inputs import sizes_of
 from opsdk.ship.bench.peers import check_peers, load_peers
 from opsdk.ship.bench.result import Benched
 from opsdk.ship.bench.run import OpBench
-from opsdk.ship.bench.timing import Clock
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.places import PRINTED, check_places, put
 from opsdk.ship.cli.progress import Progress
@@ -45,7 +44,6 @@ class BenchOptions:
     seconds: float = 0.03
     json_path: str | None = None
     plot: str | None = None
-    clock: Clock = time.perf_counter
 
 
 @dataclass
@@ -97,29 +95,31 @@ def run_bench(targets: Sequence[str], options: BenchOptions) -> Exit:
     check_places({"--json": options.json_path, "--plot": options.plot})
     sizes, dtype = sizes_of(options.n), np.dtype(as_dtype(options.dtype))
     peers = load_peers(options.peers) if options.peers else {}
-    work = [_Piece.of(op, n, options.backward) for target in targets for op in resolve(target).ops for n in sizes]
+    work = []
+    for op in (op for target in targets for op in resolve(target).ops):
+        # A gradient op is timed as the backward of the op that it belongs to.
+        forward = None if op.opdef.gradient_of is None else REGISTRY.get(op.opdef.gradient_of)
+        opdef, backward = (op.opdef, options.backward) if forward is None else (forward.opdef, True)
+        work += [_Piece(opdef, n, backward) for n in sizes]
     if not work:
         narrate(f"nothing to time: {', '.join(targets)} defines no op; an op is a function under @opsdk.op")
         return Exit.NOTHING
     unknown = [name for name in peers if REGISTRY.get(name) is None]
     if unknown:
         narrate(f"{options.peers}: peers of {', '.join(sorted(unknown))}, which is no op here; see opsdk list")
-    timed = {check_peers(peers, piece.op.opdef, backward=piece.backward) for piece in work}
+    timed = {check_peers(peers, piece.opdef, backward=piece.backward) for piece in work}
     if peers and not timed & set(peers):
         narrate(f"{options.peers}: no peer of what is timed; it has peers of {', '.join(sorted(peers))}")
     started = time.perf_counter()
     session = Session(sys.stderr if PRINTED in (options.json_path, options.plot) else sys.stdout)
     interrupted = False
     with _threads(options.threads) as threads, Progress(len(work), "timing") as progress:
-        ways = [
-            OpBench(dtype, backward, threads, peers, options.rounds, options.seconds, options.clock)
-            for backward in (False, True)
-        ]
+        bench = OpBench(dtype, threads, peers, options.rounds, options.seconds)
         session.say(text.head(options.dtype, threads, options.rounds))
         try:
             for piece in work:
                 progress.start(piece.name)
-                _time(session, piece, ways[piece.backward])
+                _time(session, piece, bench)
                 progress.advance(f"{piece.name}, {text.grouped(piece.n)} elements")
         except KeyboardInterrupt:
             interrupted = True
@@ -131,32 +131,25 @@ def run_bench(targets: Sequence[str], options: BenchOptions) -> Exit:
     return session.status
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(NamedTuple):
     """One op at one size; `backward` where its gradient op is meant."""
 
-    op: Op
+    opdef: OpDef
     n: int
     backward: bool
-
-    @classmethod
-    def of(cls, op: Op, n: int, backward: bool) -> _Piece:
-        """Returns the piece of a named op; a gradient op is timed as the backward of the op that it belongs to."""
-        forward = None if op.opdef.gradient_of is None else REGISTRY.get(op.opdef.gradient_of)
-        return cls(op, n, backward) if forward is None else cls(forward, n, True)
 
     @property
     def name(self) -> str:
         """What is timed, in words."""
-        return f"{self.op.opdef.name}{' backward' if self.backward else ''}"
+        return f"{self.opdef.name}{' backward' if self.backward else ''}"
 
 
 def _time(session: Session, piece: _Piece, bench: OpBench) -> None:
-    if piece.backward and piece.op.opdef.grad is None:
-        narrate(f"{piece.op.opdef.name}: no backward to time")
+    if piece.backward and piece.opdef.grad is None:
+        narrate(f"{piece.opdef.name}: no backward to time")
         return
     try:
-        one = bench.run(piece.op.opdef, piece.n)
+        one = bench.run(*piece)
     except (TargetError, UnusableSamplesError) as error:
         session.untimed.append(str(error))
         narrate(str(error))
@@ -190,4 +183,4 @@ def _write(options: BenchOptions, session: Session, threads: int) -> None:
         }
         put(options.json_path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if options.plot:
-        put(options.plot, chart(session.done))
+        put(options.plot, text.chart(session.done))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.samples import UnusableSamplesError, from_sample
 from opsdk.verify.inputs.sampling import calls_of, numbers_of_shape
 
+T = TypeVar("T")
 ROW = 1024  # elements along the last axis, which is what a row op works on
 _ORDINARY = 100.0  # samples with greater numbers try overflow; they are no everyday input
 _GROWTH = 64  # outputs larger than n by more than this come from axes that should not have grown together
@@ -36,45 +37,41 @@ def sizes_of(text: str) -> tuple[int, ...]:
     Raises:
         TargetError: it names none.
     """
-    return tuple(_size_of(part) for part in text.split(","))
+    sizes = []
+    for part in text.split(","):
+        plain = part.strip().replace("_", "").upper()
+        power = "KMG".find(plain[-1:]) + 1 if plain[-1:] else 0
+        digits = plain[:-1] if power else plain
+        if not digits.isdecimal() or int(digits) < 1:
+            raise TargetError(f"--n: expected a number of elements such as 1000, 64K or 1M, got {part!r}; K is 1024")
+        sizes.append(int(digits) * 1024**power)
+    return tuple(sizes)
 
 
-def _size_of(text: str) -> int:
-    plain = text.strip().replace("_", "").upper()
-    power = "KMG".find(plain[-1:]) + 1 if plain[-1:] else 0
-    digits = plain[:-1] if power else plain
-    if not digits.isdecimal() or int(digits) < 1:
-        raise TargetError(f"--n: expected a number of elements such as 1000, 64K or 1M, got {text!r}; K is 1024")
-    return int(digits) * 1024**power
-
-
-def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Call], object], seed: int = 0) -> Call:
-    """Returns a call of an op with about n elements in its largest input.
+def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Call], T]) -> T:
+    """Finds a call of an op with about n elements in its largest input, and returns what is made of it.
 
     Args:
         opdef: a forward op.
         n: elements, ≥ 1.
         dtype: of its floating inputs.
-        accepts: runs the call, and raises where the op does not take it.
-        seed: of the values.
+        accepts: runs a call, makes something of it, and raises where the op does not take it.
 
     Raises:
         TargetError: no such call can be made without the op's author.
         UnusableSamplesError: what the author declared is no call of the op.
     """
-    rng = np.random.default_rng([seed, 13])
+    rng = np.random.default_rng([0, 13])
     if opdef.bench is not None:
         return _declared(opdef, n, dtype, rng, accepts)
     refused = "there are none to enlarge"
-    for call in _candidates(opdef, n, rng, seed):
+    for call in _candidates(opdef, n, rng):
         there = call.cast(dtype)
         try:
             _check_proportions(opdef, there, n)
-            accepts(there)
+            return accepts(there)
         except Exception as error:  # a guess that was wrong
             refused = f"{there} raised {type(error).__name__}: {error}"
-        else:
-            return there
     name = opdef.schema.name
     raise TargetError(
         f"{opdef.subject}: expected inputs that can be enlarged to {n} elements, {refused}; say how with "
@@ -82,31 +79,26 @@ def large_call(opdef: OpDef, n: int, dtype: np.dtype[Any], accepts: Callable[[Ca
     )
 
 
-def _declared(
-    opdef: OpDef, n: int, dtype: np.dtype[Any], rng: np.random.Generator, accepts: Callable[[Call], object]
-) -> Call:
+def _declared(opdef: OpDef, n: int, dtype: np.dtype[Any], rng: np.random.Generator, accepts: Callable[[Call], T]) -> T:
     assert opdef.bench is not None
     subject = f"{opdef.subject}, bench: expected an opsdk.Sample"
     try:
         made = opdef.bench(rng, n)
-        call = from_sample(opdef, made).cast(dtype) if isinstance(made, Sample) else None
-        if call is not None:
-            accepts(call)
+        if isinstance(made, Sample):
+            return accepts(from_sample(opdef, made).cast(dtype))
     except Exception as error:
         raise UnusableSamplesError(
             f"{subject} that the op takes, raised {type(error).__name__}: {error}", at=str(origin_of(opdef.bench))
         ) from error
-    if call is None:
-        raise UnusableSamplesError(f"{subject}, got {type(made).__name__}; return opsdk.Sample(...)")
-    return call
+    raise UnusableSamplesError(f"{subject}, got {type(made).__name__}; return opsdk.Sample(...)")
 
 
-def _candidates(opdef: OpDef, n: int, rng: np.random.Generator, seed: int) -> Iterator[Call]:
+def _candidates(opdef: OpDef, n: int, rng: np.random.Generator) -> Iterator[Call]:
     """Yields calls, the likeliest to be one of the op first; whether it takes them is another question."""
     if (opdef.samples is None or _takes_any_shape(opdef)) and opdef.schema.inputs:
         shape = (n // ROW, ROW) if n >= ROW else (n,)
         yield Call(numbers_of_shape(opdef, shape, rng), {}, f"{n} elements", declared=False)
-    for call in sorted(calls_of(opdef, None, seed), key=_suitability) if opdef.samples is not None else ():
+    for call in sorted(calls_of(opdef, None, 0), key=_suitability) if opdef.samples is not None else ():
         arrays = [array for array in flat(call.inputs) if array.size]
         if arrays:
             biggest = max(arrays, key=lambda array: array.size)

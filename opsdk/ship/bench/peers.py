@@ -22,7 +22,6 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import called_by_name, parameters_among
 from opsdk.ship.bench.result import Measured
 from opsdk.ship.bench.right import Truth
-from opsdk.ship.bench.timing import Clock, Sampler
 from opsdk.ship.targets.loading import broken
 
 THREADS = "threads"
@@ -47,13 +46,11 @@ def load_peers(path: str) -> Peers:
         raise broken(error, shorten(path)) from error
     finally:
         sys.path.pop(0)
-    if not isinstance(found, Mapping) or not all(map(_is_table, found.values())):
+    if not isinstance(found, Mapping) or not all(
+        isinstance(peers, Mapping) and all(map(callable, peers.values())) for peers in found.values()
+    ):
         raise TargetError(f"--peers: expected functions by op and peer in {shorten(path)}; write {_FORM}")
     return found
-
-
-def _is_table(value: Any) -> bool:  # Any: what stands in a user's file
-    return isinstance(value, Mapping) and all(map(callable, value.values()))
 
 
 def check_peers(peers: Peers, forward: OpDef, *, backward: bool) -> str:
@@ -74,14 +71,9 @@ def check_peers(peers: Peers, forward: OpDef, *, backward: bool) -> str:
 
 # Any: arrays and attributes of the call, by name.
 def ready(
-    name: str,
-    make: Callable[..., Callable[[], Any]],
-    values: Mapping[str, Any],
-    truth: Truth,
-    seconds: float,
-    clock: Clock,
-) -> tuple[Measured, Sampler | None]:
-    """Returns a peer with what times it; None where it is not timed, for the reason told."""
+    name: str, make: Callable[..., Callable[[], Any]], values: Mapping[str, Any], truth: Truth
+) -> tuple[Measured, Callable[[], Any] | None]:
+    """Returns a peer with what is timed of it; None where it is not timed, for the reason told."""
     try:
         call = called_by_name(make)(values)
         made = call()
@@ -96,7 +88,7 @@ def ready(
     problem = truth.unlike([None if value is None else host(value) for value in given])
     if problem:
         return Measured(name, note=problem), None
-    return Measured(name), Sampler(call, seconds, clock=clock)
+    return Measured(name), call
 
 
 def host(value: Any) -> np.ndarray:  # Any: an array of whichever framework

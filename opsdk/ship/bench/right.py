@@ -26,16 +26,15 @@ class Truth:
     Args:
         opdef: the op.
         call: the call that is timed.
-        seed: of the changes by one unit in the last place.
     """
 
-    def __init__(self, opdef: OpDef, call: Call, seed: int = 0) -> None:
-        self.opdef, self._seed = opdef, seed
+    def __init__(self, opdef: OpDef, call: Call) -> None:
+        self.opdef, self.call = opdef, call
         self._own = self._run(call)
         try:
-            self._call, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
+            self._long, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
         except Exception:  # written for one dtype only
-            self._call, self._wanted = call, self._own
+            self._long, self._wanted = call, self._own
         floats = [array.dtype for array in (*flat(call.inputs), *flat(self._own)) if is_float(array)]
         self._eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
         self._moved: list[Any] | None = None
@@ -92,23 +91,23 @@ class Truth:
                 yield f"{name}[{number}]" if isinstance(want, list) else name, one, item
 
     def _difference(self, got: np.ndarray, want: np.ndarray, position: int) -> Difference:
-        found = measure(got, want, self._change(position), self._eps)
-        if found.count and is_float(want):
-            self._look_again()
-            units = self._units(position)
-            found = measure(got, want, self._change(position), self._eps, units)
-        return found
-
-    def _units(self, position: int) -> float:
-        """Returns how many times the usual allowance a row gets: twice what the reference in the call's dtype needs.
+        """Returns where a row is off by more than twice what the reference in the call's dtype needs.
 
         Of a million sums some nearly cancel, and what is left of them is off by more than the usual everywhere.
         """
-        own, want = flat(self._own)[position], flat(self._wanted)[position]
-        for units in _SLACK:
-            if not measure(own, want, self._change(position), self._eps, units).count:
-                break
-        return 1.0 if units == 1.0 else 2.0 * units
+        found = measure(got, want, self._change(position), self._eps)
+        if not (found.count and is_float(want)):
+            return found
+        assert self._moved is not None
+        for draw in range(1, _DRAWS):
+            more = Rounding(self._run, self._long, (2 + draw % 3) * self._eps, seed=draw).together
+            pairs = zip(self._moved, more, strict=True)
+            self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
+        change = self._change(position)
+        own, truth = flat(self._own)[position], flat(self._wanted)[position]
+        enough = (units for units in _SLACK if not measure(own, truth, change, self._eps, units).count)
+        units = next(enough, _SLACK[-1])
+        return measure(got, want, change, self._eps, 1.0 if units == 1.0 else 2.0 * units)
 
     def _change(self, position: int) -> np.ndarray | None:
         """Returns what rounding of the inputs may change in each element of an output.
@@ -116,16 +115,9 @@ class Truth:
         Two draws miss an element by chance, of which there are millions here: none is held to less than the median.
         """
         if self._moved is None:
-            self._moved = Rounding(self._run, self._call, self._eps, self._seed).together
+            self._moved = Rounding(self._run, self._long, self._eps, seed=0).together
         moved: np.ndarray | None = self._moved[position]
         return moved if moved is None or not moved.size else np.maximum(moved, np.median(moved))
-
-    def _look_again(self) -> None:
-        assert self._moved is not None
-        for draw in range(1, _DRAWS):
-            more = Rounding(self._run, self._call, (2 + draw % 3) * self._eps, self._seed + draw).together
-            pairs = zip(self._moved, more, strict=True)
-            self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
 
     def _run(self, call: Call) -> list[Any]:
         with np.errstate(all="ignore"):

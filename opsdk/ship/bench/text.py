@@ -1,21 +1,28 @@
-"""The report of `opsdk bench` as text: a table per op and size, the comparison in words under it, the answer last."""
+"""The report of `opsdk bench`: as text, a table per op and size, the comparison in words under it, the answer last.
+
+As a plot it is gigabytes per second by size, a curve per row, beside the copies that bound them.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
 import opsdk
+from gradcheck.show.axes import Axis, Curve, marks_between
 from opsdk.ship.bench.result import Benched, Measured
 from opsdk.ship.bench.timing import Ratio, ratio
+from opsdk.ship.machine.cache import size_of
 from opsdk.ship.machine.environment import cores, cpu_model, version_of
+from opsdk.ship.output.plot import plot
 from opsdk.ship.output.table import Column, render
 
 COPY = "copy"
 SAME = "same"
 NONE = "–"
+_MOST_MARKS = 8  # on the axis of a plot
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
@@ -39,10 +46,10 @@ def head(dtype: str, threads: int, rounds: int) -> str:
 
 def block(one: Benched, width: int) -> str:
     """Returns the table of one op at one size, what its rows say beside the reference, and what was not timed."""
-    lines = [f"{one.op}  {grouped(one.elements)} elements, {size_text(one.moved)} read and written"]
+    lines = [f"{one.op}  {grouped(one.elements)} elements, {size_of(one.moved)} read and written"]
     lines += textwrap.wrap(one.call, width, initial_indent="  ", subsequent_indent="  ")
     if one.timed:
-        lines.append(render(_columns(one), _cells(one), width))
+        lines.append(_table(one, width))
     elsewhere = [row for row in one.rows if row.name not in one.samples]
     lines += [f"{'FAIL ' if row.is_wrong and row.row else ''}{row.name}: {row.note}" for row in elsewhere]
     lines += [one.note] if one.note else []
@@ -99,16 +106,8 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
-def size_text(count: float) -> str:
-    """Returns a number of bytes, in units of 1000."""
-    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= limit:
-            return f"{count / limit:.3g} {unit}"
-    return f"{count:.0f} B"
-
-
-def _columns(one: Benched) -> tuple[Column, ...]:
-    return (
+def _table(one: Benched, width: int) -> str:
+    columns = (
         Column("row"),
         Column("first call", right=True, drop=2),
         Column("median", right=True),
@@ -118,45 +117,33 @@ def _columns(one: Benched) -> tuple[Column, ...]:
         Column("% of copy", right=True, drop=3),
         Column(f"× {one.reference.name}", right=True),
     )
+    first = {row.name: f"{row.first:.2g} s {row.built}" for row in one.timed if row.first is not None}
+    names = [*(row.name for row in one.timed), one.copy]
+    # One unit for all: the largest in which the shortest time keeps two digits.
+    shortest = min(one.spread_of(name).median for name in names)
+    scale, unit = next((entry for entry in _UNITS if shortest >= entry[0] / 10), _UNITS[-1])
+    lines = []
+    for name in names:
+        found, share = one.spread_of(name), 100 * ratio(one.samples, one.copy, name).value
+        line = (
+            COPY if name == one.copy else name,
+            first.get(name, NONE),
+            f"{_digits(found.median / scale)} {unit}",
+            f"±{50 * found.share:.0f} %",  # half of the range lies on either side
+            f"{_digits(1e9 * found.median / max(one.elements, 1))}",
+            _digits(one.speed_of(name) / 1e9),
+            f"{share:.0f} %" if share >= 1 else f"{share:.1g} %",
+            NONE if name == one.copy else _times(one, name),
+        )
+        lines.append(line)
+    return render(columns, lines, width)
 
 
-def _cells(one: Benched) -> list[tuple[str, ...]]:
-    write = _in_one_unit([one.spread_of(name).median for name in (one.copy, *(row.name for row in one.timed))])
-    lines = [_line(one, row.name, row.name, _first(row), _times(one, row), write) for row in one.timed]
-    return [*lines, _line(one, COPY, one.copy, NONE, NONE, write)]
-
-
-def _line(
-    one: Benched, shown: str, name: str, first: str, times: str, write: Callable[[float], str]
-) -> tuple[str, ...]:
-    found, share = one.spread_of(name), 100 * ratio(one.samples, one.copy, name).value
-    return (
-        shown,
-        first,
-        write(found.median),
-        f"±{50 * found.share:.0f} %",  # half of the range lies on either side
-        f"{_digits(1e9 * found.median / max(one.elements, 1))}",
-        _digits(one.speed_of(name) / 1e9),
-        f"{share:.0f} %" if share >= 1 else f"{share:.1g} %",
-        times,
-    )
-
-
-def _first(row: Measured) -> str:
-    return NONE if row.first is None else f"{row.first:.2g} s {row.built}"
-
-
-def _times(one: Benched, row: Measured) -> str:
-    if row is one.reference:
+def _times(one: Benched, name: str) -> str:
+    if name == one.reference.name:
         return "1"
-    factor = one.times(row.name, than=one.reference.name)
+    factor = one.times(name, than=one.reference.name)
     return SAME if factor.is_same else number(factor)
-
-
-def _in_one_unit(seconds: Sequence[float]) -> Callable[[float], str]:
-    """Returns what writes times in one unit: the largest in which the shortest keeps two digits."""
-    scale, unit = next((entry for entry in _UNITS if min(seconds) >= entry[0] / 10), _UNITS[-1])
-    return lambda value: f"{_digits(value / scale)} {unit}"
 
 
 def _digits(value: float) -> str:
@@ -166,3 +153,40 @@ def _digits(value: float) -> str:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def chart(done: Sequence[Benched]) -> str:
+    """Returns an SVG document; of several ops each row is named with its op."""
+    ops = list(dict.fromkeys(one.op for one in done))
+    curves = [curve for op in ops for curve in _curves([one for one in done if one.op == op], len(ops) > 1)]
+    sizes = tuple(sorted({float(one.elements) for one in done if one.timed}))
+    if len(sizes) < 2:
+        sizes = (sizes[0] / 2, sizes[0], sizes[0] * 2) if sizes else (1.0, 2.0)
+    if len(sizes) > _MOST_MARKS:  # few enough are marked, both ends among them
+        sizes = (*sizes[: -1 : -(-len(sizes) // (_MOST_MARKS - 1))], sizes[-1])
+    across = Axis("elements", sizes, size_label, is_log=True)
+    highest = max((y for curve in curves for _, y in curve.points), default=1.0)
+    title = f"{', '.join(ops) or 'nothing timed'}: bytes read and written per second"
+    return plot(title, curves, across, Axis("GB/s", marks_between(0.0, highest)))
+
+
+def size_label(count: float) -> str:
+    """Returns a number of elements, in powers of 1024 where it is a multiple."""
+    for power, letter in ((3, "G"), (2, "M"), (1, "K")):
+        if count >= 1024**power and count % 1024**power == 0:
+            return f"{count / 1024**power:g}{letter}"
+    return f"{count:g}"
+
+
+def _curves(one_op: Sequence[Benched], is_named: bool) -> list[Curve]:
+    ordered = sorted((one for one in one_op if one.timed), key=lambda one: one.elements)
+    prefix = f"{ordered[0].op.rpartition('::')[2]} " if is_named and ordered else ""
+    names = list(dict.fromkeys(row.name for one in ordered for row in one.timed))
+    curves = []
+    for name in names:
+        held = [one for one in ordered if name in one.samples]
+        points = tuple((float(one.elements), one.speed_of(name) / 1e9) for one in held)
+        bars = tuple(y * one.spread_of(name).share / 2 for one, (_, y) in zip(held, points, strict=True))
+        curves.append(Curve(f"{prefix}{name}", points, bars=bars))
+    bound = tuple((float(one.elements), one.speed_of(one.copy) / 1e9) for one in ordered)
+    return [*curves, Curve(f"{prefix}{COPY}", bound, is_dashed=True)] if bound else curves

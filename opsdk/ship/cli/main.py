@@ -1,13 +1,9 @@
-"""The command `opsdk`: finds the command that is named, and turns each outcome into an exit status.
-
-A command lies in a module of its own, which is imported when it is named: `--help` costs only click and opsdk itself.
-"""
+"""The command `opsdk`: finds the command that is named, and turns each outcome into an exit status."""
 
 from __future__ import annotations
 
 import difflib
 import functools
-import importlib
 import os
 import sys
 import traceback
@@ -20,6 +16,7 @@ import click
 import opsdk
 from opsdk.core.errors import OpsdkError
 from opsdk.ship.cli import exits
+from opsdk.ship.cli.commands import COMMANDS
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.terminal import AUTO, COLOUR_CHOICES, choose_colour, narrate, narrate_error, write_plainly
 from opsdk.ship.targets.loading import watchers
@@ -39,22 +36,6 @@ opsdk {opsdk.__version__}: write an array operator in Python, prove its gradient
 opsdk --help lists every command; opsdk COMMAND --help its options."""
 
 
-# Each is the module of that name in `opsdk.ship.cli.commands`; the line is what `--help` says of it.
-COMMANDS = {
-    "bench": "Time every row of ops, after holding it to the reference.",
-    "build": "Compile C rows ahead of time, so that their users need no compiler.",
-    "cache": "Show what opsdk keeps of what it compiled, or clear it.",
-    "check": "Prove ops, and show what is wrong with them.",
-    "demo": "Write a ReLU in every language, prove it, break it, train with it.",
-    "doc": "Write a reference page for every op.",
-    "explain": "Explain an error code such as OP203.",
-    "info": "Show what opsdk finds on this machine, by trying it.",
-    "list": "List every op there is.",
-    "new": "Start a package: an op as a worked example, with its tests.",
-    "report": "Render what a check found, from its JSON.",
-    "show": "Show one op: schema, what it saves, rows, derivative.",
-    "where": "Print path:line of an op's definition.",
-}
 RUNNING = ("bench", "build", "check", "doc", "show")  # commands that run the code of ops, as do all that get a file
 
 
@@ -75,31 +56,12 @@ COLOR = click.Option(
 class Commands(click.Group):
     """The group of all commands: it suggests the nearest name, and turns errors into exit codes."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names every command, in the order of the alphabet."""
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports the module of a command, and returns the command; None where there is no such command."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = importlib.import_module(f"opsdk.ship.cli.commands.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        if COLOR not in command.params:
-            command.params.append(COLOR)  # so that it may stand behind the command too
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes a line for every command without importing it."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command; an unknown one is an error that names the nearest."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if name not in self.commands and not name.startswith("-"):
             commands = self.list_commands(ctx)
             near = difflib.get_close_matches(name, commands, n=1)
             hint = f"; did you mean {near[0]}?" if near else "."
@@ -110,9 +72,10 @@ class Commands(click.Group):
         """Runs a command; a user's mistake ends in a message, never in a traceback of opsdk."""
         try:
             try:
-                return super().invoke(ctx)
+                status = super().invoke(ctx)
             finally:
                 sys.stdout.flush()  # where it fails, that is the outcome
+            ctx.exit(status or Exit.PASS)
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except OpsdkError as error:
@@ -163,6 +126,7 @@ def _refuses(stream: TextIO) -> bool:
 
 @click.group(
     cls=Commands,
+    commands=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"\b\n{exits.TABLE}",  # click wraps what no \b precedes
@@ -176,7 +140,8 @@ def cli(ctx: click.Context, traceback: bool) -> None:
         print(SHORT_HELP)
 
 
-cli.params.append(COLOR)
+for command in (cli, *COMMANDS):
+    command.params.append(COLOR)  # so that it may stand before the command and behind it
 
 
 def main() -> None:
@@ -184,15 +149,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         write_plainly(stream)
     named = [word for word in sys.argv[1:] if word in RUNNING]
-    if named or any(".py" in word for word in sys.argv):
-        raise SystemExit(_supervised(named[0] if named else ""))
-    cli(prog_name="opsdk")
-
-
-def _supervised(command: str) -> int:
-    """Runs the command line where code that ends its process cannot end this one."""
-    from gradcheck.run.supervised import LOADING, doing, supervise
-
-    watchers.append(lambda subject: doing(f"{LOADING}{subject}" if subject else ""))
     work: Callable[[], int] = functools.partial(cli, prog_name="opsdk")
-    return supervise(work, f"opsdk {command}".strip(), repeat=command == "check")
+    if named or any(".py" in word for word in sys.argv):  # code that ends its process cannot end this one
+        from gradcheck.run.supervised import LOADING, doing, supervise
+
+        watchers.append(lambda subject: doing(f"{LOADING}{subject}" if subject else ""))
+        command = " ".join(["opsdk", *named[:1]])
+        raise SystemExit(supervise(work, command, repeat="check" in named[:1]))
+    work()

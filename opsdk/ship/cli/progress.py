@@ -20,7 +20,6 @@ class Progress(progress.Progress):
         super().__init__(total, quiet=quiet)
         self._verb = verb
         self._bar: Any = None  # rich's Progress, imported when a bar is first shown
-        self._task: Any = None
 
     def start(self, name: str) -> None:
         """Says which piece comes now."""
@@ -32,26 +31,19 @@ class Progress(progress.Progress):
 
     def _update(self, **changes: str) -> None:
         if self._bar is None:
-            self._bar, self._task = _bar(self._total)
-        self._bar.update(self._task, completed=self._done, **changes)
+            self._bar = self._made()
+        self._bar.update(self._bar.task_ids[0], completed=self._done, **changes)
 
     def _end(self) -> None:
         self._bar.stop()
 
+    def _made(self) -> Any:
+        from rich import progress as bars
+        from rich.console import Console
 
-def _bar(total: int) -> tuple[Any, Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    bar = Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    bar.start()
-    return bar, bar.add_task("", total=total)
+        columns = bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+        text = bars.TextColumn("{task.description}")
+        bar = bars.Progress(text, *columns, console=Console(stderr=True), transient=True)
+        bar.start()
+        bar.add_task("", total=self._total)
+        return bar

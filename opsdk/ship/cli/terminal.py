@@ -57,12 +57,8 @@ def width() -> int:
 
 def painted(text: str) -> str:
     """Returns the text with its verdict words coloured, where standard output has colours."""
-    if not has_colour(sys.stdout):
-        return text
-    for word, colour in _COLOURS.items():
-        if text == word:
-            return f"\x1b[{colour}m{text}\x1b[0m"
-    return text
+    colour = _COLOURS.get(text) if has_colour(sys.stdout) else None
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
 
 
 def narrate(text: str) -> None:

@@ -17,13 +17,11 @@ from opsdk.ship.check.result import Checked
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.progress import Progress
 from opsdk.ship.cli.terminal import width
-from opsdk.ship.demo import device, kernels, page, source, train_dynamic, train_static
-from opsdk.ship.demo.claims import Claim, claims_of
+from opsdk.ship.demo import device, kernels, page, source, train
 from opsdk.ship.demo.device import OnDevice
-from opsdk.ship.demo.languages import missing_languages
-from opsdk.ship.demo.record import Run
-from opsdk.ship.demo.rows import only, row_that_runs
+from opsdk.ship.demo.kernels import only, row_that_runs
 from opsdk.ship.demo.task import Task, make_task
+from opsdk.ship.demo.train import Claim, claims_of
 from opsdk.ship.output.table import Column, render
 from opsdk.ship.targets.target import resolve
 
@@ -49,7 +47,7 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
     """
     started = time.perf_counter()
     task = make_task(epochs, seed)  # first: what is missing should be said before anything is shown
-    missing = missing_languages()
+    missing = source.missing_languages()
     right, wrong = source.write(out, [language for language in _WAYS if language not in missing])
 
     listed = ", ".join(["a NumPy pair", "an expression", *(_WAYS[one] for one in _WAYS if one not in missing)])
@@ -74,7 +72,7 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
     print(_shown(caught))
 
     relus = relus_of(proofs)
-    count = len(task.digits.train_images)
+    count = len(task.train_images)
     _step(5, f"{count} digits, 64-100-10, {epochs} epochs, in both modes with {len(relus)} ReLUs")
     runs = train_all(relus, task)
     print(render(COLUMNS, [page.cells(run) for run in runs], width()))
@@ -85,8 +83,15 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
     held = [(claim.text, "yes" if claim.holds else "no", claim.evidence) for claim in claims]
     print(render(_CLAIMS, held, width(), longest=width()))
     report = out / "report.html"
-    shown = page.Shown(right.read_text(encoding="utf-8"), plain(_shown(proofs)), lines, plain(_shown(caught)))
-    report.write_text(page.render(runs, claims, shown), encoding="utf-8")
+    written = page.render(
+        runs,
+        claims,
+        written=right.read_text(encoding="utf-8"),
+        proof=plain(_shown(proofs)),
+        timed=lines,
+        caught=plain(_shown(caught)),
+    )
+    report.write_text(written, encoding="utf-8")
     failed = sum(not claim.holds for claim in claims)
     summary = f"{failed} of {len(claims)} claims do not hold" if failed else f"all {len(claims)} claims hold"
     print(f"\n{summary}, {time.perf_counter() - started:.1f} s; report: {shorten(str(report))}")
@@ -125,22 +130,22 @@ def relus_of(proofs: Sequence[Checked]) -> list[tuple[Op, str]]:
     return [*((only(pair, one), "pair") for one in written), (expression, "expression"), (opsdk.relu, "built-in")]
 
 
-def train_all(relus: Sequence[tuple[Op, str]], task: Task) -> list[Run]:
+def train_all(relus: Sequence[tuple[Op, str]], task: Task) -> list[train.Run]:
     """Trains in both modes with each ReLU."""
     for op, _ in relus:
         warm_up(op, task)
     runs = []
     with Progress(2 * len(relus) * len(task.orders), "training", quiet=True) as progress:
-        for trainer in (train_dynamic, train_static):
+        for mode in train.MODES:
             for op, name in relus:
-                progress.start(f"{trainer.__name__.rpartition('_')[2]}, {name} ({row_that_runs(op)})")
-                runs.append(trainer.train(op, name, task, lambda _: progress.advance()))
+                progress.start(f"{mode}, {name} ({row_that_runs(op)})")
+                runs.append(train.train(mode, op, name, task, progress.advance))
     return runs
 
 
 def warm_up(op: Op, task: Task) -> None:
     """Calls forward and backward once, so that compiling is not counted as training."""
-    x = opsdk.to_tensor(task.digits.train_images[:1], stop_gradient=False)
+    x = opsdk.to_tensor(task.train_images[:1], stop_gradient=False)
     op(x).sum().backward()
 
 

@@ -67,16 +67,13 @@ def run(path: Path) -> OnDevice:
             command, env=environment, capture_output=True, text=True, timeout=SECONDS, encoding="utf-8", check=False
         )
         if done.returncode:
-            return OnDevice(simulated, problem=_last_words(done.stderr) or f"exit {done.returncode}")
+            # The line of what was raised last; its notes stand below it, indented.
+            said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith(" ")]
+            return OnDevice(simulated, problem=said[-1] if said else f"exit {done.returncode}")
         found = json.loads(done.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         return OnDevice(simulated, problem=f"{type(error).__name__}: {error}")
     return OnDevice(found["simulated"], found["elements"], tuple(map(tuple, found["right"])))
-
-
-def _last_words(errors: str) -> str:
-    """Returns the line of what was raised last; its notes stand below it, indented."""
-    return next((line for line in reversed(errors.splitlines()) if line.strip() and not line.startswith(" ")), "")
 
 
 def main(path: Path) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from html import escape
 
 from gradcheck.show import page
-from gradcheck.show.axes import CURVE_STYLE, Curve
+from gradcheck.show.axes import CURVE_STYLE, Axis, Curve, Plot, kind_of, marks_between
+from gradcheck.show.svg import drawing, tag
 from opsdk.ship.demo import kernels, source
-from opsdk.ship.demo.chart import key, line_chart
-from opsdk.ship.demo.claims import Claim
-from opsdk.ship.demo.record import Epoch, Run
+from opsdk.ship.demo.train import Claim, Epoch, Run
 from opsdk.ship.machine.environment import facts, rendered
 
+WIDTH, HEIGHT = 460.0, 270.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 30.0
 TITLES = ("mode", "relu", "row", "train loss", "test accuracy", "seconds")
 
 
@@ -33,30 +36,24 @@ def alike(runs: Sequence[Run]) -> list[tuple[str, Run]]:
     ]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What was shown before the training.
-
-    Args:
-        source: the right ReLU's file.
-        proof: the report on it.
-        kernels: the lines of its kernel table.
-        caught: the report on the wrong ReLU.
-    """
-
-    source: str
-    proof: str
-    kernels: Sequence[tuple[str, ...]]
-    caught: str
-
-
-def render(runs: Sequence[Run], claims: Sequence[Claim], shown: Shown) -> str:
+def render(
+    runs: Sequence[Run],
+    claims: Sequence[Claim],
+    *,
+    written: str,
+    proof: str,
+    timed: Sequence[tuple[str, ...]],
+    caught: str,
+) -> str:
     """Returns the page.
 
     Args:
         runs: all trainings.
         claims: what was asserted about them.
-        shown: what came before.
+        written: the right ReLU's file.
+        proof: the report on it.
+        timed: the lines of its kernel table.
+        caught: the report on the wrong ReLU.
     """
     groups = alike(runs)
     losses = [Curve(name, tuple((i, e.loss) for i, e in enumerate(run.epochs, 1))) for name, run in groups]
@@ -75,14 +72,46 @@ def render(runs: Sequence[Run], claims: Sequence[Claim], shown: Shown) -> str:
         "</div>",
         page.paragraph("Runs whose losses and accuracies are equal in every epoch are drawn as one curve.", "soft"),
         page.heading("The op"),
-        page.code(shown.source),
-        page.code(shown.proof),
+        page.code(written),
+        page.code(proof),
         page.heading(f"Its kernels, on {kernels.SIZE:,} float32"),
-        page.table(kernels.TITLES, shown.kernels, numbers=(2, 3, 4)),
+        page.table(kernels.TITLES, timed, numbers=(2, 3, 4)),
         page.heading("The same op with one character too many, caught"),
         page.code(source.WRONG),
-        page.code(shown.caught),
+        page.code(caught),
         page.heading("Environment"),
         page.code(rendered(facts(exercise=False))),
     ]
     return page.page("opsdk demo: one ReLU in two runtimes", body, CURVE_STYLE)
+
+
+def line_chart(title: str, curves: Sequence[Curve], *, percent: bool = False) -> str:
+    """Returns a figure with all curves over the epochs.
+
+    Args:
+        title: above the chart.
+        curves: of equal length, at least 1; a value for each epoch, from epoch 1.
+        percent: whether values are shares, labelled in per cent.
+    """
+    values = [value for curve in curves for _, value in curve.points if math.isfinite(value)]
+    marks = marks_between(min(values, default=0.0), max(values, default=1.0))
+    count = max(len(curve.points) for curve in curves)
+    epochs = sorted({1, *range(5, count + 1, 5), count} if count <= 40 else {1, count // 2, count})
+    across = Axis("", tuple(map(float, epochs)), is_ruled=False)
+    up = Axis("", marks, lambda mark: f"{100 * mark:g}%" if percent else f"{mark:g}")
+    plot = Plot(across, up, LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM)
+    parts = plot.axes()
+    for number, curve in enumerate(curves):
+        last = curve.points[-1][1]
+        said = f"{curve.name}: {f'{last:.2%}' if percent else f'{last:.4f}'} after epoch {len(curve.points)}"
+        parts += plot.curve(replace(curve, title=said), number)
+    return f"<figure><figcaption>{escape(title)}</figcaption>{drawing(WIDTH, HEIGHT, title, parts)}</figure>"
+
+
+def key(curves: Sequence[Curve]) -> str:
+    """Returns the legend."""
+    entries = []
+    for number, curve in enumerate(curves):
+        swatch = tag("line", {"x1": 0, "x2": 36, "y1": 6, "y2": 6, "class": kind_of(curve, number)})
+        entries.append(f"<li>{drawing(36, 12, '', [swatch])}{escape(curve.name)}</li>")
+    return f'<ul class="key">{"".join(entries)}</ul>'

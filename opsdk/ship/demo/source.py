@@ -1,9 +1,16 @@
-"""The files that the demonstration writes: a right ReLU in every language, and one whose backward is wrong."""
+"""The files that the demonstration writes: a right ReLU in every language, and one whose backward is wrong.
+
+The languages are those that kernels can be written in here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import Path
+
+from opsdk.backends.c.compiler import find_compiler
+from opsdk.core.errors import CompileError
 
 HEAD = '''\
 """ReLU, written once for each way to write a kernel."""
@@ -102,3 +109,19 @@ def write(folder: Path, languages: Collection[str]) -> tuple[Path, Path]:
     right.write_text(relu(languages), encoding="utf-8")
     wrong.write_text(WRONG, encoding="utf-8")
     return right, wrong
+
+
+def missing_languages() -> dict[str, str]:
+    """Returns what cannot run here, `c` or `cuda`, with the reason; every other way needs only what opsdk needs."""
+    missing = {}
+    try:
+        find_compiler("opsdk demo")
+    except CompileError as error:
+        missing["c"] = str(error).partition(": ")[2]
+    try:  # numba.cuda of Numba itself or of the package numba-cuda; it is not tried
+        has_cuda = find_spec("numba.cuda") is not None
+    except (ImportError, ValueError):  # there is no Numba, or something stands in its place
+        has_cuda = False
+    if not has_cuda:
+        missing["cuda"] = 'found no numba.cuda; pip install "opsdk[cuda]"'
+    return missing

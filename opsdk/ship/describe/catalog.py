@@ -1,12 +1,12 @@
-"""Facts about registered ops: what `list` and reports say about each."""
+"""Facts about registered ops, and about the installed packages that announce some: what `list` and reports say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opsdk.core.origin import shorten
-from opsdk.define.op import REGISTRY, Op
-from opsdk.define.op_registry import Provider
+from opsdk.define.op import PROVIDERS, REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import name_of
 from opsdk.ship.output.table import Column, render
@@ -14,7 +14,8 @@ from opsdk.ship.output.table import Column, render
 UNLIMITED = "∞"
 _DEEPEST = 8  # a chain of hand-written backwards longer than this is counted no further
 
-COLUMNS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+_OPS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+_PROVIDERS = (Column("provider"), Column("entry point", drop=2), Column("ops", right=True, drop=1), Column("state"))
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,40 @@ class Entry:
     where: str
 
 
+@dataclass(frozen=True)
+class State:
+    """A provider after it was loaded.
+
+    Attributes:
+        name: the distribution.
+        version: of the distribution.
+        entry_point: the name of its entry point, and the module that it names.
+        folder: where the distribution is installed.
+        state: `ok`, `failed` or `shadowed`.
+        ops: how many ops its modules define, gradient ops apart.
+        reason: why it failed, or by what it is shadowed; empty where it is ok.
+    """
+
+    name: str
+    version: str
+    entry_point: str
+    folder: str
+    state: str
+    ops: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
 def names() -> list[str]:
     """Returns every registered op, gradient ops apart, sorted; no derivative is worked out for it."""
     return [op.opdef.name for op in REGISTRY if op.opdef.gradient_of is None]
 
 
-def entries(providers: list[Provider]) -> list[Entry]:
+def entries() -> list[Entry]:
     """Returns one entry per registered op, gradient ops apart, sorted by name."""
-    owners = {provider.namespace: str(provider) for provider in providers if not provider.shadowed_by}
+    owners = {provider.namespace: str(provider) for provider in PROVIDERS.announced() if not provider.shadowed_by}
     return [
         Entry(
             op=op.opdef.name,
@@ -51,7 +78,7 @@ def entries(providers: list[Provider]) -> list[Entry]:
 
 def table_of(found: list[Entry], width: int) -> str:
     """Returns the table of `opsdk list --table`."""
-    return render(COLUMNS, [(e.op, e.provider, " ".join(e.rows), e.order) for e in found], width)
+    return render(_OPS, [(e.op, e.provider, " ".join(e.rows), e.order) for e in found], width)
 
 
 def rows_of(opdef: OpDef) -> tuple[str, ...]:
@@ -115,3 +142,29 @@ def where(op: Op) -> str:
     """Returns `path:line` of an op's definition."""
     origin = op.opdef.origin
     return f"{shorten(origin.file)}:{origin.line}"
+
+
+def load_providers() -> list[State]:
+    """Imports every announced package; one that raises is reported, the others are loaded all the same."""
+    announced = PROVIDERS.announced()
+    failures = {p: PROVIDERS.load(p) for p in announced if not p.shadowed_by}
+    modules = [op.opdef.origin.module.partition(".")[0] for op in REGISTRY if op.opdef.gradient_of is None]
+    states = []
+    for provider in announced:
+        state, count, reason = "ok", modules.count(provider.namespace), ""
+        if provider.shadowed_by:
+            state, count, reason = "shadowed", 0, f"{provider.shadowed_by} comes first on sys.path"
+        elif (failure := failures[provider]) is not None:
+            state, reason = "failed", failure.reason
+        entry_point = f"{provider.entry} = {provider.value}"
+        states.append(State(provider.name, provider.version, entry_point, provider.folder, state, count, reason))
+    return states
+
+
+def table_of_providers(states: Sequence[State], width: int) -> str:
+    """Returns the table of `opsdk list --providers`, and under it a line of reason for each that is not ok."""
+    if not states:
+        return "no installed package announces ops in the entry point group opsdk.ops"
+    rows = [(str(s), s.entry_point, str(s.ops), s.state) for s in states]
+    reasons = [f"{s} in {s.folder}: {s.state}, {s.reason}" for s in states if s.reason]
+    return "\n".join([render(_PROVIDERS, rows, width), *reasons])

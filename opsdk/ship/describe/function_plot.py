@@ -35,16 +35,11 @@ def function_plot(op: Op) -> str:
     derivative = _derivative(op, x)
     if derivative is not None:
         curves.append(_curve(f"d{out}/d{name}", x, derivative))
-    inside = np.sort(np.concatenate([curve_values(curve) for curve in curves]))
+    values = np.array([value for curve in curves for _, value in curve.points])
+    inside = np.sort(values[np.isfinite(values)])
     low, high = inside[int(_SPACE * len(inside))], inside[int((1 - _SPACE) * (len(inside) - 1))]
     across = Axis(name, tuple(float(value) for value in np.linspace(x[0], x[-1], _MARKS)))
     return plot(opdef.name, curves, across, Axis(out, marks_between(float(low), float(high))))
-
-
-def curve_values(curve: Curve) -> np.ndarray:
-    """Returns the finite values of a curve."""
-    values = np.array([value for _, value in curve.points])
-    return values[np.isfinite(values)]
 
 
 def _takes_one_number(opdef: OpDef) -> bool:

@@ -6,15 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
-from typing import Any
 
 from opsdk.core.origin import origin_of, shorten
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
-from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.schema import AttrDecl
 from opsdk.expr.formula import formulas
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import scalar_of, static_of
@@ -31,11 +28,6 @@ class RowFacts:
     op: str
     row: str
     where: str
-
-    @classmethod
-    def of(cls, opdef: OpDef, row: Kernel) -> RowFacts:
-        """Returns what is said of a row."""
-        return cls(opdef.name, str(row), str(row.origin))
 
 
 @dataclass(frozen=True)
@@ -82,20 +74,23 @@ def facts_of(op: Op) -> OpFacts:
     """Returns what there is to say about an op."""
     opdef = op.opdef
     gradient = None if opdef.grad is None else opdef.grad.op.opdef
+    saved = catalog.saves_of(opdef)
+    if saved != "nothing":
+        saved += f"; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
     return OpFacts(
         name=opdef.name,
         schema=str(opdef.schema),
         where=catalog.where(op),
         doc=cleandoc(opdef.doc or ""),
         formula=formula_of(opdef),
-        saves=_saves(opdef),
+        saves=saved,
         backward=catalog.derivative_of(opdef),
         derivative=() if gradient is None else formula_of(gradient),
         order=catalog.order_of(opdef),
         infer=_infer(opdef),
         declared=_declared(opdef),
-        rows=tuple(RowFacts.of(opdef, row) for row in opdef.kernels),
-        gradient_rows=() if gradient is None else tuple(RowFacts.of(gradient, row) for row in gradient.kernels),
+        rows=_rows(opdef),
+        gradient_rows=() if gradient is None else _rows(gradient),
     )
 
 
@@ -132,16 +127,13 @@ def formula_of(opdef: OpDef) -> tuple[str, ...]:
     source = scalar_of(opdef)
     if source is None:
         return ()
-    given = {decl.name: _value(decl) for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)}
+    attrs = [decl for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)]
+    # Just some number for one that is a symbol in the formula.
+    given = {decl.name: 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default for decl in attrs}
     static = static_of(given)
     lines = formulas(source.expression(static), opdef.schema.output_names)
     shown = [f"{name}={value!r}" for name, value in static if not is_mask(name)]
     return (*lines, *([f"for {', '.join(shown)}"] if shown else []))
-
-
-def _value(decl: AttrDecl) -> Any:  # any: a value of the attribute's type
-    """Returns the default of an attribute, or just some number for one that is a symbol in the formula."""
-    return 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default
 
 
 def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -160,11 +152,8 @@ def _wrapped(label: str, text: str, width: int) -> list[str]:
     )
 
 
-def _saves(opdef: OpDef) -> str:
-    saved = catalog.saves_of(opdef)
-    if saved == "nothing":
-        return saved
-    return f"{saved}; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
+def _rows(opdef: OpDef) -> tuple[RowFacts, ...]:
+    return tuple(RowFacts(opdef.name, str(row), str(row.origin)) for row in opdef.kernels)
 
 
 def _infer(opdef: OpDef) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.terminal import narrate
-from opsdk.ship.describe.docstring import as_markdown
 from opsdk.ship.describe.function_plot import function_plot
 from opsdk.ship.describe.op_facts import OpFacts, facts_of
 from opsdk.ship.targets.target import resolve
@@ -28,14 +27,8 @@ from opsdk.verify.inputs.sampling import calls_of
 
 MADE = "<!-- Made by opsdk doc; changes are lost. -->"  # the first line of every page, by which it is known again
 INDEX = "index.md"
-
-
-@dataclass(frozen=True)
-class Page:
-    """A file to write: its path below the folder of the pages, and its text."""
-
-    path: str
-    text: str
+_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|Note|Attributes):$")
+_ENTRY = re.compile(r"^(?P<name>[*\w, ]+):\s+(?P<text>.*)$")
 
 
 def write_pages(targets: Sequence[str], out: Path) -> Exit:
@@ -53,29 +46,30 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
     if not ops:
         narrate(f"nothing to describe: {', '.join(targets)} defines no op")
         return Exit.NOTHING
-    pages = [page for op in ops for page in pages_of(op)]
-    pages.append(Page(INDEX, index([facts_of(op) for op in ops])))
-    for page in pages:
-        _refuse_foreign(out / page.path)
+    pages = {}
+    facts = [facts_of(op) for op in ops]
+    for op, described in zip(ops, facts, strict=True):
+        path = out / path_of(op.opdef.name)
+        plot = function_plot(op)
+        pages[path.with_name(f"{path.name}.md")] = page(op, described, f"{path.name}.svg" if plot else "")
+        if plot:
+            pages[path.with_name(f"{path.name}.svg")] = plot
+    pages[out / INDEX] = index(facts)
+    for path in pages:  # what somebody wrote is kept
+        if path.exists() and path.suffix == ".md" and not path.read_text(encoding="utf-8").startswith(MADE):
+            raise TargetError(
+                f"--out: expected no file but pages made here, got {path}; move it, or name another folder"
+            )
     try:
-        for page in pages:
-            path = out / page.path
+        for path, text in pages.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, page.text)
+            write_whole(path, text)
     except OSError as error:
         raise TargetError(f"--out: expected a folder that can be written, got {error.strerror} at {out}") from error
-    for page in pages:
-        print(shorten(str(out / page.path)))
+    for path in pages:
+        print(shorten(str(path)))
     narrate(f"{len(ops)} op{'' if len(ops) == 1 else 's'} described in {shorten(str(out))}")
     return Exit.PASS
-
-
-def pages_of(op: Op) -> list[Page]:
-    """Returns the page of an op, and its plot where it has one."""
-    path = path_of(op.opdef.name)
-    plot = function_plot(op)
-    drawn = [Page(f"{path}.svg", plot)] if plot else []
-    return [Page(f"{path}.md", page(op, facts_of(op), f"{path.rpartition('/')[2]}.svg" if plot else "")), *drawn]
 
 
 def path_of(name: str) -> str:
@@ -93,13 +87,21 @@ def page(op: Op, facts: OpFacts, plot: str = "") -> str:
         plot: the file of its plot, beside the page; nothing where there is none.
     """
     opdef = op.opdef
+    times = {"∞": "any number of times", "1": "1 time"}.get(facts.order, f"{facts.order} times")
+    gradient = f"It can be differentiated {times}. Backward: {facts.backward}. Saved for it: {facts.saves}."
+    rule = facts.infer[:1].upper() + facts.infer[1:].rstrip(".")
+    said = [f"{rule}." if rule else "", f"Declared: {facts.declared}." if facts.declared else ""]
+    tables: list[tuple[str, KernelTable]] = [("forward", opdef.kernels)]
+    if opdef.grad is not None:
+        tables.append(("backward", opdef.grad.op.opdef.kernels))
+    kernels = [f"| {of} | {row} | `{place(row.origin)}` |" for of, table in tables for row in table]
     blocks = [MADE, f"# {facts.name}", _code(facts.schema), as_markdown(facts.doc)]
     blocks += ["## Formula", _code("\n".join(facts.formula))] if facts.formula else []
     blocks += [f"![{opdef.schema.name} and its derivative]({plot})"] if plot else []
-    blocks += ["## Gradient", _gradient(facts)]
+    blocks += ["## Gradient", "It has no gradient." if facts.order == "none" else gradient]
     blocks += [_code("\n".join(facts.derivative))] if facts.derivative else []
-    blocks += ["## Shapes and dtypes", _shapes(facts), _samples(opdef)]
-    blocks += ["## Kernels", _kernels(opdef)]
+    blocks += ["## Shapes and dtypes", " ".join(filter(None, said)), _samples(opdef)]
+    blocks += ["## Kernels", "\n".join(["| of | language, place, dtype | at |", "|---|---|---|", *kernels])]
     blocks.append(f"Defined at `{place(opdef.origin)}`.")
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -122,33 +124,18 @@ def place(origin: Origin) -> str:
     return f"{'/'.join(Path(origin.file).parts[-len(parts) :])}:{origin.line}"
 
 
-def _gradient(facts: OpFacts) -> str:
-    order = {"none": "It has no gradient.", "∞": "It can be differentiated any number of times."}
-    said = order.get(facts.order, f"It can be differentiated {facts.order} time{'' if facts.order == '1' else 's'}.")
-    if facts.order == "none":
-        return said
-    return f"{said} Backward: {facts.backward}. Saved for it: {facts.saves}."
-
-
-def _shapes(facts: OpFacts) -> str:
-    declared = f"Declared: {facts.declared}." if facts.declared else ""
-    return f"{_sentence(facts.infer)} {declared}".strip()
-
-
 def _samples(opdef: OpDef) -> str:
+    """Returns the table of the calls that are tried; nothing where the op takes none."""
     try:
         calls = calls_of(opdef, None, 0)
     except UnusableSamplesError:
         return ""
-    lines = ["| inputs | outputs | why it is tried |", "|---|---|---|"]
-    found = [(_inputs(call), _outputs(opdef, call), call.reason) for call in calls if not call.extra]
-    lines += [f"| {_cell(given)} | {_cell(made)} | {_cell(reason)} |" for given, made, reason in found if made]
-    return "\n".join(lines) if len(lines) > 2 else ""
-
-
-def _inputs(call: Call) -> str:
-    values = [_spec(value) for value in call.inputs]
-    return ", ".join([*values, *(f"{name}={value!r}" for name, value in call.attrs.items())])
+    lines = []
+    for call in (call for call in calls if not call.extra):
+        given = ", ".join([*map(_spec, call.inputs), *(f"{name}={value!r}" for name, value in call.attrs.items())])
+        made = _outputs(opdef, call)
+        lines += [f"| {_cell(given)} | {_cell(made)} | {_cell(call.reason)} |"] if made else []
+    return "\n".join(["| inputs | outputs | why it is tried |", "|---|---|---|", *lines]) if lines else ""
 
 
 def _outputs(opdef: OpDef, call: Call) -> str:
@@ -170,32 +157,45 @@ def _spec(value: Any) -> str:  # any: an array, a spec, a list of them, or None
     return f"{spec.dtype.name} ({sizes})"
 
 
-def _kernels(opdef: OpDef) -> str:
-    lines = ["| of | language, place, dtype | at |", "|---|---|---|"]
-    tables: list[tuple[str, KernelTable]] = [("forward", opdef.kernels)]
-    if opdef.grad is not None:
-        tables.append(("backward", opdef.grad.op.opdef.kernels))
-    lines += [f"| {of} | {row} | `{place(row.origin)}` |" for of, table in tables for row in table]
-    return "\n".join(lines)
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Keeps files that somebody wrote.
-
-    Raises:
-        TargetError: there is one at the path.
-    """
-    if path.exists() and path.suffix == ".md" and not path.read_text(encoding="utf-8").startswith(MADE):
-        raise TargetError(f"--out: expected no file but pages made here, got {path}; move it, or name another folder")
-
-
 def _code(text: str) -> str:
     return f"```text\n{text}\n```"
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
-
-
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def as_markdown(doc: str) -> str:
+    """Returns a docstring as Markdown.
+
+    Args:
+        doc: without the indentation that its lines share.
+    """
+    blocks: list[str] = []
+    for block in re.split(r"\n\s*\n", doc.strip()):
+        lines = block.splitlines()
+        heading = _SECTION.match(lines[0]) if lines else None
+        if heading:
+            blocks.append(f"**{heading[1]}**")
+            lines = lines[1:]
+        if lines and all(line.startswith("    ") or not line.strip() for line in lines):
+            is_example = any(line.lstrip().startswith(">>>") for line in lines)
+            code = ["```python", *(line[4:] for line in lines), "```"]
+            blocks.append("\n".join(code if is_example else _entries(lines)))
+        elif lines:
+            blocks.append("\n".join(line.strip() for line in lines))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _entries(lines: list[str]) -> Iterator[str]:
+    """Yields list items; a line that is indented further goes on with the item before."""
+    items: list[str] = []
+    for line in lines:
+        text = line.strip()
+        if items and line.startswith("      "):
+            items[-1] += f" {text}"
+        else:
+            items.append(text)
+    for item in items:
+        entry = _ENTRY.match(item)
+        yield f"- `{entry['name']}`: {entry['text']}" if entry else f"- {item}"

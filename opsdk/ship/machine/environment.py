@@ -8,12 +8,13 @@ import platform
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import opsdk
 from opsdk.core.fast import state
-from opsdk.ship.machine.fact import BROKEN, MISSING, OK, Fact
 
+OK, MISSING, BROKEN = "ok", "missing", "broken"
 PACKAGES = ("numpy", "ml_dtypes", "safetensors", "numba", "llvmlite", "cffi", "click", "rich", "jinja2")
 OTHERS = ("scikit-learn", "matplotlib", "cupy", "numba-cuda")
 FRAMEWORKS = ("torch", "jax", "paddlepaddle", "onnxruntime")
@@ -24,6 +25,36 @@ _FEATURES = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq", "avx
 _VARIABLES = ("CC", "CFLAGS", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
 _PREFIXES = ("OPSDK_", "NUMBA_")
 _COLUMNS = 100  # of the block, wherever it is pasted
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line, or one entry of a line.
+
+    Args:
+        name: what it is about.
+        text: what was found.
+        state: `ok`, `missing`, `broken`, or nothing where it was only read.
+        remedy: what to do where it does not work.
+        how: by what it was seen to work.
+        section: the line that it stands on, with others; its own where empty.
+    """
+
+    name: str
+    text: str
+    state: str = ""
+    remedy: str = ""
+    how: str = ""
+    section: str = ""
+
+    @property
+    def short(self) -> str:
+        """The fact beside others on a line."""
+        return f"{self.name} {self}"
+
+    def __str__(self) -> str:
+        said = " ".join(part for part in (self.text, self.state, f"({self.how})" if self.how else "") if part)
+        return f"{said} – {self.remedy}" if self.remedy else said
 
 
 def facts(*, exercise: bool) -> tuple[Fact, ...]:

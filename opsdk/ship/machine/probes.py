@@ -17,8 +17,7 @@ from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, missing_device
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import slow
 from opsdk.ship.machine.cache import size_of
-from opsdk.ship.machine.environment import home_hidden
-from opsdk.ship.machine.fact import BROKEN, MISSING, OK, Fact
+from opsdk.ship.machine.environment import BROKEN, MISSING, OK, Fact, home_hidden
 
 SECONDS = 60.0  # after which a probe is given up; all of them together need three
 _PROGRAM = """\
@@ -38,7 +37,8 @@ def tried() -> list[Fact]:
     ended = {}
     for position, outcome in run(pieces, jobs=2, timeout=SECONDS):
         name = pieces[position].name
-        ended[name] = outcome.value if outcome.kind == "done" else Fact(name, _last(outcome.message), BROKEN)
+        last = outcome.message.strip().rpartition("\n")[2]
+        ended[name] = outcome.value if outcome.kind == "done" else Fact(name, last, BROKEN)
     return [ended[name] for name in PROBES]
 
 
@@ -69,14 +69,14 @@ def compiler() -> Fact:
 
 def loop() -> Fact:
     """Compiles a loop with Numba and runs it."""
-    return _numba("numba loop", lambda numba: (numba.njit(_add_up)(10), ""))
+    return _numba("numba loop", lambda numba: (numba.njit(_adding_up(range))(10), ""))
 
 
 def layer() -> Fact:
     """Compiles a parallel loop with Numba, which is when its threading layer is chosen."""
 
     def run(numba: Any) -> tuple[int, str]:
-        total = numba.njit(parallel=True)(_apart(numba.prange))(10)
+        total = numba.njit(parallel=True)(_adding_up(numba.prange))(10)
         return total, f"layer {numba.threading_layer()}, {numba.get_num_threads()} threads"
 
     return _numba("numba threads", run)
@@ -164,14 +164,7 @@ def _numba(name: str, run: Callable[[Any], tuple[int, str]]) -> Fact:
     return Fact(name, said, OK, how=f"compiled and ran, {time.perf_counter() - started:.2f} s")
 
 
-def _add_up(count: int) -> int:
-    total = 0
-    for i in range(count):
-        total += i
-    return total
-
-
-def _apart(span: Any) -> Callable[[int], int]:  # Any: Numba's range of a parallel loop
+def _adding_up(span: Any) -> Callable[[int], int]:  # Any: range, or Numba's of a parallel loop
     def add_up(count: int) -> int:
         total = 0
         for i in span(count):
@@ -188,7 +181,3 @@ def _set_first(x: Any, value: float) -> None:
 
 def _first(text: str) -> str:
     return text.strip().partition("\n")[0]
-
-
-def _last(text: str) -> str:
-    return text.strip().rpartition("\n")[2]

@@ -41,17 +41,15 @@ def render(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int,
     droppable = sorted((i for i in kept if columns[i].drop), key=lambda i: columns[i].drop)
     while sum(sizes[i] for i in kept) + len(GAP) * (len(kept) - 1) > width and droppable:
         kept.remove(droppable.pop(0))
-    titles = [column.title for column in columns]
-    return "\n".join(_line(row, kept, sizes, columns) for row in (titles, *cells))
-
-
-def _line(row: Sequence[str], kept: Sequence[int], sizes: Sequence[int], columns: Sequence[Column]) -> str:
-    parts = []
-    for i in kept:
-        padding = " " * (sizes[i] - len(row[i]))
-        text = painted(row[i])  # painted after it is measured: escape sequences take no room
-        parts.append(padding + text if columns[i].right else text + padding)
-    return GAP.join(parts).rstrip()
+    lines = []
+    for row in ([column.title for column in columns], *cells):
+        padded = []
+        for i in kept:
+            padding = " " * (sizes[i] - len(row[i]))
+            text = painted(row[i])  # painted after it is measured: escape sequences take no room
+            padded.append(padding + text if columns[i].right else text + padding)
+        lines.append(GAP.join(padded).rstrip())
+    return "\n".join(lines)
 
 
 def elided(text: str, longest: int) -> str:

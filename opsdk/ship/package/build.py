@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opsdk.backends.c.job import Job
@@ -20,13 +19,7 @@ from opsdk.ship.cli.terminal import narrate, narrate_error
 from opsdk.ship.targets.loading import is_module, load_module
 from opsdk.ship.targets.target import resolve
 
-
-@dataclass(frozen=True)
-class Row:
-    """A C row and the op that it is of."""
-
-    opdef: OpDef
-    kernel: Kernel
+Row = tuple[OpDef, Kernel]  # a C row after the op that it is of
 
 
 def run_build(text: str, out: Path | None) -> Exit:
@@ -44,11 +37,15 @@ def run_build(text: str, out: Path | None) -> Exit:
         BrokenDefinitionError: a file or module cannot be loaded.
         CompileError: there is no C compiler.
     """
-    rows = list(dict.fromkeys([*_of_ops(resolve(text).ops), *(_of_module(text) if _names_module(text) else ())]))
+    chosen = {op.opdef.name for op in resolve(text).ops}
+    # Of ops and of their gradients, as far as these are registered.
+    rows = [row for op in REGISTRY if chosen & {_forward(op), op.opdef.name} for row in _c_rows(op)]
+    if all(part.isidentifier() for part in text.split(".")) and is_module(text):
+        rows += _of_module(text)
     if not rows:
         narrate(f"nothing to build: {text} has no C row; a row is op.kernel('cpu', language='c', source=...)")
         return Exit.NOTHING
-    return build(rows, out)
+    return build(dict.fromkeys(rows), out)
 
 
 def build_modules(modules: Sequence[str]) -> Exit:
@@ -80,10 +77,10 @@ def build(rows: Iterable[Row], out: Path | None) -> Exit:
     optional("cffi", extra="c", subject="building C rows")
     built: list[Path] = []
     failed = 0
-    tried: set[Path] = set()  # rows of one source, for several dtypes, have one library
-    for row in rows:
+    tried: set[Path] = set()  # kernels of one source, for several dtypes, have one library
+    for opdef, kernel in rows:
         try:
-            job = Job.of(row.opdef, row.kernel)
+            job = Job.of(opdef, kernel)
             _ = job.compiler  # without one, no row is told to be wrong
             made = place_of(job, out)
             if made in tried:
@@ -117,20 +114,14 @@ def main() -> None:
         sys.exit(Exit.USAGE)
 
 
-def _of_ops(ops: Iterable[Op]) -> list[Row]:
-    """Returns the C rows of ops and of their gradients, as far as these are registered."""
-    chosen = {op.opdef.name for op in ops}
-    return [row for op in REGISTRY if _forward(op) in chosen or op.opdef.name in chosen for row in _c_rows(op)]
-
-
 def _of_module(name: str) -> list[Row]:
     """Returns the C rows that a module, or one below it, registers: those of other packages' ops count."""
     rows = [row for op in REGISTRY for row in _c_rows(op)]
-    return [row for row in rows if f"{row.kernel.origin.module}.".startswith(f"{name}.")]
+    return [(opdef, kernel) for opdef, kernel in rows if f"{kernel.origin.module}.".startswith(f"{name}.")]
 
 
 def _c_rows(op: Op) -> list[Row]:
-    return [Row(op.opdef, kernel) for kernel in op.opdef.kernels if kernel.language == "c"]
+    return [(op.opdef, kernel) for kernel in op.opdef.kernels if kernel.language == "c"]
 
 
 def _forward(op: Op) -> str:
@@ -142,7 +133,3 @@ def _forward(op: Op) -> str:
             break
         opdef = forward.opdef
     return opdef.name
-
-
-def _names_module(text: str) -> bool:
-    return all(part.isidentifier() for part in text.split(".")) and is_module(text)

@@ -1,12 +1,15 @@
-"""New packages: rendered from templates in memory, then put on disk whole or not at all."""
+"""New packages: rendered from templates in memory, put on disk whole or not at all, told with the next commands."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -14,11 +17,57 @@ from pathlib import Path, PurePosixPath
 import jinja2
 
 import opsdk
-from opsdk.ship.package.kinds import Kind, folder
+from opsdk.ship.package import DEFAULT, LICENSES
 from opsdk.ship.package.name import ScaffoldError
 
-LICENSES = ("Apache-2.0", "MIT", "BSD-3-Clause")
-_SUFFIX = ".j2"
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of package.
+
+    Args:
+        name: as `--kind` takes it.
+        about: what it is, in a line.
+        parts: the kinds whose folders are rendered: itself, or those that it collects.
+        ops: the ops of its parts by name, each with a line about it.
+    """
+
+    name: str
+    about: str
+    parts: tuple[str, ...]
+    ops: dict[str, str]
+
+
+def folder() -> Path:
+    """Returns the folder of the templates: beside the modules where opsdk is installed, at the root of a checkout."""
+    package = Path(opsdk.__file__).parent
+    installed = package / "templates"
+    return installed if installed.is_dir() else package.parent / "templates"
+
+
+def kinds() -> dict[str, Kind]:
+    """Returns every kind by name, in the order in which a reader should meet them."""
+    described = json.loads((folder() / "kinds.json").read_text(encoding="utf-8"))
+    found = {}
+    for name, entry in described.items():
+        parts = tuple(entry.get("of", [name]))
+        ops = {op: about for part in parts for op, about in described[part]["ops"].items()}
+        found[name] = Kind(name, entry["about"], parts, dict(sorted(ops.items())))
+    return found
+
+
+def kind_of(name: str) -> Kind:
+    """Returns the kind of a name.
+
+    Raises:
+        ScaffoldError: there is none; the message has the nearest.
+    """
+    known = kinds()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        remedy = f"did you mean {near[0]}?" if near else f"{DEFAULT} is where to start"
+        raise ScaffoldError(f"--kind: expected one of {', '.join(known)}, got {name!r}; {remedy}")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -45,11 +94,6 @@ class Package:
     author: Author = Author()
     license: str = LICENSES[0]
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether building it takes a C compiler."""
-        return "c" in self.kind.parts
-
     def files(self) -> dict[str, str]:
         """Returns the text of every file, by its path inside of the package's folder, in the order of the paths."""
         environment = jinja2.Environment(
@@ -59,22 +103,9 @@ class Package:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters["toml"] = _toml
-        rendered = {}
-        for source in _sources(("base", *self.kind.parts)):
-            path = PurePosixPath(*source.parts[1:]).as_posix().removesuffix(_SUFFIX).replace("__package__", self.name)
-            rendered[path] = environment.get_template(source.as_posix()).render(self._values())
-        return dict(sorted(rendered.items()))
-
-    def to_edit(self, path: str) -> str:
-        """Returns what a reader should change in a file; nothing where it may stay as it is."""
-        head, *rest = PurePosixPath(path).parts
-        if head == "tests":
-            return "your cases"
-        return "your op" if head == "src" and rest[-1] not in ("__init__.py", "py.typed") else ""
-
-    def _values(self) -> dict[str, object]:
-        return {
+        # A string in TOML has JSON's form, in which no control character is left.
+        environment.filters["toml"] = lambda text: json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+        values = {
             "package": self.name,
             "distribution": self.name.replace("_", "-"),
             "kind": self.kind.name,
@@ -87,6 +118,21 @@ class Package:
             "year": date.today().year,
             "opsdk_version": opsdk.__version__,
         }
+        rendered = {}
+        for source in environment.list_templates(["j2"]):
+            head, *rest = source.removesuffix(".j2").split("/")
+            is_part = any(name.startswith("_") and not name.startswith("__") for name in rest)  # of other templates
+            if head in ("base", *self.kind.parts) and not is_part:
+                path = "/".join(rest).replace("__package__", self.name)
+                rendered[path] = environment.get_template(source).render(values)
+        return dict(sorted(rendered.items()))
+
+    def to_edit(self, path: str) -> str:
+        """Returns what a reader should change in a file; nothing where it may stay as it is."""
+        head, *rest = PurePosixPath(path).parts
+        if head == "tests":
+            return "your cases"
+        return "your op" if head == "src" and rest[-1] not in ("__init__.py", "py.typed") else ""
 
 
 def write(package: Package, into: Path) -> Path:
@@ -150,17 +196,38 @@ def _git(key: str) -> str:
     return " ".join(done.stdout.decode("utf-8", errors="replace").split()) if done.returncode == 0 else ""
 
 
-def _sources(parts: tuple[str, ...]) -> list[PurePosixPath]:
-    """Returns the templates of files in some folders; what begins with one `_` is a part of others."""
-    root = folder()
-    found = [file.relative_to(root) for part in parts for file in (root / part).rglob(f"*{_SUFFIX}")]
-    return [PurePosixPath(*file.parts) for file in sorted(found) if not any(map(_is_partial, file.parts))]
+def tree(package: Package, target: Path, *, created: bool) -> str:
+    """Returns the files of a package, those to edit first.
+
+    Args:
+        package: what is listed.
+        target: its folder.
+        created: whether it is there, or would be.
+    """
+    files = list(package.files())
+    edited = {
+        _together(path for path in files if package.to_edit(path) == task): task for task in ("your op", "your cases")
+    }
+    longest = max(map(len, edited))
+    return "\n".join(
+        [
+            f"{'created' if created else 'would create'} {target}/   ({len(files)} files, kind: {package.kind.name})",
+            *(f"  {paths:<{longest}}  edit: {task}" for paths, task in edited.items()),
+            *(f"  {path}" for path in files if not package.to_edit(path)),
+        ]
+    )
 
 
-def _is_partial(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
+def next_commands(package: Package, target: Path) -> str:
+    """Returns what to type next."""
+    install = ['pip install -e ".[test]"']
+    if "c" in package.kind.parts:  # the build needs the opsdk that is here, and not one that pip would look for
+        install = ['pip install "setuptools>=77"', 'pip install --no-build-isolation -e ".[test]"']
+    commands = [f"cd {shlex.quote(str(target))}", *install, f"opsdk check {package.name}"]
+    return "next:  " + "\n       ".join([" && ".join(commands[:2]), *commands[2:]])
 
 
-def _toml(text: str) -> str:
-    """Returns a string as TOML writes it: JSON's form, in which no control character is left."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+def _together(paths: Iterable[str]) -> str:
+    """Returns paths of one folder in one line."""
+    first, *others = paths
+    return " ".join([first, *(PurePosixPath(path).name for path in others)])

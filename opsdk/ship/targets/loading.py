@@ -52,7 +52,7 @@ def load_module(name: str) -> tuple[ModuleType, list[Op]]:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     registered_by(lambda: importlib.import_module(name), name)
     module = sys.modules[name]
-    return module, [op for op in REGISTRY if _belongs(op.opdef.origin.module, name)]
+    return module, [op for op in REGISTRY if f"{op.opdef.origin.module}.".startswith(f"{name}.")]
 
 
 def is_module(name: str) -> bool:
@@ -124,9 +124,13 @@ def _place(error: BaseException, subject: str) -> str:
     """Returns the user's line that an error is about, and what stands there."""
     if isinstance(error, SyntaxError):
         return _shown(error.filename or subject, error.lineno, error.text or "")
-    frame = _user_frame(error)
-    if frame is None:
+    # The last frame outside of opsdk and of Python's import machinery.
+    machinery = ("importlib/__init__.py", "importlib\\__init__.py")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.endswith(machinery)]
+    users = [f for f in frames if not f.filename.startswith((PACKAGE_ROOT, "<frozen"))]
+    if not users:
         return ""
+    frame = users[-1]
     line = frame.lineno or 1
     if isinstance(error, OpsdkError) and not str(error).startswith("schema "):  # that one stands in the decorator
         line = _decorated(frame.filename, line)
@@ -147,14 +151,6 @@ def _decorated(file: str, line: int) -> int:
     return next(below, line)
 
 
-def _user_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """Returns the last frame outside of opsdk and of Python's import machinery."""
-    frames = traceback.extract_tb(error.__traceback__)
-    users = [f for f in frames if not f.filename.startswith(PACKAGE_ROOT) and not f.filename.startswith("<frozen")]
-    users = [f for f in users if not f.filename.endswith(("importlib/__init__.py", "importlib\\__init__.py"))]
-    return users[-1] if users else None
-
-
 def _run(path: Path) -> None:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -170,7 +166,3 @@ def _run(path: Path) -> None:
             raise
     else:  # a file called like a module that is already there must not take its place
         spec.loader.exec_module(module)
-
-
-def _belongs(module: str, name: str) -> bool:
-    return module == name or module.startswith(f"{name}.")

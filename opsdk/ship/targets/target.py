@@ -60,13 +60,17 @@ def resolve(text: str) -> Selection:
     if found:
         parts = found.groupdict()
         name, row, check = parts["op"], parts.get("row") or "", parts.get("check") or ""
-    home, separator, _ = _split(name)
-    if not (separator or _is_file(home)):
-        home = ""
-    ops = tuple(_ops(name))
+    head, separator, tail = _split(name)
+    is_file = head.endswith(".py") or os.sep in head
+    if is_file:
+        ops = _from_file(head, tail if separator else None, name)
+    elif separator:
+        ops = [_from_module(head, tail, name)]
+    else:
+        ops = _registered_or_package(name)
     if not ops:
         narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
-    return Selection(text, ops, home, row, check)
+    return Selection(text, tuple(ops), head if separator or is_file else "", row, check)
 
 
 def resolve_one(text: str) -> Op:
@@ -82,22 +86,17 @@ def resolve_one(text: str) -> Op:
     return ops[0]
 
 
-def _ops(name: str) -> list[Op]:
-    head, separator, tail = _split(name)
-    if _is_file(head):
-        path = Path(head)
-        if path.is_dir():
-            files = ", ".join(sorted(str(file) for file in path.glob("*.py"))) or "none in it"
-            raise TargetError(
-                f"{name}: expected a file, got a folder; name its files ({files}), or a package by its import name"
-            )
-        if not path.is_file():
-            raise TargetError(f"{name}: expected a file at {head}, there is none; a target is one of {_FORMS}")
-        found = load_file(path)
-        return [_pick(found, tail, head)] if separator else in_order(found)
-    if separator:
-        return [_from_module(head, tail, name)]
-    return _registered_or_package(name)
+def _from_file(file: str, wanted: str | None, text: str) -> list[Op]:
+    path = Path(file)
+    if path.is_dir():
+        files = ", ".join(sorted(str(each) for each in path.glob("*.py"))) or "none in it"
+        raise TargetError(
+            f"{text}: expected a file, got a folder; name its files ({files}), or a package by its import name"
+        )
+    if not path.is_file():
+        raise TargetError(f"{text}: expected a file at {file}, there is none; a target is one of {_FORMS}")
+    found = load_file(path)
+    return in_order(found) if wanted is None else [_pick(found, wanted, file)]
 
 
 def _split(name: str) -> tuple[str, str, str]:
@@ -107,10 +106,6 @@ def _split(name: str) -> tuple[str, str, str]:
         return (f"{file}.py", ":", tail.lstrip(":")) if found else (name, "", "")
     head, separator, tail = name.rpartition(":")
     return (head, separator, tail) if separator else (name, "", "")
-
-
-def _is_file(head: str) -> bool:
-    return head.endswith(".py") or os.sep in head
 
 
 def _pick(ops: list[Op], wanted: str, where: str) -> Op:

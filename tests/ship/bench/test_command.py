@@ -248,10 +248,10 @@ def test_an_interrupt_reports_what_was_timed(run, good, here, monkeypatch):
 
     real = OpBench.run
 
-    def once(self, forward, n):
+    def once(self, forward, *size):
         if forward.schema.name == "second":
             raise KeyboardInterrupt
-        return real(self, forward, n)
+        return real(self, forward, *size)
 
     monkeypatch.setattr(OpBench, "run", once)
     result = run("bench", good, "second.py", *QUICK)

@@ -1,3 +1,5 @@
+import xml.etree.ElementTree as ElementTree
+
 import pytest
 
 from opsdk.ship.bench import text
@@ -114,12 +116,38 @@ def test_the_last_line_is_the_comparison():
     )
 
 
-@pytest.mark.parametrize(("count", "words"), [(12, "12 B"), (2000, "2 kB"), (8388608, "8.39 MB"), (3e9, "3 GB")])
-def test_bytes_are_told_in_units_of_a_thousand(count, words):
-    assert text.size_text(count) == words
-
-
 def test_the_head_says_what_and_how():
     head = text.head("float32", 1, 15)
     assert "opsdk 0.1.0 · numpy " in head
     assert "float32 · 1 thread · up to 15 rounds in alternation" in head
+
+
+def benched(op, elements, seconds):
+    samples = {"numpy": [seconds] * 3, "numba": [seconds / 2] * 3, COPIES[0]: [seconds / 8] * 3}
+    return Benched(op, op, "x", elements, 8 * elements, ROWS[:2], samples=samples)
+
+
+def texts(svg):
+    return [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+
+
+def test_there_is_a_curve_for_each_row_and_a_bound():
+    svg = text.chart([benched("ns::f", 1024, 1e-6), benched("ns::f", 1 << 20, 1e-3)])
+    tags = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()]
+    assert tags.count("polyline") == 3
+    assert {"numpy", "numba", "copy", "1K", "1M", "GB/s", "elements"} <= set(map(str, texts(svg)))
+
+
+def test_rows_of_several_ops_are_named_with_them():
+    svg = text.chart([benched("ns::f", 1024, 1e-6), benched("ns::g", 1024, 1e-6)])
+    assert {"f numpy", "g numpy"} <= set(texts(svg))
+
+
+def test_one_size_is_a_dot_and_nothing_timed_an_empty_plot():
+    assert 'class="c0 dot"' in text.chart([benched("ns::f", 1000, 1e-6)])
+    assert "nothing timed" in text.chart([])
+
+
+@pytest.mark.parametrize(("count", "label"), [(1024, "1K"), (3 << 20, "3M"), (1000, "1000"), (1 << 30, "1G")])
+def test_sizes_are_written_as_they_are_typed(count, label):
+    assert text.size_label(float(count)) == label

@@ -7,7 +7,7 @@ import pytest
 
 from gradcheck.run.workers import Outcome
 from opsdk.ship.check import isolated
-from opsdk.ship.explain.codes import explained
+from opsdk.ship.explain.page import explained
 from opsdk.verify.report import VerifyReport
 from tests.contracts.tree import REPOSITORY
 

@@ -79,7 +79,7 @@ def test_without_a_compiler_c_is_left_out_and_nothing_fails(run, here, monkeypat
 
 @variation
 def test_without_numba_cuda_the_cuda_rows_are_left_out_and_nothing_fails(run, here, monkeypatch, reference_only):
-    monkeypatch.setattr("opsdk.ship.demo.languages.find_spec", lambda name: None)
+    monkeypatch.setattr("opsdk.ship.demo.source.find_spec", lambda name: None)
     result = run("demo", "--epochs", "12")
     assert result.exit_code == 0, result.output
     assert 'left out: CUDA, found no numba.cuda; pip install "opsdk[cuda]"' in result.stdout
@@ -114,14 +114,19 @@ def test_a_relu_that_is_not_caught_fails_the_demonstration(run, here, monkeypatc
 
 
 def test_a_static_runtime_that_differs_fails_the_demonstration(run, here, monkeypatch, reference_only):
-    whole = command.train_static.train
+    whole = command.train.MODES["static"]
 
-    def train(*arguments):
-        made = whole(*arguments)
-        made.parameters[0][0, 0] += 1
-        return made
+    def program(*arguments):
+        step, logits, parameters = whole(*arguments)
 
-    monkeypatch.setattr(command.train_static, "train", train)
+        def off_by_one():
+            made = parameters()
+            made[0][0, 0] += 1
+            return made
+
+        return step, logits, off_by_one
+
+    monkeypatch.setitem(command.train.MODES, "static", program)
     result = run("demo", "--epochs", "1")
     assert result.exit_code == 1
     assert "parameters differ by up to 1.0e+00" in result.stdout

@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 
 
 def test_digits_are_cut_into_1500_and_297_and_scaled():
-    digits = make_task(1, 0).digits
+    digits = make_task(1, 0)
     assert digits.train_images.shape == (1500, 64)
     assert digits.test_images.shape == (297, 64)
     assert (digits.train_images.min(), digits.train_images.max()) == (0.0, 1.0)
@@ -22,7 +22,7 @@ def test_digits_are_cut_into_1500_and_297_and_scaled():
 def test_an_epoch_has_every_image_once():
     task = make_task(2, 0)
     batches = list(task.batches(1))
-    assert len(batches) == task.steps == 24
+    assert len(batches) == 24
     assert [len(images) for images, _ in batches] == [BATCH] * 23 + [1500 - 23 * BATCH]
     assert sorted(task.orders[1]) == list(range(1500))
 
@@ -31,12 +31,12 @@ def test_a_seed_gives_the_same_task_and_another_seed_another():
     first, again, other = make_task(1, 4), make_task(1, 4), make_task(1, 5)
     assert all(np.array_equal(a, b) for a, b in zip(first.initial, again.initial, strict=True))
     assert not np.array_equal(first.initial[0], other.initial[0])
-    assert np.array_equal(first.digits.test_labels, other.digits.test_labels)
+    assert np.array_equal(first.test_labels, other.test_labels)
 
 
 def test_accuracy_counts_the_greatest_logit():
     task = make_task(1, 0)
-    right = np.eye(10)[task.digits.test_labels[:, 0]]
+    right = np.eye(10)[task.test_labels[:, 0]]
     assert task.accuracy(right) == 1.0
     right[0] = -right[0]
     assert task.accuracy(right) == 296 / 297

@@ -1,11 +1,12 @@
 import errno
+import inspect
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from opsdk.define.op import find_op
 from opsdk.ship.describe.op_facts import facts_of
-from opsdk.ship.describe.reference import MADE, page, place, write_pages
+from opsdk.ship.describe.reference import MADE, as_markdown, page, place, write_pages
 
 
 def test_every_op_gets_a_page_its_plot_and_a_line_of_the_index(run, right):
@@ -84,3 +85,44 @@ def test_a_full_standard_output_is_not_blamed_on_the_folder(tmp_path, monkeypatc
     with pytest.raises(OSError, match="No space left"):
         write_pages([str(file)], tmp_path / "out")
     assert (tmp_path / "out" / "index.md").exists()
+
+
+def test_sections_become_lists():
+    def f():
+        """One sentence
+        over two lines.
+
+        Args:
+            x: float array
+                of any shape.
+            y, z: others.
+
+        Returns the sum.
+
+        Example:
+            >>> f(1)
+            1
+        """
+
+    assert as_markdown(inspect.cleandoc(f.__doc__)).splitlines() == [
+        "One sentence",
+        "over two lines.",
+        "",
+        "**Args**",
+        "",
+        "- `x`: float array of any shape.",
+        "- `y, z`: others.",
+        "",
+        "Returns the sum.",
+        "",
+        "**Example**",
+        "",
+        "```python",
+        ">>> f(1)",
+        "1",
+        "```",
+    ]
+
+
+def test_nothing_is_nothing():
+    assert as_markdown("") == ""

@@ -134,7 +134,18 @@ def test_files_that_stay_are_told(run, held, folder, monkeypatch):
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (999_499, "999 kB"), (999_500, "1 MB"), (27_840_000, "27.8 MB")],
+    [
+        (0, "0 B"),
+        (12, "12 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (2000, "2 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (8_388_608, "8.39 MB"),
+        (27_840_000, "27.8 MB"),
+        (3_000_000_000, "3 GB"),
+    ],
 )
 def test_sizes_have_three_digits(count, text):
     assert size_of(count) == text

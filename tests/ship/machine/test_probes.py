@@ -10,7 +10,7 @@ from gradcheck.run import workers
 from gradcheck.run.workers import Outcome
 from opsdk.core.errors import CompileError
 from opsdk.ship.machine import probes
-from opsdk.ship.machine.fact import Fact
+from opsdk.ship.machine.environment import Fact
 
 
 def test_the_compiler_that_rows_get_builds_a_program_that_runs():

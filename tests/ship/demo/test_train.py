@@ -3,8 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from opsdk.ship.demo.claims import claims_of
-from opsdk.ship.demo.record import Epoch, Run
+from opsdk.ship.demo.train import Epoch, Run, claims_of
 
 KINDS = [("pair", "numpy"), ("expression", "numba"), ("built-in", "numba")]
 

@@ -1,8 +1,57 @@
-"""Explanations of the codes OP2xx: calling an op, differentiating, running a Program."""
+"""Explanations of error codes.
+
+OP1xx are of defining an op, OP2xx of calling, differentiating and running, OP3xx to OP5xx of proofs, builds and files.
+"""
 
 from __future__ import annotations
 
 TEXTS = {
+    "OP101": """
+        A schema is `name(Tensor x, *, float slope=0.1) -> Tensor y`. Tensors come first, attributes after the `*`.
+        Without a schema it is read from the function: positional parameters are tensors, annotated keyword-only
+        ones are attributes.
+
+          wrong   def leaky(x, slope=0.1): ...
+          right   def leaky(x, *, slope: float = 0.1): ...
+        """,
+    "OP102": """
+        Backwards, kernels and infer functions take what they need by name: inputs, outputs, `d<output>` for the
+        cotangent of an output, and attributes. What a backward names is what the forward saves for it.
+
+          wrong   def relu_grad(y, dz): ...      the output is y, so its cotangent is dy
+          right   def relu_grad(y, dy): ...
+        """,
+    "OP103": """
+        What was declared about the op cannot all be true, or comes too late: a backward after the op was used in a
+        graph, a second backward from another file, a trait of an input that the op does not have. Graphs that exist
+        keep the definition that they were built with; `replace=True` says that later ones get the new one.
+        """,
+    "OP110": """
+        Two files define an op of the same name. Running the same file or notebook cell again replaces the op with a
+        notice; another origin is an error, since one of the two would silently win.
+
+          either  @opsdk.op(namespace="mine")    another name
+          or      @opsdk.op(replace=True)        this one, on purpose
+
+        Where both files belong to installed packages, the message names these, and every look-up of the op by name
+        raises: which of the two came first is chance. `opsdk list --providers` shows them.
+        """,
+    "OP120": """
+        An expression is read by calling the function once with symbols, which have no values. So an `if`, a `while` or
+        an `and` on one has nothing to go by, and math.exp or int nothing to convert. Attributes that are no numbers,
+        such as a str or a bool, have their values and may be tested.
+
+          wrong   if x > 0: return x
+                  return slope * x
+          right   return vmath.where(x > 0, x, slope * x)
+          or      @opsdk.op, with a loop as a row: @leaky.kernel("cpu", language="numba")
+        """,
+    "OP111": """
+        Names are `namespace::name`. A bare name is looked up among the built-in ops, then must fit exactly one op.
+        Ops of a package are registered when it is imported; installed packages that announce ops (docs/packages.md)
+        are imported when a name is not found. `opsdk list` prints every name, `opsdk list --providers` every package
+        and why it did not load.
+        """,
     "OP201": """
         The call, or what a callable returned, has too many or too few values. A backward returns one gradient per
         differentiable input, in the inputs' order, or a dict by input name.
@@ -145,5 +194,66 @@ TEXTS = {
 
           either  layer.load_state_dict(state, strict=False)    what fits is read, the names of the rest are returned
           or      rename the keys: layer.state_dict().keys() are the names that are expected
+        """,
+    "OP301": """
+        The backward was compared with a numerical derivative in float64 and differs from it by more than the error
+        that the comparison itself can make. The report names the input, one element, both values and, where exactly
+        one pattern fits, the cause. The usual ones: a sign, a missing factor, a mask with >= for >, a sum over
+        broadcast axes left out, a saved value overwritten.
+
+          next    the report's `rerun` line repeats just this check with the same seed
+        """,
+    "OP302": """
+        A row crashed: a C kernel that left its arrays, an assertion of a library, memory that ran out. The message has
+        the signal and the line where Python was, which for a C row is the one that registered it. An op with a C row
+        is verified in a process of its own, with `--jobs` or `--timeout` every op is; the others go on.
+
+          next    the report's `rerun` line; a debugger sees more, in one process:
+                  gdb --args python -c "import opsdk, relu; opsdk.verify(relu.relu)"
+        """,
+    "OP401": """
+        A row in a compiled language did not compile. The op's other rows still run: opsdk chooses among the rows
+        that serve a place and dtype, and the reference row always works.
+        """,
+    "OP402": """
+        C rows are compiled on first launch with $OPSDK_CC, $CC, or the first of cc, gcc and clang on the PATH.
+
+          either  apt install gcc                   (macOS: xcode-select --install)
+          or      build the rows ahead of time, so that your users need no compiler: docs/packages.md
+        """,
+    "OP403": """
+        What is compiled is kept in $OPSDK_CACHE_DIR, or in opsdk's folder in your cache folder, ~/.cache on Linux;
+        where that cannot be written, or others may write to it, in a temporary folder until the process ends. Here
+        neither can: the disk is full, a quota or a limit of file sizes is reached, or both are read-only.
+
+          right   make room, or export OPSDK_CACHE_DIR=/some/folder/of/yours
+        """,
+    "OP411": """
+        Numba compiles a typed subset of Python. The first line of the message is Numba's own reason; its whole text
+        is the cause of the error. Often a variable is a number on one line and an array on another.
+
+          wrong   acc = 0.0
+                  for i in range(len(x)): acc += x[i]        x is 2-d, so x[i] is a row
+          right   for i in range(x.size): acc += x.flat[i]
+        """,
+    "OP501": """
+        Numba, cffi and the other frameworks are loaded only where they are needed. The message says which extra of
+        opsdk installs the one that is missing.
+        """,
+    "OP510": """
+        A TARGET is one of: relu.py (every op of the file), relu.py:relu, module:op, package, namespace::name, a bare
+        name, or the id that a finding prints. A loose file needs no package and no installation.
+
+        The same code is for what else a command is told to use or write: a file of --peers, a size for --n, a report
+        that `opsdk report` reads, a folder that cannot be written. The message says which it is and what was expected.
+        """,
+    "OP511": """
+        The file or module that defines the op raised while it was loaded, or is not Python. The message gives the
+        error's own text and the last of your lines that ran. `opsdk --traceback check …` shows all of it. What opsdk
+        refuses in a definition is told under its own code instead.
+        """,
+    "OP512": """
+        `opsdk new` makes a folder of its own, and changes none that is there. The name of the package has to be one
+        that can be imported: lower-case letters, digits and _, no word of Python, and no package that is there already.
         """,
 }

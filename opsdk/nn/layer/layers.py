@@ -1,4 +1,4 @@
-"""Linear: y = x · weight + bias."""
+"""Layers beside activations and containers: a linear map, axes joined into one, losses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.layer.layer import Layer
+from opsdk.ops.functions import flatten
 
 
 class Linear(Layer):
@@ -66,3 +67,73 @@ class Linear(Layer):
     def extra_repr(self) -> str:
         """Returns the sizes and the dtype."""
         return f"in_features={self.in_features}, out_features={self.out_features}, dtype={self.weight.dtype}"
+
+
+class Flatten(Layer):
+    """Joins axes, all but the first unless said otherwise.
+
+    Args:
+        start_axis: the first to join.
+        stop_axis: the last to join.
+    """
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis = start_axis
+        self.stop_axis = stop_axis
+
+    # Any: tensors, variables or arrays.
+    def forward(self, x: Any) -> Any:
+        """Returns x with the axes joined. Differentiable."""
+        return flatten(x, self.start_axis, self.stop_axis)
+
+
+# Any, in these: tensors, variables or arrays.
+class CrossEntropyLoss(Layer):
+    """Softmax and cross entropy in one; the arguments are those of `functional.cross_entropy`."""
+
+    def __init__(
+        self,
+        weight: Any = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        soft_label: bool = False,
+        axis: int = -1,
+        use_softmax: bool = True,
+    ) -> None:
+        super().__init__()
+        self.weight = weight
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+        self.soft_label = soft_label
+        self.axis = axis
+        self.use_softmax = use_softmax
+
+    def forward(self, input: Any, label: Any) -> Any:
+        """Returns the loss. Differentiable in the input."""
+        return functional.cross_entropy(
+            input,
+            label,
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.soft_label,
+            self.axis,
+            self.use_softmax,
+        )
+
+
+class MSELoss(Layer):
+    """Mean squared error.
+
+    Args:
+        reduction: mean, sum or none.
+    """
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Any, label: Any) -> Any:
+        """Returns the loss. Differentiable in both."""
+        return functional.mse_loss(input, label, self.reduction)
