@@ -1,4 +1,4 @@
-"""Building blocks of static networks: `fc`."""
+"""Building blocks of static networks: `fc`, and `accuracy`, which measures one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
-from opsdk.ops import functions
+from opsdk.ops import functions, loss
 from opsdk.ops.initializer import as_param_attr
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.parameter import create_parameter
+from opsdk.static.ir.program import default_main_program, default_startup_program
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.framework import default_main_program, default_startup_program
 
 # Any: Variables, as everywhere in a Program.
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
@@ -85,6 +85,23 @@ def fc(
             block.append_op("elementwise_add", {"x": out, "y": shift}, {"out": summed})
             out = summed
         return out if activation is None else _ACTIVATIONS[activation](out)
+
+
+def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:
+    """Appends the share of rows whose label is among the k greatest scores.
+
+    Args:
+        input: float Variable of shape (rows, classes).
+        label: integer Variable of shape (rows,) or (rows, 1).
+        k: how many of the greatest count, ≥ 1.
+
+    Returns:
+        A 0-d float32 Variable. Not differentiable.
+
+    Raises:
+        AttributeValueError: k below 1.
+    """
+    return loss.among_best(input, label, k)
 
 
 def _numbered(block: Block, name: str) -> str:

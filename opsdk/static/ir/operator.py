@@ -10,7 +10,7 @@ from opsdk.core.errors import ProgramError
 from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.attribute import literal
 from opsdk.define.schema.schema import InputDecl, OutputDecl
 
@@ -86,6 +86,11 @@ class Operator:
         return PY_FUNC if schema.namespace == PY_FUNC else schema.name
 
     @property
+    def rule(self) -> GradRule | None:
+        """For a gradient op, the rule by which it was appended."""
+        return None if self.forward is None else self.forward.grad
+
+    @property
     def like(self) -> dict[str, str]:
         """For a gradient op, by name of each gradient that it gives the name of the variable that it is of."""
         pairs = [pair for slot, names in self.of.items() for pair in zip(self.outputs[slot], names, strict=True)]
@@ -94,9 +99,9 @@ class Operator:
     @property
     def asked(self) -> dict[str, list[str]]:
         """For a gradient op whose rows have to be given specs, by name of each the variables that it is of."""
-        if self.forward is None or self.forward.grad is None:
+        if self.rule is None:
             return {}
-        wrt, outputs = self.forward.grad.wrt, self.opdef.schema.output_names
+        wrt, outputs = self.rule.wrt, self.opdef.schema.output_names
         return {name: self.of.get(outputs[wrt.index(position)], []) for name, position in asked_of(self.opdef)}
 
     # Any, in these: what a function makes of a variable's name.
@@ -197,8 +202,10 @@ class Operator:
 def _entries(
     decls: Sequence[InputDecl | OutputDecl], slots: Mapping[str, list[str]], function: Callable[[str], Any]
 ) -> list[Any]:
-    entries: list[Any] = []
-    for decl, names in zip(decls, slots.values(), strict=True):
-        made = [function(name) for name in names]
-        entries.append(made if decl.kind == "list" else made[0] if made else None)
-    return entries
+    return [entry(decl.kind, names, function) for decl, names in zip(decls, slots.values(), strict=True)]
+
+
+def entry(kind: str, names: Sequence[str], function: Callable[[str], Any]) -> Any:
+    """Returns what a function makes of the names of one slot: a list of a variadic one, None of an absent one."""
+    made = [function(name) for name in names]
+    return made if kind == "list" else made[0] if made else None

@@ -15,9 +15,8 @@ from opsdk.ops.creation import constant
 from opsdk.ops.initializer import Constant, Initializer, ParamAttr, XavierUniform, as_param_attr
 from opsdk.static.build.recording import connect, infer
 from opsdk.static.ir.operator import FORWARD
-from opsdk.static.ir.program import Program
+from opsdk.static.ir.program import Program, default_main_program, default_startup_program
 from opsdk.static.ir.variable import Parameter, Variable
-from opsdk.static.run.framework import default_main_program, default_startup_program
 
 _SAID = ("initializer", "regularizer", "trainable", "need_clip")
 
@@ -88,9 +87,7 @@ def _check_shared(parameter: Parameter, wanted: ParamAttr) -> None:
             )
 
 
-def initialize(
-    startup: Program, variable: Variable, op: Any, attrs: dict[str, Any], *, is_told: bool = False
-) -> None:
+def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, Any], *, is_told: bool = False) -> None:
     """Appends to a startup Program the creation op (Any: its handle) that gives a persistable variable its value.
 
     What the startup Program initialises already, for another main Program, it does not initialise twice.

@@ -14,14 +14,14 @@ from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError, FeedError, FetchError, OpsdkError, ProgramError
 from opsdk.core.fit import as_numbers, check_unmasked, fitted
 from opsdk.core.place import CPU, Place
+from opsdk.core.spec import shape_text
 from opsdk.core.suggest import alternatives
 from opsdk.core.traceback import trimmed
-from opsdk.static.ir.program import Program, needed_for
+from opsdk.static.ir.program import Program, default_main_program, needed_for
 from opsdk.static.ir.shared_memory import late
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.framework import default_main_program
 from opsdk.static.run.scope import Scope, global_scope
-from opsdk.static.run.steps import Compiled, check_fits
+from opsdk.static.run.steps import Compiled
 
 _NO_TURN = nullcontext()
 _MOST = 64  # what is kept of one Program, compiled for as many sets of fetches
@@ -184,9 +184,12 @@ def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) 
             raise FeedError(f"feed {name!r}: no data variable has that name; there are {alternatives(str(name), data)}")
         spec = data[name]
         array = as_fed(name, value, spec.dtype)
-        problem = check_fits(name, spec, array)
-        if problem is not None:
-            raise FeedError(problem)
+        if array.dtype != spec.dtype:
+            raise FeedError(
+                f"feed {name!r}: expected dtype {spec.dtype}, got {array.dtype}; feed value.astype('{spec.dtype}')"
+            )
+        if not spec.admits(array.shape):
+            raise FeedError(f"feed {name!r}: expected shape {shape_text(spec.shape)}, got {array.shape}")
         fed[name] = array
     missing = [name for name in compiled.feeds if name not in fed]
     if missing:
