@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,21 +15,16 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.broadcasting import check_broadcasting
+from opsdk.verify.checks import in_order, missed, unexpected, with_failures, without_failures
 from opsdk.verify.complex_gradient import check_complex
-from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
-from opsdk.verify.expected import missed, unexpected, with_failures, without_failures
-from opsdk.verify.follow import in_order
 from opsdk.verify.inputs.samples import SAMPLES, UnusableSamplesError, samples_given
 from opsdk.verify.inputs.sampling import calls_of
 from opsdk.verify.kernels.branches import check_branches
-from opsdk.verify.kernels.layout import check_layouts
+from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
-from opsdk.verify.kernels.whole import check_whole_numbers
-from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
-from opsdk.verify.runtimes.parity import check_runtimes
-from opsdk.verify.runtimes.second_order import check_second_order
+from opsdk.verify.report import Finding, Verdict, VerifyReport
+from opsdk.verify.runtimes.parity import check_runtimes, check_second_order
 from opsdk.verify.session import Session
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
@@ -139,27 +135,20 @@ def examine(
     start = time.perf_counter()
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
         session = Session(opdef, [], seed, budget or _BUDGET, rows, trace)
+        case = session.reference()
         try:
             _check(session, samples, is_last=is_last)
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
-            session.find(
-                session.reference_row(np.dtype("float64")),
-                "runs",
-                f"{opdef.subject}: expected its code to return or raise an error, got {error!r}; "
-                "take out what ends the process",
-                at=_innermost(error) or str(opdef.origin),
-            )
+            message = f"expected its code to return or raise an error, got {error!r}; take out what ends the process"
+            case.find("runs", f"{opdef.subject}: {message}", at=_innermost(error) or case.at)
         except Exception as error:  # no check expects it: the op did the same before, and was right
             if not _is_its_own(opdef, error):
                 raise
-            session.find_raised(
-                session.reference_row(np.dtype("float64")),
-                "runs",
+            message = (
                 f"{opdef.subject}: expected its code to do the same at every call, {type(error).__name__} after others "
-                f"that ran: {error}; keep nothing between calls that results depend on",
-                error,
-                at=_innermost(error) or str(opdef.origin),
+                f"that ran: {error}; keep nothing between calls that results depend on"
             )
+            case.find_raised("runs", message, error, at=_innermost(error) or case.at)
     session.tell_doubts()
     found, table = in_order(session.findings.values()), session.table()
     findings, told = unexpected(opdef, found)
@@ -186,8 +175,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     try:
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
-        row = session.reference_row(np.dtype("float64"))
-        session.find(row, SAMPLES, str(error), at=noted(error, "at"))
+        session.reference().find(SAMPLES, str(error), at=noted(error, "at"))
     check_rows(session)
     if not is_last:
         check_branches(session)
@@ -250,14 +238,14 @@ def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: floa
     if findings:
         verdict = "fail"
     coverages = [report.coverage for report in reports]
-    coverage = Coverage(
-        checks=tuple(dict.fromkeys(check for c in coverages for check in c.checks)),
-        samples=reports[0].coverage.samples,
+
+    def every(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(entry for coverage in coverages for entry in getattr(coverage, name)))
+
+    coverage = replace(
+        coverages[0],
+        **{name: every(name) for name in ("checks", "skipped", "inconclusive", "notes", "warnings")},
         tested=sum(c.tested for c in coverages),
-        skipped=tuple(dict.fromkeys(entry for c in coverages for entry in c.skipped)),
-        inconclusive=tuple(dict.fromkeys(entry for c in coverages for entry in c.inconclusive)),
-        notes=tuple(dict.fromkeys(entry for c in coverages for entry in c.notes)),
-        warnings=tuple(dict.fromkeys(entry for c in coverages for entry in c.warnings)),
         traces=tuple(line for c in coverages for line in c.traces),
     )
     rows = tuple(row for report in reports for row in report.rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.rule import carriers, gradients
+from opsdk.verify.runtimes.rule import by_array, carried, carriers, gradients, rule_of, wanted
 
 PROBE = "(probe)"
 
@@ -49,82 +49,90 @@ class Subject:
     surrogate: Callable[..., tuple[np.ndarray, ...]] | None = None
 
 
-def first_order(opdef: OpDef, call: Call, row: Kernel | None) -> Subject:
-    """Returns the op on its reference row, with a row of its gradient op; through the tape where it is composite."""
+def subject_of(
+    opdef: OpDef,
+    forward: Callable[..., tuple[np.ndarray, ...]],
+    vjp: Callable[[Arrays, Arrays, Arrays], tuple[Any, ...]],
+    names: Sequence[str],
+    inputs: Arrays,
+) -> Subject:
+    """Returns a pair of functions with what was declared of the inputs that the names begin with."""
+    roots = [name.partition("[")[0] for name in names]
+    domain = tuple(opdef.traits.domain.get(root) for root in roots)
+    every = zip(names, roots, inputs, strict=True)
+    declared = tuple(n for n, root, a in every if is_float(a) and root in opdef.traits.nondifferentiable)
+    return Subject(forward, vjp, tuple(inputs), tuple(names), domain, declared)
+
+
+def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
+    """Returns the op on its reference, with a kernel of its gradient op; through the tape where it is composite."""
     reference = opdef.kernels.reference()
     judged = _judged(opdef)
 
-    def forward(*arrays: np.ndarray, row: Kernel | None = reference) -> tuple[np.ndarray, ...]:
-        made = launch(opdef, row, refill(call.inputs, arrays), call.attrs)
-        return tuple(array for i in judged for array in flat([made[i]]))
+    def forward(*arrays: np.ndarray, kernel: Kernel | None = reference) -> tuple[np.ndarray, ...]:
+        made = launch(opdef, kernel, refill(call.inputs, arrays), call.attrs)
+        return tuple(flat([made[i] for i in judged]))
 
     def by_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
-        here = Call(refill(call.inputs, inputs), call.attrs)
+        here = replace(call, inputs=refill(call.inputs, inputs))
         made = launch(opdef, reference, here.inputs, here.attrs)
         known, entering = _placed(made, judged, outputs), _placed(each(made, np.zeros_like), judged, cotangents)
-        assert opdef.grad is not None
-        return _in_order(here.inputs, gradients(opdef, opdef.grad, row, here, known, entering))
+        routed = gradients(opdef, kernel, here, known, entering)
+        return tuple(g if is_float(a) else None for a, g in by_array(here.inputs, routed))  # others nobody would use
 
     def by_tape(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
-        return through_tape(opdef, Call(refill(call.inputs, inputs), call.attrs), cotangents)
+        return through_tape(opdef, replace(call, inputs=refill(call.inputs, inputs)), cotangents)
 
-    subject = _subject(opdef, call, forward, by_rule if opdef.grad is not None else by_tape)
+    names = opdef.schema.input_names
+    vjp = by_rule if opdef.grad is not None else by_tape
+    subject = subject_of(opdef, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
     if not callable(opdef.traits.surrogate):
         return subject
-    names = opdef.schema.input_names
     function = reorder(opdef.traits.surrogate, names)
     stand_in = Kernel(KernelKey("cpu"), REFERENCE, function, origin_of(opdef.traits.surrogate), names)
-    return replace(subject, surrogate=partial(forward, row=stand_in))
+    return replace(subject, surrogate=partial(forward, kernel=stand_in))
 
 
 def no_gradient(opdef: OpDef, call: Call) -> Subject:
     """Returns an op all of whose floating inputs were declared non-differentiable, beside a probe that is not."""
-    reference = opdef.kernels.reference()
-    judged = _judged(opdef)
+    plain = first_order(opdef, call, None)
 
     def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        made = launch(opdef, reference, refill(call.inputs, arrays[:-1]), call.attrs)
-        return (*(array for i in judged for array in flat([made[i]])), arrays[-1].copy())
+        return (*plain.forward(*arrays[:-1]), arrays[-1].copy())
 
     def vjp(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         return (*(None,) * (len(inputs) - 1), cotangents[-1].copy())
 
-    plain = _subject(opdef, call, forward, vjp)
     probe = np.asarray(1.5, call.float_dtype)
-    return Subject(
-        forward, vjp, (*plain.inputs, probe), (*plain.names, PROBE), (*plain.domain, None), plain.nondifferentiable
-    )
+    return subject_of(opdef, forward, vjp, [*plain.names, PROBE], [*plain.inputs, probe])
 
 
 def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     """Returns the gradient as a function of the inputs and the cotangents, with its own gradient by the tape."""
-    assert opdef.grad is not None
-    rule, reference = opdef.grad, opdef.kernels.reference()
-    row = rule.op.opdef.kernels.reference()
-    wanted = [i for i in rule.wrt if any(is_float(a) for a in flat([call.inputs[i]])) and i not in rule.disconnected]
+    rule, reference = rule_of(opdef), opdef.kernels.reference()
+    kernel = rule.op.opdef.kernels.reference()
+    asked = [i for i in rule.wrt if any(map(is_float, flat([call.inputs[i]]))) and i not in rule.disconnected]
 
     def by_rule(inputs: Values, dys: Values) -> list[Any]:
-        here = Call(inputs, call.attrs)
-        return gradients(opdef, rule, row, here, launch(opdef, reference, inputs, call.attrs), dys)
+        here = replace(call, inputs=inputs)
+        return gradients(opdef, kernel, here, launch(opdef, reference, inputs, call.attrs), dys)
 
-    return _second(opdef, call, cotangents, wanted, by_rule)
+    return _second(opdef, call, cotangents, asked, by_rule)
 
 
 def second_order_of_body(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     """Returns the same of a composite op without a rule of its own: both orders are the tape's."""
-    wanted = [i for i in opdef.differentiable_inputs() if any(is_float(a) for a in flat([call.inputs[i]]))]
 
     def by_tape(inputs: Values, dys: Values) -> list[Any]:
-        here = Call(inputs, call.attrs)
-        made = through_tape(opdef, here, [array for i in _judged(opdef) for array in flat([dys[i]])])
+        made = through_tape(opdef, replace(call, inputs=inputs), carried(opdef, dys))
         zeros = [np.zeros_like(a) if g is None else g for a, g in zip(flat(inputs), made, strict=True)]
         return refill(inputs, zeros)
 
-    return _second(opdef, call, cotangents, wanted, by_tape)
+    return _second(opdef, call, cotangents, wanted(opdef, call), by_tape)
 
 
 def _second(
-    opdef: OpDef, call: Call, cotangents: Values, wanted: list[int], first: Callable[[Values, Values], list[Any]]
+    opdef: OpDef, call: Call, cotangents: Values, asked: list[int], first: Callable[[Values, Values], list[Any]]
 ) -> Subject:
     count = len(flat(call.inputs))
     entering = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
@@ -135,33 +143,22 @@ def _second(
 
     def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         made = first(*split(arrays))
-        return tuple(np.array(array) for i in wanted for array in flat([made[i]]))
+        return tuple(np.array(array) for array in flat([made[i] for i in asked]))
 
     def vjp(arrays: Arrays, outputs: Arrays, ddx: Arrays) -> tuple[Any, ...]:
         with enable_grad():
             tensors = [Tensor(np.array(array), not is_float(np.asarray(array))) for array in arrays]
             inputs, dys = split(tensors)
-            ys = flat_tensors(outputs_of(opdef, Op(opdef)(*inputs, **call.attrs)), carriers(opdef))
-            xs = flat_tensors(inputs, wanted)
-            weights = flat_tensors(dys, carriers(opdef))
-            used = [(y, w) for y, w in zip(ys, weights, strict=True) if not y.stop_gradient]
-            made = grad([y for y, _ in used], xs, [w for _, w in used], create_graph=True, allow_unused=True)
-            pairs = [(g, Tensor(np.array(d))) for g, d in zip(made, ddx, strict=True) if g is not None]
-            pairs = [(g, d) for g, d in pairs if not g.stop_gradient]
-            floating = [t for t in tensors if not t.stop_gradient]
-            if not pairs:
-                return tuple(None if t.stop_gradient else np.zeros(t.shape, t.dtype) for t in tensors)
-            found = grad([g for g, _ in pairs], floating, [d for _, d in pairs], allow_unused=True)
-        by_id = {id(t): g for t, g in zip(floating, found, strict=True)}
-        return tuple(_array(by_id.get(id(t)), t) for t in tensors)
+            xs = flat([inputs[i] for i in asked])
+            made = pulled_back(call_on_tape(opdef, inputs, call.attrs), carried(opdef, dys), xs, create_graph=True)
+            found = pulled_back(made, ddx, tensors)
+        return tuple(map(array_of, found, tensors))
 
     names = flat_names(opdef.schema.input_names, call.inputs)
     for i in entering:
         names += flat_names([f"d{opdef.schema.output_names[i]}"], [cotangents[i]])
-    inputs = (*flat(call.inputs), *(array for i in entering for array in flat([cotangents[i]])))
-    domain = tuple(_bounds(opdef, name) for name in names)
-    declared = tuple(n for n, a in zip(names, inputs, strict=True) if is_float(a) and _is_declared(opdef, n))
-    return Subject(forward, vjp, inputs, tuple(names), domain, declared)
+    inputs = [*flat(call.inputs), *flat([cotangents[i] for i in entering])]
+    return subject_of(opdef, forward, vjp, names, inputs)
 
 
 def without_constants(opdef: OpDef, subject: Subject) -> Subject:
@@ -196,24 +193,34 @@ def without_constants(opdef: OpDef, subject: Subject) -> Subject:
     )
 
 
+# Any, in these: tensors, or None.
+def call_on_tape(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> list[Any]:
+    """Calls an op on tensors; returns those of its outputs that are judged, flat."""
+    made = outputs_of(opdef, Op(opdef)(*inputs, **attrs))
+    return flat([made[i] for i in _judged(opdef)])
+
+
+def pulled_back(ys: Sequence[Any], dys: Sequence[Any], xs: Sequence[Any], *, create_graph: bool = False) -> list[Any]:
+    """Returns the gradients, by tensor, of those outputs that carry one; None where a tensor has none."""
+    pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y is not None and not y.stop_gradient]
+    entering = [dy if isinstance(dy, Tensor) else Tensor(np.array(dy)) for _, dy in pairs]
+    return grad([y for y, _ in pairs], xs, entering, create_graph=create_graph, allow_unused=True)
+
+
+def array_of(gradient: Tensor | None, tensor: Tensor) -> np.ndarray | None:
+    """Returns a gradient as an array, zeros where there is none; None where nobody asked for it."""
+    if tensor.stop_gradient:
+        return None
+    return np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient.numpy().copy()
+
+
 def through_tape(opdef: OpDef, call: Call, cotangents: Arrays) -> tuple[Any, ...]:
-    """Returns the gradients of a call as the tape gives them, one per flat input."""
+    """Returns the gradients of a call as the tape gives them, one per flat input; None where there is none."""
     with enable_grad():
         tensors = [Tensor(np.array(array), not is_float(array)) for array in flat(call.inputs)]
-        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, tensors), **call.attrs))
-        entering = zip(flat_tensors(made, _judged(opdef)), cotangents, strict=True)
-        pairs = [(y, Tensor(np.array(dy))) for y, dy in entering if not y.stop_gradient]
-        floating = [t for t in tensors if not t.stop_gradient]
-        if not pairs:
-            return tuple(None for _ in tensors)
-        found = grad([y for y, _ in pairs], floating, [dy for _, dy in pairs], allow_unused=True)
-    by_id = {id(t): g for t, g in zip(floating, found, strict=True)}
-    return tuple(None if by_id.get(id(t)) is None else by_id[id(t)].numpy().copy() for t in tensors)
-
-
-def flat_tensors(values: Values, positions: Sequence[int]) -> list[Any]:
-    """Returns the tensors at some positions, flat."""
-    return [t for i in positions for t in (values[i] if isinstance(values[i], (list, tuple)) else [values[i]])]
+        made = call_on_tape(opdef, refill(call.inputs, tensors), call.attrs)
+        found = pulled_back(made, cotangents, tensors)
+    return tuple(None if gradient is None else gradient.numpy().copy() for gradient in found)
 
 
 def _judged(opdef: OpDef) -> tuple[int, ...]:
@@ -221,42 +228,7 @@ def _judged(opdef: OpDef) -> tuple[int, ...]:
     return carriers(opdef) or tuple(range(len(opdef.schema.outputs)))
 
 
-def _subject(opdef: OpDef, call: Call, forward: Any, vjp: Any) -> Subject:
-    names = tuple(flat_names(opdef.schema.input_names, call.inputs))
-    inputs = tuple(flat(call.inputs))
-    declared = tuple(n for n, a in zip(names, inputs, strict=True) if is_float(a) and _is_declared(opdef, n))
-    return Subject(forward, vjp, inputs, names, tuple(_bounds(opdef, name) for name in names), declared)
-
-
-def _is_declared(opdef: OpDef, name: str) -> bool:
-    return name.partition("[")[0] in opdef.traits.nondifferentiable
-
-
-def _bounds(opdef: OpDef, name: str) -> Any:
-    return opdef.traits.domain.get(name.partition("[")[0])
-
-
 def _placed(values: Values, positions: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
     """Returns `values` with the flat `arrays` at some positions."""
-    placed = list(values)
-    source = iter(np.asarray(array) if isinstance(array, np.generic) else array for array in arrays)
-    for i in positions:
-        placed[i] = [next(source) for _ in values[i]] if isinstance(values[i], list) else next(source)
-    return placed
-
-
-def _in_order(inputs: Values, made: Values) -> tuple[Any, ...]:
-    """Returns one gradient per flat input; None where the input is not floating, since nobody would use it."""
-    listed: list[Any] = []
-    for value, gradient in zip(inputs, made, strict=True):
-        if isinstance(value, list):
-            listed += gradient if gradient is not None else [None] * len(value)
-        elif value is not None:
-            listed.append(gradient)
-    return tuple(g if is_float(a) else None for a, g in zip(flat(inputs), listed, strict=True))
-
-
-def _array(gradient: Tensor | None, tensor: Tensor) -> np.ndarray | None:
-    if tensor.stop_gradient:
-        return None
-    return np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient.numpy().copy()
+    filled = dict(zip(positions, refill([values[i] for i in positions], arrays), strict=True))
+    return [filled.get(i, value) for i, value in enumerate(values)]

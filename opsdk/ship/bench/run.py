@@ -20,8 +20,8 @@ from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.rows import RowBench
 from opsdk.ship.bench.timing import Clock, Sampler, alternate, rounds_within
 from opsdk.verify.inputs.calls import Call, each, flat
-from opsdk.verify.rerun import target_of
 from opsdk.verify.runtimes.rule import draw_cotangents, gradient_call
+from opsdk.verify.session import target_of
 
 LEAST_ROUNDS = 5
 BUDGET = 10.0  # seconds for all rounds of one op; slow ones get fewer rounds
@@ -104,7 +104,7 @@ class OpBench:
         outputs = truth.outputs
         cotangents = draw_cotangents(forward, outputs, np.random.default_rng(17))
         gradient = forward.grad.op.opdef
-        its_call = gradient_call(forward, forward.grad, call, outputs, cotangents)
+        its_call = gradient_call(forward, call, outputs, cotangents)
         names = forward.schema.output_names
         named |= dict(zip(names, outputs, strict=True)) | {f"d{k}": v for k, v in zip(names, cotangents, strict=True)}
         return gradient, its_call, Truth(gradient, its_call), {THREADS: self.threads, **named}

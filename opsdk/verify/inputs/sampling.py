@@ -21,7 +21,7 @@ from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
 from opsdk.verify.inputs.samples import UnusableSamplesError, calls_of_samples, from_sample
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradient_call
+from opsdk.verify.runtimes.rule import carried, draw_cotangents, gradient_call
 
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
@@ -82,7 +82,7 @@ def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
     except UnusableSamplesError:  # the forward's own report says so
         return
     for call in calls:
-        wanted = [a for i in forward.differentiable_inputs() for a in flat([call.inputs[i]])]
+        wanted = flat([call.inputs[i] for i in forward.differentiable_inputs()])
         if any(array.dtype.kind == "c" for array in flat(call.inputs)) and forward.for_complex.grad is not forward.grad:
             continue  # complex gradients are refused, or are another op's
         if not any(map(is_inexact, wanted)):
@@ -91,8 +91,8 @@ def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
             outputs = launch(forward, forward.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # the forward's own report says so
             continue
-        if any(is_inexact(array) for i in carriers(forward) for array in flat([outputs[i]])):
-            yield gradient_call(forward, forward.grad, call, outputs, draw_cotangents(forward, outputs, rng))
+        if any(map(is_inexact, carried(forward, outputs))):
+            yield gradient_call(forward, call, outputs, draw_cotangents(forward, outputs, rng))
 
 
 def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:

@@ -14,6 +14,8 @@ from opsdk.verify.inputs.calls import is_float, is_inexact
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
 _REACTIONS = 16.0
+# The cause of what is wrong of the last element alone.
+LAST = "only the last element: a loop that ends one too early does this"
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 

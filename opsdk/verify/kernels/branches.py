@@ -19,7 +19,7 @@ from opsdk.define.domain import Bounds
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, copies, flat
 from opsdk.verify.kernels.bounds import out_of_bounds
-from opsdk.verify.kernels.launch import label, plan_of
+from opsdk.verify.kernels.launch import plan_of
 from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
 
@@ -153,18 +153,18 @@ def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool
     variant = next(variants(opdef, kernel, patterned), None)
     if variant is None or not _is_safe(session, kernel, variant, call):
         return kernel is opdef.kernels.reference() and variant is None
-    row, at = label(kernel, variant.float_dtype), str(kernel.origin)
+    case = session.case(kernel, variant)
     inputs = copies(variant.inputs)
     try:
         plan = plan_of(opdef, kernel, variant.inputs, variant.attrs)
         raw = plan.kernel_alone(*inputs, **complete_attrs(opdef, variant.attrs))
     except Exception:  # raised at the other calls, it is told there
         return False
-    check_mutation(session, row, variant, inputs, at)
+    check_mutation(case, inputs)
     try:
         plan.normalised(raw, inputs)
     except AliasError as error:
-        session.find_raised(row, "alias", str(error), error, variant, at=at)
+        case.find_raised("alias", str(error), error)
     except Exception:  # what is returned is judged at the other calls
         return True
     return True

@@ -12,18 +12,12 @@ from opsdk.backends.call.arrays import array_key, with_mutated
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
 from opsdk.define.kernel.kernel import Kernel, PlanCache
-from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Values, copies, each, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.
 _PLANS: WeakKeyDictionary[OpDef, PlanCache] = WeakKeyDictionary()
-
-
-def label(kernel: Kernel, dtype: object) -> str:
-    """Returns the name of a row at a dtype: `cpu,float64,numba`."""
-    return str(KernelId.of(kernel, dtype))
 
 
 def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> CallPlan:

@@ -9,22 +9,21 @@ import numpy as np
 
 from gradcheck.model.dtypes import resolution
 from opsdk.core.errors import ShapeError
-from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, called, element, flat, is_float, is_inexact, paired, result_names
 from opsdk.verify.inputs.sampling import GREAT
-from opsdk.verify.kernels.agreement import Difference, measure
+from opsdk.verify.kernels.agreement import LAST, Difference, measure
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.kernels.rounding import Rounding
-from opsdk.verify.session import Session
+from opsdk.verify.session import Case
 
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
 
 
-def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any], units: float) -> None:
-    """Compares a row with the reference on the same values in float64."""
-    opdef = session.opdef
+def check_values(case: Case, made: list[Any], units: float) -> None:
+    """Compares what a kernel made with the reference on the same values in float64."""
+    opdef, call = case.opdef, case.call
     reference = opdef.kernels.reference()
-    is_reference = kernel is reference
+    is_reference = case.kernel is reference
     long = call.cast(_LONG)
     if is_reference and all(array.dtype not in _SHORT for array in flat(call.inputs)):
         return  # the reference in float64 is the truth
@@ -40,16 +39,16 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
         return
     floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_inexact(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
-    rounding = Rounding(run, long, eps, session.seed, opdef.constant_inputs(), truth)
+    rounding = Rounding(run, long, eps, case.session.seed, opdef.constant_inputs(), truth)
     moved = rounding.together
     names = result_names(opdef)
     made = [None if want is None else got for got, want in zip(made, truth, strict=True)]  # of what nobody wants
     for k, (name, got, want) in enumerate(paired(names, made, truth)):
         if got.shape != want.shape:
-            session.did(row, "value")
+            case.did("value")
             what = f"{opdef.subject}, {called(opdef, name)}"
             message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
-            session.find(row, f"value.{name}", message, call, at=str(kernel.origin), code=ShapeError.default_code)
+            case.find(f"value.{name}", message, code=ShapeError.default_code)
         elif is_inexact(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             floor = 1.0 if call.reason == GREAT else 0.0
@@ -61,7 +60,7 @@ def check_values(session: Session, kernel: Kernel, row: str, call: Call, made: l
                 if is_reference and more is not None:  # it is to lose no more than its inputs have digits
                     more = np.minimum(more, eps * _largest(long, want.shape))
                 found = measure(got, want, _greater(rounding.apart[k], more), eps, units, floor)
-            _record(session, kernel, row, call, name, found, got.shape)
+            _record(case, name, found, got.shape)
 
 
 def _largest(call: Call, shape: tuple[int, ...]) -> Any:  # Any: an array, or 0.0 where no input has the shape
@@ -74,26 +73,23 @@ def _greater(moved: np.ndarray | None, more: np.ndarray | None) -> np.ndarray | 
     return moved if moved is None or more is None or more.shape != moved.shape else np.maximum(moved, more)
 
 
-def _record(session: Session, kernel: Kernel, row: str, call: Call, name: str, found: Difference, shape: Any) -> None:
-    session.did(row, "value")
-    line = session.line(row)
+def _record(case: Case, name: str, found: Difference, shape: Any) -> None:
+    opdef, call, line = case.opdef, case.call, case.line
+    case.did("value")
     if not (found.count and call.is_far):
         line.worst = max(line.worst or 0.0, found.error)
     if not found.count:
         return
     place = f"{name}{list(found.index)}" if found.index else name
-    given = element(session.opdef.schema.input_names, call.inputs, shape, found.index)
+    given = element(opdef.schema.input_names, call.inputs, shape, found.index)
     place += f" at {given}" if given else ""
-    against = "float64 gives" if kernel is session.opdef.kernels.reference() else "the reference gives"
-    session.find(
-        row,
+    against = "float64 gives" if case.kernel is opdef.kernels.reference() else "the reference gives"
+    case.find(
         f"value.{name}",
-        f"{session.opdef.subject}, {called(session.opdef, name)}: wrong in {found.count} of {math.prod(shape)} "
+        f"{opdef.subject}, {called(opdef, name)}: wrong in {found.count} of {math.prod(shape)} "
         f"elements, worst {place}: this row gives {found.got:.9g}, {against} {found.expected:.9g}",
-        call,
-        at=str(kernel.origin),
         index=found.index,
         analytic=None if isinstance(found.got, complex) else found.got,
         numeric=None if isinstance(found.expected, complex) else found.expected,
-        cause="only the last element: a loop that ends one too early does this" if found.is_last else None,
+        cause=LAST if found.is_last else None,
     )

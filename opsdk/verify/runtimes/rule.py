@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,22 @@ def carriers(opdef: OpDef) -> tuple[int, ...]:
     return tuple(i for i, d in enumerate(opdef.schema.outputs) if d.name not in opdef.traits.nondifferentiable)
 
 
+def carried(opdef: OpDef, values: Values) -> list[Any]:
+    """Returns those of one entry per output that belong to outputs which carry a gradient, flat."""
+    return flat([values[i] for i in carriers(opdef)])
+
+
+def wanted(opdef: OpDef, call: Call) -> list[int]:
+    """Returns the positions of the floating inputs that a gradient is asked for."""
+    return [i for i in opdef.differentiable_inputs() if any(map(is_float, flat([call.inputs[i]])))]
+
+
+def rule_of(opdef: OpDef) -> GradRule:
+    """Returns the rule of an op that has one."""
+    assert opdef.grad is not None, opdef.name
+    return opdef.grad
+
+
 def draw_cotangents(opdef: OpDef, outputs: Values, rng: np.random.Generator) -> list[Any]:
     """Returns a random cotangent per output; zeros for an output that is not floating."""
 
@@ -36,90 +53,82 @@ def draw_cotangents(opdef: OpDef, outputs: Values, rng: np.random.Generator) -> 
     return each(outputs, draw)
 
 
-def applied(
-    opdef: OpDef, rule: GradRule, call: Call, cotangents: Values, mask: Sequence[bool] | None = None
-) -> Application:
+def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Sequence[bool] | None) -> Application:
     """Returns the rule, applied to a call by hand: its targets are the inputs whose gradients are asked for."""
     asked = mask or [True] * len(call.inputs)
     targets = [value if flag else None for value, flag in zip(call.inputs, asked, strict=True)]
-    return Application(opdef, rule, call.attrs, cotangents, targets)
+    return Application(opdef, rule_of(opdef), call.attrs, cotangents, targets)
 
 
 def gradient_call(
-    opdef: OpDef,
-    rule: GradRule,
-    call: Call,
-    outputs: Values,
-    cotangents: Values,
-    mask: Sequence[bool] | None = None,
+    opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Sequence[bool] | None = None
 ) -> Call:
     """Returns the call of the gradient op that belongs to a call of the op."""
-    pools = {"input": call.inputs, "output": outputs}
+    application = _applied(opdef, call, cotangents, mask)
+    rule, pools = application.rule, {"input": call.inputs, "output": outputs}
     saved = [pools[source.kind][source.position] for source in rule.sources if source.kind != "cotangent"]
-    application = applied(opdef, rule, call, cotangents, mask)
     attrs = application.op_attrs()
     attrs.pop(rule.given or "", None)  # by hand every cotangent is there
     attrs.update(asked_specs(rule.op.opdef, call.inputs))
     inputs = application.op_inputs(saved, lambda position, number: None)
-    return Call(inputs, attrs, call.reason, call.declared, call.extra, call.invented)
+    return replace(call, inputs=inputs, attrs=attrs)
 
 
 def gradients(
     opdef: OpDef,
-    rule: GradRule,
-    row: Kernel | None,
+    kernel: Kernel | None,
     call: Call,
     outputs: Values,
     cotangents: Values,
     mask: Sequence[bool] | None = None,
 ) -> list[Any]:
-    """Runs a row of the gradient op; returns one entry per input of the op, None where it gives no gradient.
+    """Runs a kernel of the gradient op; returns one entry per input of the op, None where it gives no gradient.
 
     Raises:
         ArityError: a variadic input got the wrong number of gradients.
         ShapeError: a gradient cannot be summed to its input's shape.
     """
-    given = gradient_call(opdef, rule, call, outputs, cotangents, mask)
-    made = launch(rule.op.opdef, row, given.inputs, given.attrs)
-    routed = applied(opdef, rule, call, cotangents, mask).route(
-        made, lambda position, like, gradient: _summed(rule, gradient, like)
-    )
+    rule = rule_of(opdef)
+
+    def summed(position: int, like: np.ndarray, gradient: np.ndarray | None) -> np.ndarray | None:
+        if gradient is None or not rule.reduces:
+            return gradient
+        try:
+            made = gradient if gradient.shape == like.shape else sum_to(gradient, like.shape).copy()
+        except ShapeError:
+            return gradient  # whoever compares shapes says more about it
+        return made.astype(like.dtype) if is_float(made) and is_float(like) else made
+
+    given = gradient_call(opdef, call, outputs, cotangents, mask)
+    made = launch(rule.op.opdef, kernel, given.inputs, given.attrs)
+    routed = _applied(opdef, call, cotangents, mask).route(made, summed)
     return [None if isinstance(v, list) and all(item is None for item in v) else v for v in routed]
 
 
-def _summed(rule: GradRule, gradient: np.ndarray | None, like: np.ndarray) -> np.ndarray | None:
-    if gradient is None or not rule.reduces:
-        return gradient
-    try:
-        summed = gradient if gradient.shape == like.shape else sum_to(gradient, like.shape).copy()
-    except ShapeError:
-        return gradient  # whoever compares shapes says more about it
-    return summed.astype(like.dtype) if is_float(summed) and is_float(like) else summed
+def by_array(inputs: Values, made: Values) -> list[tuple[np.ndarray, Any]]:
+    """Returns every array of the inputs with its gradient, of one entry per input; None where it has none."""
+    pairs: list[tuple[np.ndarray, Any]] = []
+    for value, gradient in zip(inputs, made, strict=True):
+        arrays = flat([value])
+        pairs += zip(arrays, gradient if isinstance(gradient, list) else [gradient] * len(arrays), strict=True)
+    return pairs
 
 
-def undeclared_none(opdef: OpDef, rule: GradRule, call: Call, given: Values) -> list[str]:
+def undeclared_none(opdef: OpDef, call: Call, given: Values) -> list[str]:
     """Returns the names of the inputs that got None although it was not declared that nothing depends on them."""
-    names = []
-    for position in rule.wrt:
-        value, gradient = call.inputs[position], given[position]
-        wanted = [v for v in flat([value]) if is_float(v)]
-        missing = gradient is None or (isinstance(gradient, list) and any(item is None for item in gradient))
-        if wanted and missing and position not in rule.disconnected:
-            names.append(opdef.schema.inputs[position].name)
-    return names
+    rule = rule_of(opdef)
+    return [
+        opdef.schema.inputs[i].name
+        for i in rule.wrt
+        if i not in rule.disconnected
+        and any(is_float(a) for a in flat([call.inputs[i]]))
+        and any(gradient is None for _, gradient in by_array([call.inputs[i]], [given[i]]))
+    ]
 
 
 def gradients_by_leaf(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> list[Any]:
-    """Returns the gradient of every floating input, flat, on the row that a runtime would take; None where none is."""
-    assert opdef.grad is not None
-    floating = [any(is_float(array) for array in flat([value])) for value in call.inputs]
-    mask = [flag and i in opdef.differentiable_inputs() for i, flag in enumerate(floating)]
-    routed = gradients(opdef, opdef.grad, None, call, outputs, cotangents, mask=mask)
-    listed: list[Any] = []
-    for value, gradient in zip(call.inputs, routed, strict=True):
-        if isinstance(value, list):
-            given = gradient if gradient is not None else [None] * len(value)
-            listed += [g for v, g in zip(value, given, strict=True) if is_float(v)]
-        elif is_float(value):
-            listed.append(gradient)
-    return listed
+    """Returns the gradient of every floating input, flat, on the kernel that a runtime would take; None without one."""
+    asked = wanted(opdef, call)
+    mask = [i in asked for i in range(len(call.inputs))]
+    routed = gradients(opdef, None, call, outputs, cotangents, mask)
+    return [gradient for array, gradient in by_array(call.inputs, routed) if is_float(array)]
