@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from opsdk.backends.call.constant import as_constant, changes_copy, dtype_beside, dtype_for, is_comparison
@@ -12,7 +13,7 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
-from opsdk.core.spec import Shape, TensorSpec
+from opsdk.core.spec import Shape
 from opsdk.core.suggest import alternatives
 from opsdk.define.call import check_inputs, check_outputs, complete_attrs
 from opsdk.define.infer import Inferred
@@ -39,23 +40,23 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
     inferred = infer(opdef, inputs, complete)
     outputs: list[Any] = []
     prefix = unique_name(opdef.schema.name.removeprefix("reduce_"))
+    numbers = count()
     stop = stops(opdef, inputs)
-    number = 0
-    for position, decl in enumerate(opdef.schema.outputs):
-        spec = inferred[position]
+    for position, (decl, spec) in enumerate(zip(opdef.schema.outputs, inferred, strict=True)):
         if decl.mutated:
             outputs.append(inputs[opdef.schema.mutated_source(position)])
-        elif isinstance(spec, list):
-            outputs.append([_made(block, f"{prefix}.tmp_{number + i}", s, stop[position]) for i, s in enumerate(spec)])
-            number += len(spec)
-        elif spec is None:
+            continue
+        if spec is None:
             raise ProgramError(
                 f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program "
                 "needs at least the number of dimensions, with None for sizes that only a run can tell"
             )
-        else:
-            outputs.append(_made(block, f"{prefix}.tmp_{number}", spec, stop[position]))
-            number += 1
+        made = []
+        for one in flat(spec):
+            name = block.free_name(f"{prefix}.tmp_{next(numbers)}")
+            is_cut = stop[position] or not is_differentiable(one.dtype)
+            made.append(block.add(Variable(block, name, one.shape, one.dtype, stop_gradient=is_cut)))
+        outputs.append(made if isinstance(spec, list) else made[0])
     connect(block, opdef, inputs, outputs, complete, role)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -193,11 +194,6 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     ]
     check_inputs(opdef, lifted)  # of the dtypes of constants too
     return lifted
-
-
-def _made(block: Block, name: str, spec: TensorSpec, stop: bool) -> Variable:
-    stop = stop or not is_differentiable(spec.dtype)
-    return block.add(Variable(block, block.free_name(name), spec.shape, spec.dtype, stop_gradient=stop))
 
 
 def _names(value: Any) -> list[str]:
