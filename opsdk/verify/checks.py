@@ -6,14 +6,14 @@ expects is told as a note with its reason, and missed where it does not show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.report import Finding, Row, kind_of
-from opsdk.verify.session import target_of
+from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
 
@@ -99,39 +99,54 @@ def _follows(finding: Finding, cause: Finding) -> bool:
     return kind_of(cause.check) in _DECISIVE or again
 
 
-def unexpected(opdef: OpDef, findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Returns the findings that nobody expects, and what to say of the others, once for each expectation."""
+def settled(session: Session, *, is_whole: bool) -> tuple[tuple[Finding, ...], tuple[Row, ...]]:
+    """Returns the findings that nobody expects, and the table; what is expected is noted, once for each expectation.
+
+    Args:
+        session: all checks have run.
+        is_whole: whether nothing was left out, so that an expected finding that is not there is missed.
+    """
+    opdef = session.opdef
+    found, table = in_order(session.findings.values()), session.table()
     left: list[Finding] = []
-    told: dict[str, None] = {}
-    for finding in findings:
+    for finding in found:
         known = next((each for each in opdef.expectations if _covers(each, finding)), None)
         if known is None:
             left.append(finding)
         else:
-            told[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
-    return tuple(left), tuple(told)
+            session.notes[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
+    if len(left) < len(found):  # a row fails no longer, in whatever dtype, of which nothing is left
+        wrong = {KernelId.parse(finding.row).at_any_dtype for finding in left}
+        passing = [r for r in table if r.verdict == "fail" and KernelId.parse(r.row).at_any_dtype not in wrong]
+        table = tuple(replace(row, verdict="pass") if row in passing else row for row in table)
+    if is_whole:
+        absent = list(_missed(session, found, table))
+        missing = {finding.row for finding in absent}
+        left += absent
+        table = tuple(replace(row, verdict="fail") if row.row in missing else row for row in table)
+    return tuple(left), table
 
 
-def missed(opdef: OpDef, findings: Iterable[Finding], rows: Iterable[Row], seed: int) -> Iterator[Finding]:
+def _missed(session: Session, found: Sequence[Finding], table: Sequence[Row]) -> Iterator[Finding]:
     """Yields a finding for each expectation that shows nowhere, though a row ran that could have shown it."""
-    found, ran = list(findings), [row for row in rows if row.verdict != "skipped"]
+    opdef = session.opdef
+    ran = [row for row in table if row.verdict != "skipped"]
     for expectation in opdef.expectations:
         about = [row for row in ran if expectation.is_about(row.row)]
         is_known = any(map(expectation.is_about, _names_of_rows(opdef)))
         if (is_known and not about) or any(_covers(expectation, finding) for finding in found):
             continue
-        if not is_known:
-            about = ran
+        row = about[0].row if is_known else ran[0].row
         remedy = "take the expect out" if is_known else f"it has the rows {', '.join(map(str, opdef.kernels))}"
         check, target = f"{EXPECT}.{expectation.finding}", target_of(opdef)
         yield Finding(
-            id=f"{opdef.name}[{about[0].row}]::{check}",
+            id=f"{opdef.name}[{row}]::{check}",
             op=opdef.name,
-            row=about[0].row,
+            row=row,
             check=check,
             message=f"{opdef.subject}: expected the finding {expectation} ({expectation.reason}), got none; {remedy}",
             at=str(expectation.origin),
-            repro="" if target is None else f"opsdk check {target} --seed {seed}",
+            repro="" if target is None else f"opsdk check {target} --seed {session.seed}",
         )
 
 
@@ -139,23 +154,6 @@ def _names_of_rows(opdef: OpDef) -> Iterator[str]:
     for kernel in opdef.kernels:
         for dtype in (kernel.key.dtype.name,) if kernel.key.dtype else ("float32", "float64"):
             yield str(KernelId.of(kernel, dtype))
-
-
-def without_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row, ...]:
-    """Returns rows of which only those still fail that findings are left of, in whatever dtype."""
-    wrong = {KernelId.parse(finding.row, finding.op).at_any_dtype for finding in findings}
-    return tuple(
-        replace(row, verdict="pass")
-        if row.verdict == "fail" and KernelId.parse(row.row, row.op).at_any_dtype not in wrong
-        else row
-        for row in rows
-    )
-
-
-def with_failures(rows: Iterable[Row], findings: Iterable[Finding]) -> tuple[Row, ...]:
-    """Returns rows of which those that findings name fail."""
-    wrong = {(finding.op, finding.row) for finding in findings}
-    return tuple(replace(row, verdict="fail") if (row.op, row.row) in wrong else row for row in rows)
 
 
 def _covers(expectation: Expectation, finding: Finding) -> bool:

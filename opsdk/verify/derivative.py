@@ -289,19 +289,7 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Rep
         UsageError: gradcheck cannot judge the subject.
     """
     session = case.session
-    report = gradcheck.check(
-        subject.forward,
-        subject.vjp,
-        subject.inputs,
-        domain=subject.domain,
-        nondifferentiable=subject.nondifferentiable,
-        surrogate=subject.surrogate,
-        seed=session.seed,
-        budget=session.budget,
-        vary=vary,
-        names=subject.names,
-        trace=session.trace,
-    )
+    report = gradcheck.check(**vars(subject), seed=session.seed, budget=session.budget, vary=vary, trace=session.trace)
     case.keep_traces(check, report.trace)
     session.tested += report.coverage.tested
     for finding in report.findings:
@@ -311,14 +299,8 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Rep
         case.find(
             f"{check}.{finding.input or finding.check.replace(' ', '-').removeprefix('vjp-')}",
             f"{case.opdef.subject}{second}, {finding.message}",
-            input=finding.input,
-            index=finding.index,
-            analytic=finding.analytic,
-            numeric=finding.numeric,
-            error_bar=finding.error_bar,
-            cause=finding.cause,
-            picture=finding.picture,
             code=_CODES.get(finding.check, errors.GradcheckError.default_code),
+            **{name: value for name, value in vars(finding).items() if name not in ("check", "message", "repro")},
         )
     return report
 

@@ -15,11 +15,10 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.checks import in_order, missed, unexpected, with_failures, without_failures
+from opsdk.verify.checks import in_order, settled
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
-from opsdk.verify.inputs.samples import SAMPLES, UnusableSamplesError, samples_given
-from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
@@ -150,14 +149,7 @@ def examine(
             )
             case.find_raised("runs", message, error, at=_innermost(error) or case.at)
     session.tell_doubts()
-    found, table = in_order(session.findings.values()), session.table()
-    findings, told = unexpected(opdef, found)
-    session.notes.update(dict.fromkeys(told))
-    if told:
-        table = without_failures(table, findings)
-    if not rows and samples is None:  # otherwise it may show in what was left out
-        absent = tuple(missed(opdef, found, table, seed))
-        findings, table = findings + absent, with_failures(table, absent)
+    findings, table = settled(session, is_whole=not rows and samples is None)
     return VerifyReport(
         opdef.name,
         _verdict(session, findings),

@@ -178,18 +178,15 @@ def without_constants(opdef: OpDef, subject: Subject) -> Subject:
     def moved(values: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(value for value, h in zip(values, held, strict=True) if not h)
 
-    def calling(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *arrays: function(*whole(arrays))
-
-    names = moved(subject.names)
+    surrogate, names = subject.surrogate, moved(subject.names)
     return Subject(
-        calling(subject.forward),
+        lambda *arrays: subject.forward(*whole(arrays)),
         lambda inputs, outputs, cotangents: moved(subject.vjp(whole(inputs), outputs, cotangents)),
         moved(subject.inputs),
         names,
         moved(subject.domain),
         tuple(name for name in subject.nondifferentiable if name in names),
-        None if subject.surrogate is None else calling(subject.surrogate),
+        None if surrogate is None else lambda *arrays: surrogate(*whole(arrays)),
     )
 
 

@@ -24,10 +24,8 @@ from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
-from opsdk.verify.kernels.agreement import LAST, same_bits
-from opsdk.verify.kernels.bounds import out_of_bounds, unwritten
-from opsdk.verify.kernels.launch import launch, plan_of, results, results_of
-from opsdk.verify.kernels.values import check_values
+from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
+from opsdk.verify.kernels.launch import launch, out_of_bounds, plan_of, results, results_of, unwritten
 from opsdk.verify.session import Case, Session, cannot_run_here, said
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
