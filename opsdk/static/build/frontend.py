@@ -16,10 +16,9 @@ from opsdk.define.frontend import register_frontend
 from opsdk.define.infer import like
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import OpDef, Traits
-from opsdk.static.build.mode import is_trained
 from opsdk.static.build.recording import append, infer, lift, operator_of, stops
 from opsdk.static.ir.block import Block
-from opsdk.static.ir.operator import FORWARD
+from opsdk.static.ir.operator import FORWARD, is_trained
 from opsdk.static.ir.shared_memory import bases, changed
 from opsdk.static.ir.variable import Parameter, Variable
 

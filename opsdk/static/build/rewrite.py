@@ -15,10 +15,9 @@ from opsdk.ops.complex import real_part
 from opsdk.ops.shape import assign, cast
 from opsdk.ops.sum_to import sum_to_like
 from opsdk.static.build.frontend import expanded
-from opsdk.static.build.mode import is_trained
 from opsdk.static.build.recording import connect, infer
 from opsdk.static.ir.block import Block
-from opsdk.static.ir.operator import PY_FUNC, Operator
+from opsdk.static.ir.operator import PY_FUNC, Operator, is_trained
 from opsdk.static.ir.variable import Variable
 
 

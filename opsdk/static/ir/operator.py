@@ -1,9 +1,9 @@
-"""Operator: one call in a Program, from named variables to named variables."""
+"""Operator: one call in a Program, from named variables to named variables, for training or as a test has it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from opsdk.core.errors import ProgramError
@@ -16,6 +16,17 @@ from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
+# By name of a truth value, built in or of anybody's op: what it is where nothing is trained.
+WHEN_TESTED: Mapping[str, bool] = {
+    "is_test": True,
+    "test_mode": True,
+    "use_global_stats": True,
+    "training": False,
+    "is_training": False,
+    "is_train": False,
+    "train": False,
+    "train_mode": False,
+}
 
 
 class Attrs(dict[str, Any]):  # Any: attribute values of the schema language
@@ -209,3 +220,53 @@ def entry(kind: str, names: Sequence[str], function: Callable[[str], Any]) -> An
     """Returns what a function makes of the names of one slot: a list of a variadic one, None of an absent one."""
     made = [function(name) for name in names]
     return made if kind == "list" else made[0] if made else None
+
+
+# Any: attribute values.
+def is_trained(attrs: Mapping[str, Any]) -> bool:
+    """Whether an attribute says that the call is one of training."""
+    return any(attrs.get(name) is (not value) for name, value in WHEN_TESTED.items())
+
+
+# Any: attribute values.
+def is_tested(attrs: Mapping[str, Any]) -> bool:
+    """Whether an attribute says that the call is one where nothing is trained."""
+    return any(attrs.get(name) is value for name, value in WHEN_TESTED.items())
+
+
+def tested(operators: Sequence[Operator]) -> list[Operator]:
+    """Returns what runs where nothing is trained: the same operators, with the attributes of a test.
+
+    Of a composite that was told to train there are only its parts, which show nothing of that: the call as it was takes
+    their place.
+
+    Raises:
+        ProgramError: an attribute says otherwise than by a truth value that the operator is one of training.
+    """
+    made: list[Operator] = []
+    whole: set[int] = set()
+    for operator in operators:
+        call = operator.part_of
+        if call is None:
+            made.append(_tested(operator))
+        elif id(call) not in whole:
+            whole.add(id(call))
+            made.append(_tested(call))
+    return made
+
+
+def _tested(operator: Operator) -> Operator:
+    attrs = dict(operator.attrs)
+    for name, value in attrs.items():
+        is_mode = name in WHEN_TESTED and value is not None
+        if is_mode and isinstance(value, bool):
+            attrs[name] = WHEN_TESTED[name]
+        elif is_mode or (isinstance(value, str) and value.lower() in ("train", "training")):
+            *names, last = WHEN_TESTED
+            raise ProgramError(
+                f"clone(for_test=True): operator {operator.type!r} expected to say by a bool, {', '.join(names)} or "
+                f"{last}, whether it is trained, got {name}={value!r}; declare it so, or build a Program for tests "
+                "with the other value",
+                at=str(operator.origin),
+            )
+    return replace(operator, attrs=attrs)

@@ -14,9 +14,8 @@ from weakref import WeakSet
 from opsdk.core.current import Current
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.suggest import alternatives
-from opsdk.static.build.mode import tested
 from opsdk.static.ir.block import Block
-from opsdk.static.ir.operator import FORWARD, Operator
+from opsdk.static.ir.operator import FORWARD, Operator, tested
 from opsdk.static.ir.variable import Parameter, Variable
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.gradient import spec_name
 from opsdk.ops.sum_to import sum_to
 from opsdk.ops.update import APART
-from opsdk.static.build.mode import is_tested
-from opsdk.static.ir.operator import PY_FUNC, Operator, entry
+from opsdk.static.ir.operator import PY_FUNC, Operator, entry, is_tested
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views
 from opsdk.static.ir.variable import Variable
