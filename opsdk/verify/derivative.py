@@ -15,20 +15,12 @@ from opsdk.backends.call.unbroadcast import none_given
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.verify import gradients
+from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, flat, is_float
-from opsdk.verify.kernels.agreement import measure, same_bits
+from opsdk.verify.kernels.agreement import Rounding, measure, same_bits
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.kernels.rounding import Rounding
-from opsdk.verify.runtimes.rule import carried, carriers, draw_cotangents, gradients, rule_of, undeclared_none, wanted
 from opsdk.verify.session import Case, Session, said
-from opsdk.verify.subject import (
-    Subject,
-    first_order,
-    no_gradient,
-    second_order,
-    second_order_of_body,
-    without_constants,
-)
 
 _LONG = np.dtype("float64")
 _NONE = errors.ReturnError.default_code
@@ -81,14 +73,14 @@ def _judge(session: Session, call: Call) -> None:
     if any(array.dtype.kind == "c" for array in carried(opdef, outputs)):
         _say_not_judged(session, call, "outputs")
         return
-    cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
+    cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
     repeats_formulas = call.extra and not call.attrs
     if opdef.grad is None:
         case = session.reference(call)
-        _run(case, "vjp", first_order(opdef, call, None))
+        _run(case, "vjp", gradients.first_order(opdef, call, None))
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
-            _judge_of_second_order(case, second_order_of_body(opdef, call, cotangents))
+            _judge_of_second_order(case, gradients.second_order_of_body(opdef, call, cotangents))
         return
     for case in _cases(session, call):
         if not _is_well_formed(case, outputs, cotangents):
@@ -104,7 +96,7 @@ def _judge(session: Session, call: Call) -> None:
         is_short = dtype is not None and resolution(dtype) > resolution(_LONG)
         # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
         is_derived = opdef.gradient_of is not None and callable(opdef.rule)
-        _run(case, "vjp", first_order(opdef, case.call, case.kernel), vary=not is_short and not is_derived)
+        _run(case, "vjp", gradients.first_order(opdef, case.call, case.kernel), vary=not is_short and not is_derived)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
         _judge_second(session, call, cotangents)
 
@@ -136,7 +128,7 @@ def _is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
     if case.kernel.key.dtype is not None:
         return True  # gradcheck casts for such a row; the form is that of the other rows
     try:
-        given = gradients(opdef, case.kernel, call, outputs, cotangents)
+        given = gradients.by_rule(opdef, case.kernel, call, outputs, cotangents)
     except KernelNotFoundError as error:
         case.session.skipped[f"{opdef.name}[{case.row}], gradient: {error}"] = None
         return False
@@ -144,7 +136,7 @@ def _is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
         unlike = f"{opdef.subject}, backward: sample {call} expected gradients, raised {said(error)}"
         case.find_raised("vjp", str(error) if isinstance(error, errors.OpsdkError) else unlike, error)
         return False
-    for missing in undeclared_none(opdef, call, given):
+    for missing in gradients.undeclared_none(opdef, call, given):
         message = none_given(opdef, rule_of(opdef), missing)
         case.find(f"vjp.{missing}", message, input=missing, code=_NONE, cause=_UNDECLARED)
         return False
@@ -168,7 +160,7 @@ def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> 
     for position in rule.wrt:
         mask = [i == position for i in range(len(opdef.schema.inputs))]
         together = flat([given[position]])
-        alone = flat([gradients(opdef, case.kernel, case.call, outputs, cotangents, mask)[position]])
+        alone = flat([gradients.by_rule(opdef, case.kernel, case.call, outputs, cotangents, mask)[position]])
         pairs = list(zip(together, alone, strict=False))
         agree = len(alone) == len(together) and all(same_bits(a, b) for a, b in pairs)
         if not agree and case.kernel is not rule.op.opdef.kernels.reference():
@@ -190,7 +182,7 @@ def _rounds_alike(
 
     def run(there: Call) -> list[Any]:
         outputs = launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
-        return [gradients(opdef, case.kernel, there, outputs, cotangents, mask)[position]]
+        return [gradients.by_rule(opdef, case.kernel, there, outputs, cotangents, mask)[position]]
 
     eps = max(resolution(array.dtype) for pair in pairs for array in pair)
     moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs()).apart
@@ -211,8 +203,8 @@ def _check_undefined(case: Case, outputs: Any, cotangents: Any) -> None:
         nones = [None if i == position else c for i, c in enumerate(cotangents)]
         name = f"d{opdef.schema.output_names[position]}"
         try:
-            want = gradients(opdef, case.kernel, case.call, outputs, zeros)
-            got = gradients(opdef, case.kernel, case.call, outputs, nones)
+            want = gradients.by_rule(opdef, case.kernel, case.call, outputs, zeros)
+            got = gradients.by_rule(opdef, case.kernel, case.call, outputs, nones)
             close = all(np.allclose(a, b, equal_nan=True) for a, b in zip(flat(want), flat(got), strict=True))
             problem = "" if close else "got other gradients"
         except Exception as error:
@@ -228,7 +220,7 @@ def _judge_second(session: Session, call: Call, cotangents: Any) -> None:
     if gradient.grad is None and not gradient.is_composite:
         session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
     elif opdef.gradient_of is None:  # third order: the rows and the second order are judged where the op itself is
-        _judge_of_second_order(gradient_case(session, None, call), second_order(opdef, call, cotangents))
+        _judge_of_second_order(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
 
 
 def _judge_of_second_order(case: Case, subject: Subject) -> None:
@@ -253,7 +245,7 @@ def _judge_declared(session: Session, call: Call) -> None:
     opdef = session.opdef
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
     if any(map(is_float, flat(call.inputs))) and any(map(is_float, flat(outputs))):
-        _run(session.reference(call), "nondifferentiable", no_gradient(opdef, call))
+        _run(session.reference(call), "nondifferentiable", gradients.no_gradient(opdef, call))
 
 
 def _run(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None:
@@ -264,7 +256,8 @@ def _run(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None
         try:
             # The second order repeats the formulas of the first; other sizes come with the samples.
             is_varied = vary and check != "vjp2" and not call.extra
-            report = ask(case, check, without_constants(case.opdef, subject), vary=("values",) if is_varied else False)
+            moving = gradients.without_constants(case.opdef, subject)
+            report = ask(case, check, moving, vary=("values",) if is_varied else False)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
                 case.find(f"{check}.surrogate", f"{case.opdef.subject}, {error}", at=str(case.opdef.origin))

@@ -18,12 +18,11 @@ from opsdk.define.trial import BACKWARD, OUTPUTS, TRIALS, Attempt, Trial, Tried
 from opsdk.static import Executor, Program, Scope, gradients, program_guard
 from opsdk.static.run.trial import data_like  # with it, the trial of Programs registers itself
 from opsdk.verify.derivative import gradient_case
+from opsdk.verify.gradients import by_leaf, carried, draw_cotangents, gradient_call, second_order, through_tape
 from opsdk.verify.inputs.calls import Call, Values, copies, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.kernels.agreement import same_bits
 from opsdk.verify.kernels.launch import launch, plan_of
-from opsdk.verify.runtimes.rule import carried, draw_cotangents, gradient_call, gradients_by_leaf
 from opsdk.verify.session import Case, Session, said
-from opsdk.verify.subject import second_order, through_tape
 
 # Through the parts of a composite, contributions to one gradient are added in another order by either runtime.
 CLOSE = 1e-5
@@ -136,7 +135,7 @@ def _in_float32(session: Session) -> list[Call]:
 def _expected(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> list[Any]:
     """Returns the gradient of every floating input: by hand or, of a composite, as the tape gives it."""
     if opdef.grad is not None:
-        return gradients_by_leaf(opdef, call, outputs, cotangents)
+        return by_leaf(opdef, call, outputs, cotangents)
     tape = through_tape(opdef, call, carried(opdef, cotangents))
     return [gradient for array, gradient in zip(flat(call.inputs), tape, strict=True) if is_float(array)]
 

@@ -22,8 +22,8 @@ from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of
 from opsdk.verify.kernels.branches import check_branches
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
+from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Finding, Verdict, VerifyReport
-from opsdk.verify.runtimes.parity import check_runtimes, check_second_order
 from opsdk.verify.session import Session
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a

@@ -20,7 +20,7 @@ COMPARES = {
     "opsdk.ship.bench.right": "a peer may round as it likes, and the first element that differs is told",
     "opsdk.verify.derivative": "zeros for None are the same computation, to a few digits",
     "opsdk.verify.kernels.relations": "terms may cancel, or both sides are NumPy's, by other functions",
-    "opsdk.verify.runtimes.parity": "a gradient is added up in another order, a second derivative taken along two ways",
+    "opsdk.verify.parity": "a gradient is added up in another order, a second derivative taken along two ways",
 }
 
 SHARES = {"may_share_memory", "shares_memory", "getrefcount"}

@@ -19,8 +19,8 @@ from opsdk.ship.bench.result import Benched, Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.rows import RowBench
 from opsdk.ship.bench.timing import Clock, Sampler, alternate, rounds_within
+from opsdk.verify.gradients import draw_cotangents, gradient_call
 from opsdk.verify.inputs.calls import Call, each, flat
-from opsdk.verify.runtimes.rule import draw_cotangents, gradient_call
 from opsdk.verify.session import target_of
 
 LEAST_ROUNDS = 5

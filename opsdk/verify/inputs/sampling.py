@@ -25,9 +25,9 @@ from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
+from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.rule import carried, draw_cotangents, gradient_call
 
 SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a row
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (

@@ -15,10 +15,10 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.infer import Assumed, like
 from opsdk.define.schema.binding import reorder
 from opsdk.expr.scalar import ScalarFunction
+from opsdk.verify.gradients import by_rule, draw_cotangents, rule_of
 from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float, paired, refill
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.kernels.rows import serves
-from opsdk.verify.runtimes.rule import draw_cotangents, gradients, rule_of
 from opsdk.verify.session import Case, Session, said
 
 _CALLS = 2  # with the most dimensions first; a layout that is misread is misread at any size
@@ -199,7 +199,7 @@ def _grows(session: Session, call: Call, position: int) -> bool:
         return False
     cotangents = draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 17]))
     try:
-        made = gradients(opdef, rule_of(opdef).op.opdef.kernels.reference(), there, outputs, cotangents)
+        made = by_rule(opdef, rule_of(opdef).op.opdef.kernels.reference(), there, outputs, cotangents)
     except Exception:
         return True
     return made[position] is not None and made[position].shape != row.shape

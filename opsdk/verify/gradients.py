@@ -1,4 +1,4 @@
-"""Subjects: an op's gradient, and the gradient of its gradient, as the pairs of functions that gradcheck judges."""
+"""Gradients of an op as functions of arrays: the rule driven by hand, the tape, and the pairs that gradcheck judges."""
 
 from __future__ import annotations
 
@@ -11,19 +11,168 @@ import numpy as np
 
 from opsdk.autograd.functional import grad
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends.call.application import Application
+from opsdk.backends.call.buffers import asked_specs
+from opsdk.core.errors import ShapeError
 from opsdk.core.modes import enable_grad
 from opsdk.core.origin import origin_of
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey
 from opsdk.define.op import Op
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.binding import reorder
+from opsdk.ops.sum_to import sum_to
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.rule import by_array, carried, carriers, gradients, rule_of, wanted
 
 PROBE = "(probe)"
 
 Arrays = Sequence[np.ndarray]
+
+
+def carriers(opdef: OpDef) -> tuple[int, ...]:
+    """Returns the positions of the outputs that carry a gradient."""
+    return tuple(i for i, d in enumerate(opdef.schema.outputs) if d.name not in opdef.traits.nondifferentiable)
+
+
+def carried(opdef: OpDef, values: Values) -> list[Any]:
+    """Returns those of one entry per output that belong to outputs which carry a gradient, flat."""
+    return flat([values[i] for i in carriers(opdef)])
+
+
+def wanted(opdef: OpDef, call: Call) -> list[int]:
+    """Returns the positions of the floating inputs that a gradient is asked for."""
+    return [i for i in opdef.differentiable_inputs() if any(map(is_float, flat([call.inputs[i]])))]
+
+
+def rule_of(opdef: OpDef) -> GradRule:
+    """Returns the rule of an op that has one."""
+    assert opdef.grad is not None, opdef.name
+    return opdef.grad
+
+
+def draw_cotangents(opdef: OpDef, outputs: Values, rng: np.random.Generator) -> list[Any]:
+    """Returns a random cotangent per output; zeros for an output that is not floating."""
+
+    def draw(array: np.ndarray) -> np.ndarray:
+        if array.dtype.kind == "c":
+            parts = rng.standard_normal((2, *array.shape))
+            return np.asarray(parts[0] + 1j * parts[1]).astype(array.dtype)
+        if not is_float(array):
+            return np.zeros(array.shape, array.dtype)
+        return np.asarray(rng.standard_normal(array.shape)).astype(array.dtype)
+
+    return each(outputs, draw)
+
+
+def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Sequence[bool] | None) -> Application:
+    """Returns the rule, applied to a call by hand: its targets are the inputs whose gradients are asked for."""
+    asked = mask or [True] * len(call.inputs)
+    targets = [value if flag else None for value, flag in zip(call.inputs, asked, strict=True)]
+    return Application(opdef, rule_of(opdef), call.attrs, cotangents, targets)
+
+
+def gradient_call(
+    opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Sequence[bool] | None = None
+) -> Call:
+    """Returns the call of the gradient op that belongs to a call of the op."""
+    application = _applied(opdef, call, cotangents, mask)
+    rule, pools = application.rule, {"input": call.inputs, "output": outputs}
+    saved = [pools[source.kind][source.position] for source in rule.sources if source.kind != "cotangent"]
+    attrs = application.op_attrs()
+    attrs.pop(rule.given or "", None)  # by hand every cotangent is there
+    attrs.update(asked_specs(rule.op.opdef, call.inputs))
+    inputs = application.op_inputs(saved, lambda position, number: None)
+    return replace(call, inputs=inputs, attrs=attrs)
+
+
+def by_rule(
+    opdef: OpDef,
+    kernel: Kernel | None,
+    call: Call,
+    outputs: Values,
+    cotangents: Values,
+    mask: Sequence[bool] | None = None,
+) -> list[Any]:
+    """Runs a kernel of the gradient op; returns one entry per input of the op, None where it gives no gradient.
+
+    Raises:
+        ArityError: a variadic input got the wrong number of gradients.
+        ShapeError: a gradient cannot be summed to its input's shape.
+    """
+    rule = rule_of(opdef)
+
+    def summed(position: int, like: np.ndarray, gradient: np.ndarray | None) -> np.ndarray | None:
+        if gradient is None or not rule.reduces:
+            return gradient
+        try:
+            made = gradient if gradient.shape == like.shape else sum_to(gradient, like.shape).copy()
+        except ShapeError:
+            return gradient  # whoever compares shapes says more about it
+        return made.astype(like.dtype) if is_float(made) and is_float(like) else made
+
+    given = gradient_call(opdef, call, outputs, cotangents, mask)
+    made = launch(rule.op.opdef, kernel, given.inputs, given.attrs)
+    routed = _applied(opdef, call, cotangents, mask).route(made, summed)
+    return [None if isinstance(v, list) and all(item is None for item in v) else v for v in routed]
+
+
+def by_array(inputs: Values, made: Values) -> list[tuple[np.ndarray, Any]]:
+    """Returns every array of the inputs with its gradient, of one entry per input; None where it has none."""
+    pairs: list[tuple[np.ndarray, Any]] = []
+    for value, gradient in zip(inputs, made, strict=True):
+        arrays = flat([value])
+        pairs += zip(arrays, gradient if isinstance(gradient, list) else [gradient] * len(arrays), strict=True)
+    return pairs
+
+
+def undeclared_none(opdef: OpDef, call: Call, given: Values) -> list[str]:
+    """Returns the names of the inputs that got None although it was not declared that nothing depends on them."""
+    rule = rule_of(opdef)
+    return [
+        opdef.schema.inputs[i].name
+        for i in rule.wrt
+        if i not in rule.disconnected
+        and any(is_float(a) for a in flat([call.inputs[i]]))
+        and any(gradient is None for _, gradient in by_array([call.inputs[i]], [given[i]]))
+    ]
+
+
+def by_leaf(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> list[Any]:
+    """Returns the gradient of every floating input, flat, on the kernel that a runtime would take; None without one."""
+    asked = wanted(opdef, call)
+    mask = [i in asked for i in range(len(call.inputs))]
+    routed = by_rule(opdef, None, call, outputs, cotangents, mask)
+    return [gradient for array, gradient in by_array(call.inputs, routed) if is_float(array)]
+
+
+# Any, in these: tensors, or None.
+def call_on_tape(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> list[Any]:
+    """Calls an op on tensors; returns those of its outputs that are judged, flat."""
+    made = outputs_of(opdef, Op(opdef)(*inputs, **attrs))
+    return flat([made[i] for i in _judged(opdef)])
+
+
+def pulled_back(ys: Sequence[Any], dys: Sequence[Any], xs: Sequence[Any], *, create_graph: bool = False) -> list[Any]:
+    """Returns the gradients, by tensor, of those outputs that carry one; None where a tensor has none."""
+    pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y is not None and not y.stop_gradient]
+    entering = [dy if isinstance(dy, Tensor) else Tensor(np.array(dy)) for _, dy in pairs]
+    return grad([y for y, _ in pairs], xs, entering, create_graph=create_graph, allow_unused=True)
+
+
+def array_of(gradient: Tensor | None, tensor: Tensor) -> np.ndarray | None:
+    """Returns a gradient as an array, zeros where there is none; None where nobody asked for it."""
+    if tensor.stop_gradient:
+        return None
+    return np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient.numpy().copy()
+
+
+def through_tape(opdef: OpDef, call: Call, cotangents: Arrays) -> tuple[Any, ...]:
+    """Returns the gradients of a call as the tape gives them, one per flat input; None where there is none."""
+    with enable_grad():
+        tensors = [Tensor(np.array(array), not is_float(array)) for array in flat(call.inputs)]
+        made = call_on_tape(opdef, refill(call.inputs, tensors), call.attrs)
+        found = pulled_back(made, cotangents, tensors)
+    return tuple(None if gradient is None else gradient.numpy().copy() for gradient in found)
 
 
 @dataclass(frozen=True)
@@ -73,18 +222,18 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
         made = launch(opdef, kernel, refill(call.inputs, arrays), call.attrs)
         return tuple(flat([made[i] for i in judged]))
 
-    def by_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
+    def through_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         here = replace(call, inputs=refill(call.inputs, inputs))
         made = launch(opdef, reference, here.inputs, here.attrs)
         known, entering = _placed(made, judged, outputs), _placed(each(made, np.zeros_like), judged, cotangents)
-        routed = gradients(opdef, kernel, here, known, entering)
+        routed = by_rule(opdef, kernel, here, known, entering)
         return tuple(g if is_float(a) else None for a, g in by_array(here.inputs, routed))  # others nobody would use
 
     def by_tape(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         return through_tape(opdef, replace(call, inputs=refill(call.inputs, inputs)), cotangents)
 
     names = opdef.schema.input_names
-    vjp = by_rule if opdef.grad is not None else by_tape
+    vjp = through_rule if opdef.grad is not None else by_tape
     subject = subject_of(opdef, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
     if not callable(opdef.traits.surrogate):
         return subject
@@ -113,22 +262,22 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     kernel = rule.op.opdef.kernels.reference()
     asked = [i for i in rule.wrt if any(map(is_float, flat([call.inputs[i]]))) and i not in rule.disconnected]
 
-    def by_rule(inputs: Values, dys: Values) -> list[Any]:
+    def first(inputs: Values, dys: Values) -> list[Any]:
         here = replace(call, inputs=inputs)
-        return gradients(opdef, kernel, here, launch(opdef, reference, inputs, call.attrs), dys)
+        return by_rule(opdef, kernel, here, launch(opdef, reference, inputs, call.attrs), dys)
 
-    return _second(opdef, call, cotangents, asked, by_rule)
+    return _second(opdef, call, cotangents, asked, first)
 
 
 def second_order_of_body(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     """Returns the same of a composite op without a rule of its own: both orders are the tape's."""
 
-    def by_tape(inputs: Values, dys: Values) -> list[Any]:
+    def first(inputs: Values, dys: Values) -> list[Any]:
         made = through_tape(opdef, replace(call, inputs=inputs), carried(opdef, dys))
         zeros = [np.zeros_like(a) if g is None else g for a, g in zip(flat(inputs), made, strict=True)]
         return refill(inputs, zeros)
 
-    return _second(opdef, call, cotangents, wanted(opdef, call), by_tape)
+    return _second(opdef, call, cotangents, wanted(opdef, call), first)
 
 
 def _second(
@@ -188,36 +337,6 @@ def without_constants(opdef: OpDef, subject: Subject) -> Subject:
         tuple(name for name in subject.nondifferentiable if name in names),
         None if surrogate is None else lambda *arrays: surrogate(*whole(arrays)),
     )
-
-
-# Any, in these: tensors, or None.
-def call_on_tape(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> list[Any]:
-    """Calls an op on tensors; returns those of its outputs that are judged, flat."""
-    made = outputs_of(opdef, Op(opdef)(*inputs, **attrs))
-    return flat([made[i] for i in _judged(opdef)])
-
-
-def pulled_back(ys: Sequence[Any], dys: Sequence[Any], xs: Sequence[Any], *, create_graph: bool = False) -> list[Any]:
-    """Returns the gradients, by tensor, of those outputs that carry one; None where a tensor has none."""
-    pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y is not None and not y.stop_gradient]
-    entering = [dy if isinstance(dy, Tensor) else Tensor(np.array(dy)) for _, dy in pairs]
-    return grad([y for y, _ in pairs], xs, entering, create_graph=create_graph, allow_unused=True)
-
-
-def array_of(gradient: Tensor | None, tensor: Tensor) -> np.ndarray | None:
-    """Returns a gradient as an array, zeros where there is none; None where nobody asked for it."""
-    if tensor.stop_gradient:
-        return None
-    return np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient.numpy().copy()
-
-
-def through_tape(opdef: OpDef, call: Call, cotangents: Arrays) -> tuple[Any, ...]:
-    """Returns the gradients of a call as the tape gives them, one per flat input; None where there is none."""
-    with enable_grad():
-        tensors = [Tensor(np.array(array), not is_float(array)) for array in flat(call.inputs)]
-        made = call_on_tape(opdef, refill(call.inputs, tensors), call.attrs)
-        found = pulled_back(made, cotangents, tensors)
-    return tuple(None if gradient is None else gradient.numpy().copy() for gradient in found)
 
 
 def _judged(opdef: OpDef) -> tuple[int, ...]:
