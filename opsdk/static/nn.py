@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -106,7 +107,4 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:
 
 def _numbered(block: Block, name: str) -> str:
     """Returns the name with the lowest number behind it that is free."""
-    number = 0
-    while block.has_var(f"{name}_{number}"):
-        number += 1
-    return f"{name}_{number}"
+    return next(f"{name}_{number}" for number in count() if not block.has_var(f"{name}_{number}"))

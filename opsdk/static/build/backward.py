@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -154,43 +155,36 @@ def _check_seed(target: Variable, seed: Variable | None) -> None:
         raise DTypeError(f"gradients: cotangent of {target.name!r} expected {target.dtype}, got {seed.dtype}")
 
 
+@dataclass
 class _Reverse:
     """One reverse pass over a block."""
 
-    def __init__(
-        self, block: Block, targets: Sequence[Variable], sources: Sequence[Variable], blocked: set[str]
-    ) -> None:
-        self.block = block
-        self.targets = targets
-        self.sources = sources
-        self.blocked = blocked
+    block: Block
+    targets: Sequence[Variable]
+    sources: Sequence[Variable]
+    blocked: set[str]
 
     def run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
         """Appends the pass; the Program stays as it was if an op on the way has no derivative."""
         block = self.block
-        with block.program.lock:
+        self.sums = Contributions(block)
+        with block.program.lock, GradMode(True):  # of what is appended now somebody may ask for gradients later
             before = dict(block.vars), list(block.ops)
             try:
-                with GradMode(True):  # of what is appended now somebody may ask for gradients later
-                    return self._run(seeds)
+                path = self._path()
+                while [op for operator in path for op in differentiable(block, operator)] != path:
+                    path = self._path()  # composites were replaced by what they are made of
+                self._check_unchanged(path)
+                for target, seed in zip(self.targets, seeds, strict=True):
+                    if target.name in self.reached:
+                        self.sums.add(target, self._ones(target) if seed is None else seed)
+                for operator in reversed(path):
+                    self._differentiate(operator)
+                return [self.sums.total(source) for source in self.sources]
             except BaseException:
                 block.vars, block.ops = before
                 block.program.touch()
                 raise
-
-    def _run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
-        block = self.block
-        path = self._path()
-        while [op for operator in path for op in differentiable(block, operator)] != path:
-            path = self._path()  # composites were replaced by what they are made of
-        self._check_unchanged(path)
-        self.sums = Contributions(block)
-        for target, seed in zip(self.targets, seeds, strict=True):
-            if target.name in self.reached:
-                self.sums.add(target, self._ones(target) if seed is None else seed)
-        for operator in reversed(path):
-            self._differentiate(operator)
-        return [self.sums.total(source) for source in self.sources]
 
     def _check_unchanged(self, path: Sequence[Operator]) -> None:
         """Checks that every value on the way still is what it was when its operator used it.
