@@ -12,7 +12,7 @@ from dataclasses import replace
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.verify.report import Finding, Row, kind_of
+from opsdk.verify.report import Finding, kind_of
 from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
@@ -99,15 +99,15 @@ def _follows(finding: Finding, cause: Finding) -> bool:
     return kind_of(cause.check) in _DECISIVE or again
 
 
-def settled(session: Session, *, is_whole: bool) -> tuple[tuple[Finding, ...], tuple[Row, ...]]:
-    """Returns the findings that nobody expects, and the table; what is expected is noted, once for each expectation.
+def settle(session: Session, *, is_whole: bool) -> None:
+    """Orders the findings of a session, takes those that are expected for notes, and makes the table of its lines.
 
     Args:
         session: all checks have run.
         is_whole: whether nothing was left out, so that an expected finding that is not there is missed.
     """
     opdef = session.opdef
-    found, table = in_order(session.findings.values()), session.table()
+    found = in_order(session.findings.values())
     left: list[Finding] = []
     for finding in found:
         known = next((each for each in opdef.expectations if _covers(each, finding)), None)
@@ -115,22 +115,23 @@ def settled(session: Session, *, is_whole: bool) -> tuple[tuple[Finding, ...], t
             left.append(finding)
         else:
             session.notes[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
+    session.table = [line.frozen(opdef.name, row) for row, line in session.lines.items()]
     if len(left) < len(found):  # a row fails no longer, in whatever dtype, of which nothing is left
         wrong = {KernelId.parse(finding.row).at_any_dtype for finding in left}
-        passing = [r for r in table if r.verdict == "fail" and KernelId.parse(r.row).at_any_dtype not in wrong]
-        table = tuple(replace(row, verdict="pass") if row in passing else row for row in table)
+        passing = [r for r in session.table if r.verdict == "fail" and KernelId.parse(r.row).at_any_dtype not in wrong]
+        session.table = [replace(row, verdict="pass") if row in passing else row for row in session.table]
     if is_whole:
-        absent = list(_missed(session, found, table))
+        absent = list(_missed(session, found))
         missing = {finding.row for finding in absent}
         left += absent
-        table = tuple(replace(row, verdict="fail") if row.row in missing else row for row in table)
-    return tuple(left), table
+        session.table = [replace(row, verdict="fail") if row.row in missing else row for row in session.table]
+    session.settled = left
 
 
-def _missed(session: Session, found: Sequence[Finding], table: Sequence[Row]) -> Iterator[Finding]:
+def _missed(session: Session, found: Sequence[Finding]) -> Iterator[Finding]:
     """Yields a finding for each expectation that shows nowhere, though a row ran that could have shown it."""
     opdef = session.opdef
-    ran = [row for row in table if row.verdict != "skipped"]
+    ran = [row for row in session.table if row.verdict != "skipped"]
     for expectation in opdef.expectations:
         about = [row for row in ran if expectation.is_about(row.row)]
         is_known = any(map(expectation.is_about, _names_of_rows(opdef)))

@@ -80,7 +80,7 @@ def _judge(session: Session, call: Call) -> None:
         _run(case, "vjp", gradients.first_order(opdef, call, None))
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
-            _judge_of_second_order(case, gradients.second_order_of_body(opdef, call, cotangents))
+            _judge_second(case, gradients.second_order(opdef, call, cotangents))
         return
     for case in _cases(session, call):
         if not _is_well_formed(case, outputs, cotangents):
@@ -98,7 +98,11 @@ def _judge(session: Session, call: Call) -> None:
         is_derived = opdef.gradient_of is not None and callable(opdef.rule)
         _run(case, "vjp", gradients.first_order(opdef, case.call, case.kernel), vary=not is_short and not is_derived)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
-        _judge_second(session, call, cotangents)
+        gradient = opdef.grad.op.opdef
+        if gradient.grad is None and not gradient.is_composite:
+            session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
+        elif opdef.gradient_of is None:  # third order: the rows and the second order are judged where the op itself is
+            _judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
 
 
 def _cases(session: Session, call: Call) -> Iterator[Case]:
@@ -214,16 +218,7 @@ def _check_undefined(case: Case, outputs: Any, cotangents: Any) -> None:
             case.find(f"materialize.{name}", message)
 
 
-def _judge_second(session: Session, call: Call, cotangents: Any) -> None:
-    opdef = session.opdef
-    gradient = rule_of(opdef).op.opdef
-    if gradient.grad is None and not gradient.is_composite:
-        session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
-    elif opdef.gradient_of is None:  # third order: the rows and the second order are judged where the op itself is
-        _judge_of_second_order(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
-
-
-def _judge_of_second_order(case: Case, subject: Subject) -> None:
+def _judge_second(case: Case, subject: Subject) -> None:
     """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef, session = case.opdef, case.session
     try:

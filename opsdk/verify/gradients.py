@@ -27,6 +27,9 @@ from opsdk.verify.kernels.launch import launch
 PROBE = "(probe)"
 
 Arrays = Sequence[np.ndarray]
+Forward = Callable[..., tuple[np.ndarray, ...]]
+Vjp = Callable[[Arrays, Arrays, Arrays], tuple[Any, ...]]
+Mask = Sequence[bool]  # per input whether its gradient is asked for
 
 
 def carriers(opdef: OpDef) -> tuple[int, ...]:
@@ -64,16 +67,14 @@ def draw_cotangents(opdef: OpDef, outputs: Values, rng: np.random.Generator) -> 
     return each(outputs, draw)
 
 
-def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Sequence[bool] | None) -> Application:
+def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Mask | None) -> Application:
     """Returns the rule, applied to a call by hand: its targets are the inputs whose gradients are asked for."""
     asked = mask or [True] * len(call.inputs)
     targets = [value if flag else None for value, flag in zip(call.inputs, asked, strict=True)]
     return Application(opdef, rule_of(opdef), call.attrs, cotangents, targets)
 
 
-def gradient_call(
-    opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Sequence[bool] | None = None
-) -> Call:
+def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Mask | None = None) -> Call:
     """Returns the call of the gradient op that belongs to a call of the op."""
     application = _applied(opdef, call, cotangents, mask)
     rule, pools = application.rule, {"input": call.inputs, "output": outputs}
@@ -86,12 +87,7 @@ def gradient_call(
 
 
 def by_rule(
-    opdef: OpDef,
-    kernel: Kernel | None,
-    call: Call,
-    outputs: Values,
-    cotangents: Values,
-    mask: Sequence[bool] | None = None,
+    opdef: OpDef, kernel: Kernel | None, call: Call, outputs: Values, cotangents: Values, mask: Mask | None = None
 ) -> list[Any]:
     """Runs a kernel of the gradient op; returns one entry per input of the op, None where it gives no gradient.
 
@@ -189,22 +185,16 @@ class Subject:
         surrogate: the function whose derivative vjp is, where that is not forward.
     """
 
-    forward: Callable[..., tuple[np.ndarray, ...]]
-    vjp: Callable[[Arrays, Arrays, Arrays], tuple[Any, ...]]
+    forward: Forward
+    vjp: Vjp
     inputs: tuple[np.ndarray, ...]
     names: tuple[str, ...]
     domain: tuple[Any, ...]
     nondifferentiable: tuple[str, ...] = field(default=())
-    surrogate: Callable[..., tuple[np.ndarray, ...]] | None = None
+    surrogate: Forward | None = None
 
 
-def subject_of(
-    opdef: OpDef,
-    forward: Callable[..., tuple[np.ndarray, ...]],
-    vjp: Callable[[Arrays, Arrays, Arrays], tuple[Any, ...]],
-    names: Sequence[str],
-    inputs: Arrays,
-) -> Subject:
+def subject_of(opdef: OpDef, forward: Forward, vjp: Vjp, names: Sequence[str], inputs: Arrays) -> Subject:
     """Returns a pair of functions with what was declared of the inputs that the names begin with."""
     roots = [name.partition("[")[0] for name in names]
     domain = tuple(opdef.traits.domain.get(root) for root in roots)
@@ -257,34 +247,24 @@ def no_gradient(opdef: OpDef, call: Call) -> Subject:
 
 
 def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
-    """Returns the gradient as a function of the inputs and the cotangents, with its own gradient by the tape."""
-    rule, reference = rule_of(opdef), opdef.kernels.reference()
-    kernel = rule.op.opdef.kernels.reference()
-    asked = [i for i in rule.wrt if any(map(is_float, flat([call.inputs[i]]))) and i not in rule.disconnected]
+    """Returns the gradient as a function of the inputs and the cotangents, with its own gradient by the tape.
+
+    Of a composite op without a rule of its own both orders are the tape's.
+    """
+    rule, reference, asked = opdef.grad, opdef.kernels.reference(), wanted(opdef, call)
+    if rule is not None:
+        floating = [i for i in rule.wrt if any(map(is_float, flat([call.inputs[i]])))]
+        asked = [i for i in floating if i not in rule.disconnected]
+    count = len(flat(call.inputs))
+    entering = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
 
     def first(inputs: Values, dys: Values) -> list[Any]:
         here = replace(call, inputs=inputs)
-        return by_rule(opdef, kernel, here, launch(opdef, reference, inputs, call.attrs), dys)
-
-    return _second(opdef, call, cotangents, asked, first)
-
-
-def second_order_of_body(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
-    """Returns the same of a composite op without a rule of its own: both orders are the tape's."""
-
-    def first(inputs: Values, dys: Values) -> list[Any]:
-        made = through_tape(opdef, replace(call, inputs=inputs), carried(opdef, dys))
-        zeros = [np.zeros_like(a) if g is None else g for a, g in zip(flat(inputs), made, strict=True)]
-        return refill(inputs, zeros)
-
-    return _second(opdef, call, cotangents, wanted(opdef, call), first)
-
-
-def _second(
-    opdef: OpDef, call: Call, cotangents: Values, asked: list[int], first: Callable[[Values, Values], list[Any]]
-) -> Subject:
-    count = len(flat(call.inputs))
-    entering = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
+        if rule is not None:
+            kernel = rule.op.opdef.kernels.reference()
+            return by_rule(opdef, kernel, here, launch(opdef, reference, inputs, call.attrs), dys)
+        made = through_tape(opdef, here, carried(opdef, dys))
+        return refill(inputs, [np.zeros_like(a) if g is None else g for a, g in zip(flat(inputs), made, strict=True)])
 
     def split(arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         arrays = [a if isinstance(a, Tensor) else np.asarray(a) for a in arrays]

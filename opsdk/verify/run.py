@@ -6,7 +6,6 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.checks import in_order, settled
+from opsdk.verify.checks import in_order, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
@@ -23,7 +22,7 @@ from opsdk.verify.kernels.branches import check_branches
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.parity import check_runtimes, check_second_order
-from opsdk.verify.report import Finding, Verdict, VerifyReport
+from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.session import Session
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
@@ -87,19 +86,11 @@ def verify(
     given = None if samples is None else samples_given(samples)
     links = list(chain(op.opdef))
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
-    reports = [
-        examine(
-            opdef,
-            samples=given if opdef is op.opdef else None,
-            rows=wanted,
-            seed=seed,
-            budget=budget,
-            trace=trace,
-            is_last=is_cut and opdef is links[-1],
-        )
-        for opdef in links
-    ]
-    report = _joined(op.opdef.name, reports, seed, time.perf_counter() - start)
+    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace) for opdef in links]
+    for session in sessions:
+        is_last = is_cut and session.opdef is links[-1]
+        _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)
+    report = _report(sessions, start)
     if raise_exception:
         report.raise_if_failed()
     return report
@@ -120,26 +111,23 @@ def chain(opdef: OpDef) -> Iterator[OpDef]:
         order += 1
 
 
-def examine(
-    opdef: OpDef,
-    *,
-    samples: Iterable[Sample] | None = None,
-    rows: Sequence[str] = (),
-    seed: int = 0,
-    budget: int | None = None,
-    trace: bool = False,
-    is_last: bool = False,
-) -> VerifyReport:
-    """Proves one op alone, without the gradient ops that hang on it; of the last derivative only its values."""
+def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int = _BUDGET) -> VerifyReport:
+    """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
+    session = Session(opdef, [], 0, budget)
+    _examine(session, samples)
+    return _report([session], start)
+
+
+def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: bool = False) -> None:
+    """Proves the op of a session; of the last derivative only its values."""
+    opdef = session.opdef
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
-        session = Session(opdef, [], seed, budget or _BUDGET, rows, trace)
-        case = session.reference()
         try:
             _check(session, samples, is_last=is_last)
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
             message = f"expected its code to return or raise an error, got {error!r}; take out what ends the process"
-            case.find("runs", f"{opdef.subject}: {message}", at=_innermost(error) or case.at)
+            session.reference().find("runs", f"{opdef.subject}: {message}", at=_innermost(error) or str(opdef.origin))
         except Exception as error:  # no check expects it: the op did the same before, and was right
             if not _is_its_own(opdef, error):
                 raise
@@ -147,19 +135,9 @@ def examine(
                 f"{opdef.subject}: expected its code to do the same at every call, {type(error).__name__} after others "
                 f"that ran: {error}; keep nothing between calls that results depend on"
             )
-            case.find_raised("runs", message, error, at=_innermost(error) or case.at)
+            session.reference().find_raised("runs", message, error, at=_innermost(error) or str(opdef.origin))
     session.tell_doubts()
-    findings, table = settled(session, is_whole=not rows and samples is None)
-    return VerifyReport(
-        opdef.name,
-        _verdict(session, findings),
-        findings,
-        table,
-        session.coverage(),
-        seed,
-        time.perf_counter() - start,
-        session.lacks_backward,
-    )
+    settle(session, is_whole=not session.rows and samples is None)
 
 
 def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
@@ -211,34 +189,36 @@ def _unused(opdef: OpDef) -> Iterator[None]:
             each.usage.in_graph = used
 
 
-def _verdict(session: Session, findings: Sequence[Finding]) -> Verdict:
-    if findings:
-        return "fail"
+def _report(sessions: Sequence[Session], start: float) -> VerifyReport:
+    """Returns one report of an op and its gradient ops; a fault that shows in several is told once."""
+    first = sessions[0]
+    findings = in_order(finding for session in sessions for finding in session.settled)
+
+    def every(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(text for session in sessions for text in getattr(session, name)))
+
+    coverage = Coverage(
+        tuple(dict.fromkeys(check for session in sessions for line in session.lines.values() for check in line.checks)),
+        tuple(map(str, first.calls)),
+        sum(session.tested for session in sessions),
+        *map(every, ("skipped", "inconclusive", "notes", "warnings")),
+        tuple(line for session in sessions for line in session.trace_lines()),
+    )
+    return VerifyReport(
+        first.opdef.name,
+        "fail" if findings else _verdict_without_findings(first),
+        findings,
+        tuple(row for session in sessions for row in session.table),
+        coverage,
+        first.seed,
+        time.perf_counter() - start,
+        first.lacks_backward,
+    )
+
+
+def _verdict_without_findings(session: Session) -> Verdict:
     opdef = session.opdef
     judged = opdef.grad is not None or (opdef.is_composite and opdef.gradient_of is None)
     expected = judged and opdef.traits.surrogate is not True and bool(session.calls)
     nothing = not session.ran or (expected and not session.tested)
-    if nothing and opdef.gradient_of is None:
-        return "inconclusive"
-    return "pass"
-
-
-def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: float) -> VerifyReport:
-    """Returns one report of several; a fault that shows in an op and in its gradient op is told once."""
-    findings = in_order(finding for report in reports for finding in report.findings)
-    verdict: Verdict = reports[0].verdict
-    if findings:
-        verdict = "fail"
-    coverages = [report.coverage for report in reports]
-
-    def every(name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(entry for coverage in coverages for entry in getattr(coverage, name)))
-
-    coverage = replace(
-        coverages[0],
-        **{name: every(name) for name in ("checks", "skipped", "inconclusive", "notes", "warnings")},
-        tested=sum(c.tested for c in coverages),
-        traces=tuple(line for c in coverages for line in c.traces),
-    )
-    rows = tuple(row for report in reports for row in report.rows)
-    return VerifyReport(name, verdict, findings, rows, coverage, seed, seconds, reports[0].lacks_backward)
+    return "inconclusive" if nothing and opdef.gradient_of is None else "pass"

@@ -19,7 +19,7 @@ from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Invented
-from opsdk.verify.report import Coverage, Finding, Row, Verdict, kind_of
+from opsdk.verify.report import Finding, Row, Verdict, kind_of
 
 _ABSENT = ("OP402", "OP403")  # codes of compile errors where no compiler, or no room, is there
 # Kinds of finding that have a code of their own.
@@ -102,6 +102,8 @@ class Session:
     trace: bool = False
     findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
+    settled: list[Finding] = field(default_factory=list)
+    table: list[Row] = field(default_factory=list)
     skipped: dict[str, None] = field(default_factory=dict)
     inconclusive: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
@@ -150,24 +152,8 @@ class Session:
         """Whether a finding of one of some kinds of check is there."""
         return any(kind_of(finding.check) in checks for finding in self.findings.values())
 
-    def table(self) -> tuple[Row, ...]:
-        """Returns the lines, frozen."""
-        return tuple(line.frozen(self.opdef.name, row) for row, line in self.lines.items())
-
-    def coverage(self) -> Coverage:
-        """Returns what was looked at, frozen."""
-        return Coverage(
-            tuple(dict.fromkeys(check for line in self.lines.values() for check in line.checks)),
-            tuple(map(str, self.calls)),
-            self.tested,
-            tuple(self.skipped),
-            tuple(self.inconclusive),
-            tuple(self.notes),
-            tuple(self.warnings),
-            tuple(self._trace_lines()),
-        )
-
-    def _trace_lines(self) -> Iterator[str]:
+    def trace_lines(self) -> Iterator[str]:
+        """Yields the lines that tell how gradcheck judged the elements that were kept."""
         for (row, check, _), trace in self.traces.items():
             first, *steps = trace.lines()
             yield f"trace    {self.opdef.name}[{row}] {check}, {first}"
