@@ -12,7 +12,7 @@ from dataclasses import replace
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.verify.report import Finding, kind_of
+from opsdk.verify.report import Finding, Row, Verdict, kind_of
 from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
@@ -115,29 +115,29 @@ def settle(session: Session, *, is_whole: bool) -> None:
             left.append(finding)
         else:
             session.notes[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
-    session.table = [line.frozen(opdef.name, row) for row, line in session.lines.items()]
-    if len(left) < len(found):  # a row fails no longer, in whatever dtype, of which nothing is left
-        wrong = {KernelId.parse(finding.row).at_any_dtype for finding in left}
-        passing = [r for r in session.table if r.verdict == "fail" and KernelId.parse(r.row).at_any_dtype not in wrong]
-        session.table = [replace(row, verdict="pass") if row in passing else row for row in session.table]
-    if is_whole:
-        absent = list(_missed(session, found))
-        missing = {finding.row for finding in absent}
-        left += absent
-        session.table = [replace(row, verdict="fail") if row.row in missing else row for row in session.table]
-    session.settled = left
+    is_as_found = len(left) == len(found)  # else a row fails no longer, in whatever dtype, of which nothing is left
+    wrong = {KernelId.parse(finding.row).at_any_dtype for finding in left}
+    ran = [row for row, line in session.lines.items() if line.wrong or line.checks or not line.skipped]
+    absent = list(_missed(session, found, ran)) if is_whole else []
+    missing = {finding.row for finding in absent}
+    for row, line in session.lines.items():
+        is_wrong = bool(line.wrong) and (is_as_found or KernelId.parse(row).at_any_dtype in wrong)
+        verdict: Verdict = "fail" if is_wrong or row in missing else "pass" if row in ran else "skipped"
+        passed = tuple(check for check in line.checks if check not in line.wrong)
+        entry = Row(opdef.name, row, verdict, line.worst, line.sees, line.seconds, line.skipped, passed)
+        session.table.append(entry)
+    session.settled = left + absent
 
 
-def _missed(session: Session, found: Sequence[Finding]) -> Iterator[Finding]:
+def _missed(session: Session, found: Sequence[Finding], ran: Sequence[str]) -> Iterator[Finding]:
     """Yields a finding for each expectation that shows nowhere, though a row ran that could have shown it."""
     opdef = session.opdef
-    ran = [row for row in session.table if row.verdict != "skipped"]
     for expectation in opdef.expectations:
-        about = [row for row in ran if expectation.is_about(row.row)]
+        about = [row for row in ran if expectation.is_about(row)]
         is_known = any(map(expectation.is_about, _names_of_rows(opdef)))
         if (is_known and not about) or any(_covers(expectation, finding) for finding in found):
             continue
-        row = about[0].row if is_known else ran[0].row
+        row = (about if is_known else ran)[0]
         remedy = "take the expect out" if is_known else f"it has the rows {', '.join(map(str, opdef.kernels))}"
         check, target = f"{EXPECT}.{expectation.finding}", target_of(opdef)
         yield Finding(

@@ -19,7 +19,7 @@ from opsdk.define.kernel.kernel_id import KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Invented
-from opsdk.verify.report import Finding, Row, Verdict, kind_of
+from opsdk.verify.report import Finding, Row, kind_of
 
 _ABSENT = ("OP402", "OP403")  # codes of compile errors where no compiler, or no room, is there
 # Kinds of finding that have a code of their own.
@@ -73,12 +73,6 @@ class _Line:
     skipped: str = ""
     checks: dict[str, None] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
-
-    def frozen(self, op: str, row: str) -> Row:
-        """Returns the line of a report."""
-        verdict: Verdict = "fail" if self.wrong else "skipped" if self.skipped and not self.checks else "pass"
-        passed = tuple(check for check in self.checks if check not in self.wrong)
-        return Row(op, row, verdict, self.worst, self.sees, self.seconds, self.skipped, passed)
 
 
 @dataclass
