@@ -19,6 +19,7 @@ from opsdk.static.build.recording import connect, may_agree
 from opsdk.static.build.rewrite import definition_of, differentiable
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import BACKWARD, Operator
+from opsdk.static.ir.shared_memory import changed
 from opsdk.static.ir.variable import Parameter, Variable
 
 
@@ -196,9 +197,7 @@ class _Reverse:
         place: dict[int, int] = {}
         for index, operator in enumerate(self.block.ops):
             place[id(operator)] = index
-            written.update(dict.fromkeys(operator.output_arg_names, index))
-            slots = list(operator.inputs.values())
-            written.update({name: index for i in operator.opdef.schema.mutated_inputs for name in slots[i]})
+            written.update(dict.fromkeys([*operator.output_arg_names, *changed(operator)], index))
         for operator in path:
             at = place[id(operator)]
             read = next((name for name in operator.input_arg_names if written.get(name, -1) >= at), None)
@@ -262,9 +261,8 @@ class _Reverse:
         return name not in self.blocked and not variable.is_cut and is_differentiable(variable.dtype)
 
     def _differentiable_inputs(self, operator: Operator) -> list[str]:
-        wanted = operator.opdef.differentiable_inputs()
         slots = list(operator.inputs.values())
-        return [name for i in wanted for name in slots[i]]
+        return [name for i in operator.opdef.differentiable_inputs() for name in slots[i]]
 
     def _ones(self, target: Variable) -> Variable:
         block = self.block
@@ -277,10 +275,15 @@ class _Reverse:
         return made
 
     def _differentiate(self, operator: Operator) -> None:
-        """Appends the gradient op of an operator that has a rule."""
+        """Appends the gradient op of an operator that has a rule, for what arrived at its outputs."""
         block = self.block
-        application = self._applied(operator)
-        rule = application.rule
+        opdef = definition_of(block, operator)
+        rule, sources = opdef.grad, {source.name for source in self.sources}
+        assert rule is not None
+        cotangents = operator.by_output(lambda name: self.sums.total(block.vars[name]) if name else None)
+        targets = operator.by_input(lambda name: name if name in self.reached else None)
+        application = Application(opdef, rule, operator.attrs, cotangents, targets)
+        application.leave_unreached(lambda name: name in sources)
         if not any(application.arrived) or not any(application.needed[i] for i in rule.wrt):
             return
 
@@ -292,25 +295,13 @@ class _Reverse:
         made = application.route([None] * len(rule.wrt), fresh)
         outputs = [made[i] for i in rule.wrt]
         gradient = connect(block, rule.op.opdef, inputs, outputs, application.op_attrs(), BACKWARD)
-        gradient.forward = application.forward
+        gradient.forward = opdef
         slots = list(operator.inputs.values())
         for slot, position in zip(rule.op.opdef.schema.output_names, rule.wrt, strict=True):
             gradient.of[slot] = list(slots[position])
             gradient.outputs[slot] = gradient.outputs[slot] or [""] * len(slots[position])
         for grad, name in gradient.like.items():
             self.sums.add(block.vars[name], block.vars[grad])
-
-    def _applied(self, operator: Operator) -> Application:
-        """Returns the rule of an operator, applied to what arrived at its outputs, with names as targets."""
-        block = self.block
-        opdef = definition_of(block, operator)
-        assert opdef.grad is not None
-        sources = {source.name for source in self.sources}
-        cotangents = operator.by_output(lambda name: self.sums.total(block.vars[name]) if name else None)
-        targets = operator.by_input(lambda name: name if name in self.reached else None)
-        application = Application(opdef, opdef.grad, operator.attrs, cotangents, targets)
-        application.leave_unreached(lambda name: name in sources)
-        return application
 
     # Any: one entry per input or output that the backward reads, a Variable, a list of them or None.
     def _saved(self, operator: Operator, rule: GradRule) -> list[Any]:
