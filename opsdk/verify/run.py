@@ -201,7 +201,10 @@ def _report(sessions: Sequence[Session], start: float) -> VerifyReport:
         tuple(dict.fromkeys(check for session in sessions for line in session.lines.values() for check in line.checks)),
         tuple(map(str, first.calls)),
         sum(session.tested for session in sessions),
-        *map(every, ("skipped", "inconclusive", "notes", "warnings")),
+        every("skipped"),
+        every("inconclusive"),
+        every("notes"),
+        every("warnings"),
         tuple(line for session in sessions for line in session.trace_lines()),
     )
     return VerifyReport(
