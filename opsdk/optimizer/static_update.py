@@ -15,9 +15,8 @@ from opsdk.optimizer.parameters import Slot, learning_rate_factor, rate_dtype
 from opsdk.static.build.backward import append_backward
 from opsdk.static.ir.operator import OPTIMIZE, Operator
 from opsdk.static.ir.parameter import create_global_var
-from opsdk.static.ir.program import Program
+from opsdk.static.ir.program import Program, default_startup_program, program_guard
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.framework import default_startup_program, program_guard
 from opsdk.static.run.scope import global_scope
 
 

@@ -5,15 +5,14 @@ from opsdk.static import nn
 from opsdk.static.build.backward import append_backward, gradients
 from opsdk.static.build.frontend import Recorder as _Recorder  # noqa: F401 - the import makes Variables known to ops
 from opsdk.static.build.input import InputSpec, data
-from opsdk.static.build.metric import accuracy
 from opsdk.static.build.py_func import py_func
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import Operator
 from opsdk.static.ir.parameter import create_global_var, create_parameter
-from opsdk.static.ir.program import Program
+from opsdk.static.ir.program import Program, default_main_program, default_startup_program, program_guard
 from opsdk.static.ir.variable import Parameter, Variable
+from opsdk.static.nn import accuracy
 from opsdk.static.run.executor import Executor
-from opsdk.static.run.framework import default_main_program, default_startup_program, program_guard
 from opsdk.static.run.scope import Scope, global_scope, scope_guard
 
 __all__ = [

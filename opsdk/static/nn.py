@@ -1,8 +1,9 @@
-"""Building blocks of static networks: `fc`."""
+"""Building blocks of static networks: `fc`, and `accuracy`, which measures one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -11,12 +12,12 @@ import numpy as np
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
-from opsdk.ops import functions
+from opsdk.ops import functions, loss
 from opsdk.ops.initializer import as_param_attr
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.parameter import create_parameter
+from opsdk.static.ir.program import default_main_program, default_startup_program
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.framework import default_main_program, default_startup_program
 
 # Any: Variables, as everywhere in a Program.
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
@@ -87,9 +88,23 @@ def fc(
         return out if activation is None else _ACTIVATIONS[activation](out)
 
 
+def accuracy(input: Variable, label: Variable, k: int = 1) -> Any:
+    """Appends the share of rows whose label is among the k greatest scores.
+
+    Args:
+        input: float Variable of shape (rows, classes).
+        label: integer Variable of shape (rows,) or (rows, 1).
+        k: how many of the greatest count, ≥ 1.
+
+    Returns:
+        A 0-d float32 Variable. Not differentiable.
+
+    Raises:
+        AttributeValueError: k below 1.
+    """
+    return loss.among_best(input, label, k)
+
+
 def _numbered(block: Block, name: str) -> str:
     """Returns the name with the lowest number behind it that is free."""
-    number = 0
-    while block.has_var(f"{name}_{number}"):
-        number += 1
-    return f"{name}_{number}"
+    return next(f"{name}_{number}" for number in count() if not block.has_var(f"{name}_{number}"))

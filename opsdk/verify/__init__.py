@@ -6,8 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from opsdk.verify.render import render_text, to_dict
-from opsdk.verify.report import Coverage, Finding, Row, VerifyReport
+from opsdk.verify.report import Coverage, Finding, Row, VerifyReport, render_text, to_dict
 from opsdk.verify.run import verify
 
 __all__ = ["Coverage", "Finding", "Row", "VerifyReport", "render_text", "to_dict", "verify"]

@@ -1,6 +1,20 @@
-"""The names of the checks that `verify` runs, in the order in which it runs them."""
+"""Checks by name, in the order in which `verify` runs them, and their findings: causes first, expected ones apart.
+
+A fault of a kernel comes before what follows from it in a runtime, which is folded in. A finding that an op's author
+expects is told as a note with its reason, and missed where it does not show.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from opsdk.define.kernel.kernel import KernelId
+from opsdk.define.opdef import Expectation, OpDef
+from opsdk.verify.report import Finding, Row, Verdict, kind_of
+from opsdk.verify.session import Session, target_of
+
+EXPECT = "expect"  # the check that finds an expected finding missing
 
 # Of rows. `samples`, which is of an op, and `crash`, after which no row can be named, are not among them.
 CHECKS = (
@@ -25,8 +39,122 @@ CHECKS = (
     "static2",
 )
 
+# A fault before those that may follow from it.
+_GRAVITY = (
+    *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "value", "layout"),
+    *("vjp", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
+)
+_NUMBERS = _GRAVITY.index("value")  # what comes before keeps an op from being judged at all
+_FOLLOWING = {
+    "dynamic": "on tensors",
+    "recorded": "on tensors",
+    "static": "in a Program",
+    "static2": "in a Program",
+}
+_DECISIVE = ("compile", "bounds", "runs", "repeats", "value", "layout")  # such a row gives no bits worth comparing
+
 
 def check_of(name: str) -> str:
     """Returns the check that a finding's `check`, such as `vjp.x`, is of; a row that does not compile does not run."""
-    kind = name.partition(".")[0]
+    kind = kind_of(name)
     return "runs" if kind == "compile" else kind
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Returns findings, causes first; of several with one message the gravest, and no mere consequences."""
+    ranked = sorted(findings, key=_rank)
+    told: dict[str, Finding] = {}
+    for finding in ranked:
+        told.setdefault(finding.message, finding)
+    direct = [finding for finding in told.values() if kind_of(finding.check) not in _FOLLOWING]
+    also: dict[str, dict[str, None]] = {}
+    kept: list[Finding] = []
+    for finding in told.values():
+        cause = next((d for d in direct if d is not finding and _follows(finding, d)), None)
+        if cause is None:
+            kept.append(finding)
+        else:
+            also.setdefault(cause.id, {})[_FOLLOWING.get(kind_of(finding.check), "as a backward")] = None
+    return tuple(replace(f, also=f"the same {' and '.join(also[f.id])}") if f.id in also else f for f in kept)
+
+
+def _rank(finding: Finding) -> tuple[bool, int]:
+    """Returns the place of a finding: numbers wrong in float32 alone, often by overflow, come after all others."""
+    kind = kind_of(finding.check)
+    gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
+    return gravity >= _NUMBERS and KernelId.parse(finding.row).dtype == "float32", gravity
+
+
+def _follows(finding: Finding, cause: Finding) -> bool:
+    """Whether a finding of a runtime says again what is wrong with the row that it ran."""
+    raised = cause.message.rpartition("raised ")[2]
+    again = "raised " in finding.message and raised in finding.message
+    # A backward as a whole may raise what its row did before.
+    is_backward = again and finding.check == "vjp" and kind_of(cause.check) == "runs"
+    if kind_of(finding.check) not in _FOLLOWING and not is_backward:
+        return False
+    if KernelId.parse(finding.row).at_any_dtype != KernelId.parse(cause.row).at_any_dtype:
+        return False
+    return kind_of(cause.check) in _DECISIVE or again
+
+
+def settle(session: Session, *, is_whole: bool) -> None:
+    """Orders the findings of a session, takes those that are expected for notes, and makes the table of its lines.
+
+    Args:
+        session: all checks have run.
+        is_whole: whether nothing was left out, so that an expected finding that is not there is missed.
+    """
+    opdef = session.opdef
+    found = in_order(session.findings.values())
+    left: list[Finding] = []
+    for finding in found:
+        known = next((each for each in opdef.expectations if _covers(each, finding)), None)
+        if known is None:
+            left.append(finding)
+        else:
+            session.notes[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
+    is_as_found = len(left) == len(found)  # else a row fails no longer, in whatever dtype, of which nothing is left
+    wrong = {KernelId.parse(finding.row).at_any_dtype for finding in left}
+    ran = [row for row, line in session.lines.items() if line.wrong or line.checks or not line.skipped]
+    absent = list(_missed(session, found, ran)) if is_whole else []
+    missing = {finding.row for finding in absent}
+    for row, line in session.lines.items():
+        is_wrong = bool(line.wrong) and (is_as_found or KernelId.parse(row).at_any_dtype in wrong)
+        verdict: Verdict = "fail" if is_wrong or row in missing else "pass" if row in ran else "skipped"
+        passed = tuple(check for check in line.checks if check not in line.wrong)
+        entry = Row(opdef.name, row, verdict, line.worst, line.sees, line.seconds, line.skipped, passed)
+        session.table.append(entry)
+    session.settled = left + absent
+
+
+def _missed(session: Session, found: Sequence[Finding], ran: Sequence[str]) -> Iterator[Finding]:
+    """Yields a finding for each expectation that shows nowhere, though a row ran that could have shown it."""
+    opdef = session.opdef
+    for expectation in opdef.expectations:
+        about = [row for row in ran if expectation.is_about(row)]
+        is_known = any(map(expectation.is_about, _names_of_rows(opdef)))
+        if (is_known and not about) or any(_covers(expectation, finding) for finding in found):
+            continue
+        row = (about if is_known else ran)[0]
+        remedy = "take the expect out" if is_known else f"it has the rows {', '.join(map(str, opdef.kernels))}"
+        check, target = f"{EXPECT}.{expectation.finding}", target_of(opdef)
+        yield Finding(
+            id=f"{opdef.name}[{row}]::{check}",
+            op=opdef.name,
+            row=row,
+            check=check,
+            message=f"{opdef.subject}: expected the finding {expectation} ({expectation.reason}), got none; {remedy}",
+            at=str(expectation.origin),
+            repro="" if target is None else f"opsdk check {target} --seed {session.seed}",
+        )
+
+
+def _names_of_rows(opdef: OpDef) -> Iterator[str]:
+    for kernel in opdef.kernels:
+        for dtype in (kernel.key.dtype.name,) if kernel.key.dtype else ("float32", "float64"):
+            yield str(KernelId.of(kernel, dtype))
+
+
+def _covers(expectation: Expectation, finding: Finding) -> bool:
+    return expectation.covers(finding.check, finding.row, finding.code)

@@ -14,21 +14,15 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.broadcasting import check_broadcasting
+from opsdk.verify.checks import in_order, settle
 from opsdk.verify.complex_gradient import check_complex
-from opsdk.verify.declared import check_linear
 from opsdk.verify.derivative import check_gradient
-from opsdk.verify.expected import missed, unexpected, with_failures, without_failures
-from opsdk.verify.follow import in_order
-from opsdk.verify.inputs.samples import SAMPLES, UnusableSamplesError, samples_given
-from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
-from opsdk.verify.kernels.layout import check_layouts
+from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
-from opsdk.verify.kernels.whole import check_whole_numbers
-from opsdk.verify.report import Coverage, Finding, Verdict, VerifyReport
-from opsdk.verify.runtimes.parity import check_runtimes
-from opsdk.verify.runtimes.second_order import check_second_order
+from opsdk.verify.parity import check_runtimes, check_second_order
+from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.session import Session
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
@@ -92,19 +86,11 @@ def verify(
     given = None if samples is None else samples_given(samples)
     links = list(chain(op.opdef))
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
-    reports = [
-        examine(
-            opdef,
-            samples=given if opdef is op.opdef else None,
-            rows=wanted,
-            seed=seed,
-            budget=budget,
-            trace=trace,
-            is_last=is_cut and opdef is links[-1],
-        )
-        for opdef in links
-    ]
-    report = _joined(op.opdef.name, reports, seed, time.perf_counter() - start)
+    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace) for opdef in links]
+    for session in sessions:
+        is_last = is_cut and session.opdef is links[-1]
+        _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)
+    report = _report(sessions, start)
     if raise_exception:
         report.raise_if_failed()
     return report
@@ -125,60 +111,33 @@ def chain(opdef: OpDef) -> Iterator[OpDef]:
         order += 1
 
 
-def examine(
-    opdef: OpDef,
-    *,
-    samples: Iterable[Sample] | None = None,
-    rows: Sequence[str] = (),
-    seed: int = 0,
-    budget: int | None = None,
-    trace: bool = False,
-    is_last: bool = False,
-) -> VerifyReport:
-    """Proves one op alone, without the gradient ops that hang on it; of the last derivative only its values."""
+def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int = _BUDGET) -> VerifyReport:
+    """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
+    session = Session(opdef, [], 0, budget)
+    _examine(session, samples)
+    return _report([session], start)
+
+
+def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: bool = False) -> None:
+    """Proves the op of a session; of the last derivative only its values."""
+    opdef = session.opdef
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
-        session = Session(opdef, [], seed, budget or _BUDGET, rows, trace)
         try:
             _check(session, samples, is_last=is_last)
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
-            session.find(
-                session.reference_row(np.dtype("float64")),
-                "runs",
-                f"{opdef.subject}: expected its code to return or raise an error, got {error!r}; "
-                "take out what ends the process",
-                at=_innermost(error) or str(opdef.origin),
-            )
+            message = f"expected its code to return or raise an error, got {error!r}; take out what ends the process"
+            session.reference().find("runs", f"{opdef.subject}: {message}", at=_innermost(error) or str(opdef.origin))
         except Exception as error:  # no check expects it: the op did the same before, and was right
             if not _is_its_own(opdef, error):
                 raise
-            session.find_raised(
-                session.reference_row(np.dtype("float64")),
-                "runs",
+            message = (
                 f"{opdef.subject}: expected its code to do the same at every call, {type(error).__name__} after others "
-                f"that ran: {error}; keep nothing between calls that results depend on",
-                error,
-                at=_innermost(error) or str(opdef.origin),
+                f"that ran: {error}; keep nothing between calls that results depend on"
             )
+            session.reference().find_raised("runs", message, error, at=_innermost(error) or str(opdef.origin))
     session.tell_doubts()
-    found, table = in_order(session.findings.values()), session.table()
-    findings, told = unexpected(opdef, found)
-    session.notes.update(dict.fromkeys(told))
-    if told:
-        table = without_failures(table, findings)
-    if not rows and samples is None:  # otherwise it may show in what was left out
-        absent = tuple(missed(opdef, found, table, seed))
-        findings, table = findings + absent, with_failures(table, absent)
-    return VerifyReport(
-        opdef.name,
-        _verdict(session, findings),
-        findings,
-        table,
-        session.coverage(),
-        seed,
-        time.perf_counter() - start,
-        session.lacks_backward,
-    )
+    settle(session, is_whole=not session.rows and samples is None)
 
 
 def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
@@ -186,8 +145,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     try:
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
-        row = session.reference_row(np.dtype("float64"))
-        session.find(row, SAMPLES, str(error), at=noted(error, "at"))
+        session.reference().find(SAMPLES, str(error), at=noted(error, "at"))
     check_rows(session)
     if not is_last:
         check_branches(session)
@@ -231,34 +189,39 @@ def _unused(opdef: OpDef) -> Iterator[None]:
             each.usage.in_graph = used
 
 
-def _verdict(session: Session, findings: Sequence[Finding]) -> Verdict:
-    if findings:
-        return "fail"
+def _report(sessions: Sequence[Session], start: float) -> VerifyReport:
+    """Returns one report of an op and its gradient ops; a fault that shows in several is told once."""
+    first = sessions[0]
+    findings = in_order(finding for session in sessions for finding in session.settled)
+
+    def every(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(text for session in sessions for text in getattr(session, name)))
+
+    coverage = Coverage(
+        tuple(dict.fromkeys(check for session in sessions for line in session.lines.values() for check in line.checks)),
+        tuple(map(str, first.calls)),
+        sum(session.tested for session in sessions),
+        every("skipped"),
+        every("inconclusive"),
+        every("notes"),
+        every("warnings"),
+        tuple(line for session in sessions for line in session.trace_lines()),
+    )
+    return VerifyReport(
+        first.opdef.name,
+        "fail" if findings else _verdict_without_findings(first),
+        findings,
+        tuple(row for session in sessions for row in session.table),
+        coverage,
+        first.seed,
+        time.perf_counter() - start,
+        first.lacks_backward,
+    )
+
+
+def _verdict_without_findings(session: Session) -> Verdict:
     opdef = session.opdef
     judged = opdef.grad is not None or (opdef.is_composite and opdef.gradient_of is None)
     expected = judged and opdef.traits.surrogate is not True and bool(session.calls)
     nothing = not session.ran or (expected and not session.tested)
-    if nothing and opdef.gradient_of is None:
-        return "inconclusive"
-    return "pass"
-
-
-def _joined(name: str, reports: Sequence[VerifyReport], seed: int, seconds: float) -> VerifyReport:
-    """Returns one report of several; a fault that shows in an op and in its gradient op is told once."""
-    findings = in_order(finding for report in reports for finding in report.findings)
-    verdict: Verdict = reports[0].verdict
-    if findings:
-        verdict = "fail"
-    coverages = [report.coverage for report in reports]
-    coverage = Coverage(
-        checks=tuple(dict.fromkeys(check for c in coverages for check in c.checks)),
-        samples=reports[0].coverage.samples,
-        tested=sum(c.tested for c in coverages),
-        skipped=tuple(dict.fromkeys(entry for c in coverages for entry in c.skipped)),
-        inconclusive=tuple(dict.fromkeys(entry for c in coverages for entry in c.inconclusive)),
-        notes=tuple(dict.fromkeys(entry for c in coverages for entry in c.notes)),
-        warnings=tuple(dict.fromkeys(entry for c in coverages for entry in c.warnings)),
-        traces=tuple(line for c in coverages for line in c.traces),
-    )
-    rows = tuple(row for report in reports for row in report.rows)
-    return VerifyReport(name, verdict, findings, rows, coverage, seed, seconds, reports[0].lacks_backward)
+    return "inconclusive" if nothing and opdef.gradient_of is None else "pass"

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
 from typing import Any
-
-import numpy as np
 
 from gradcheck.trace import Trace
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
+from opsdk.core.origin import shorten
 from opsdk.define.kernel.kernel import Kernel, KernelId
+from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Invented
-from opsdk.verify.kernels.launch import label
-from opsdk.verify.report import Coverage, Finding, Row, Verdict
-from opsdk.verify.rerun import command
+from opsdk.verify.report import Finding, Row, kind_of
 
 _ABSENT = ("OP402", "OP403")  # codes of compile errors where no compiler, or no room, is there
 # Kinds of finding that have a code of their own.
@@ -27,6 +28,34 @@ _CODES = {"mutation": MutationError.default_code, "alias": AliasError.default_co
 def cannot_run_here(error: Exception) -> bool:
     """Whether this machine is to blame, which lacks a package, a compiler or room for what it makes, and not the op."""
     return isinstance(error, MissingDependencyError) or (isinstance(error, CompileError) and error.code in _ABSENT)
+
+
+def said(error: Exception) -> str:
+    """Returns an exception as messages tell it: its type, and what it says."""
+    return f"{type(error).__name__}: {error}"
+
+
+def target_of(opdef: OpDef) -> str | None:
+    """Returns what names an op to `opsdk check`; None where no new process could find it, as one made in a function."""
+    origin = opdef.origin
+    if origin.module.partition(".")[0] == "opsdk":
+        return opdef.name
+    module = sys.modules.get(origin.module)
+    held = [value for value in vars(module).values() if isinstance(value, Op)] if module is not None else []
+    owner = opdef.gradient_of or opdef.name
+    if not any(op.opdef.name == owner for op in held):
+        return None
+    if origin.module != "__main__" and "." in origin.module:
+        return f"{origin.module}:{opdef.schema.name}"
+    if not origin.file.endswith(".py") or not Path(origin.file).is_file():
+        return None
+    return f"{shorten(origin.file)}:{opdef.schema.name}"
+
+
+def command(opdef: OpDef, row: str, check: str, seed: int) -> str:
+    """Returns the command that shows a finding again in a new process, or nothing."""
+    target = target_of(opdef)
+    return "" if target is None else f"opsdk check {quote(f'{target}[{row}]::{check}')} --seed {seed}"
 
 
 def _gravity(trace: Trace) -> tuple[bool, bool]:
@@ -40,16 +69,9 @@ class _Line:
     worst: float | None = None
     sees: float | None = None
     seconds: float = 0.0
-    failed: bool = False
     skipped: str = ""
     checks: dict[str, None] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
-
-    def frozen(self, op: str, row: str) -> Row:
-        """Returns the line of a report."""
-        verdict: Verdict = "fail" if self.failed else "skipped" if self.skipped and not self.checks else "pass"
-        passed = tuple(check for check in self.checks if check not in self.wrong)
-        return Row(op, row, verdict, self.worst, self.sees, self.seconds, self.skipped, passed)
 
 
 @dataclass
@@ -73,6 +95,8 @@ class Session:
     trace: bool = False
     findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
+    settled: list[Finding] = field(default_factory=list)
+    table: list[Row] = field(default_factory=list)
     skipped: dict[str, None] = field(default_factory=dict)
     inconclusive: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
@@ -85,70 +109,23 @@ class Session:
     gives_nan: bool = False
 
     def wants(self, kernel: Kernel) -> bool:
-        """Whether a row was asked for."""
+        """Whether a kernel was asked for."""
         return not self.rows or any(map(KernelId.of(kernel, kernel.key.dtype).is_selected, self.rows))
 
-    def line(self, row: str) -> _Line:
-        """Returns the table line of a row."""
-        return self.lines.setdefault(row, _Line())
+    def case(self, kernel: Kernel, call: Call, dtype: object = None) -> Case:
+        """Returns a call on a kernel, which is named at the floating dtype of the call, or at another one."""
+        row = str(KernelId.of(kernel, call.float_dtype or dtype))
+        return Case(self, row, call, str(kernel.origin), kernel)
 
-    @contextmanager
-    def timed(self, row: str) -> Iterator[_Line]:
-        """Adds the time of a `with` block to a row."""
-        line = self.line(row)
-        start = time.perf_counter()
-        try:
-            yield line
-        finally:
-            line.seconds += time.perf_counter() - start
-
-    def did(self, row: str, *checks: str) -> None:
-        """Records that checks ran on a row; one of which there is a finding has not passed all the same."""
-        if row in self.lines:  # one that nobody asked for has none
-            self.lines[row].checks.update(dict.fromkeys(checks))
+    def reference(self, call: Call | None = None, dtype: object = None) -> Case:
+        """Returns a call, or all of the op, on the reference; what is found there is of the op as it was written."""
+        kernel = self.opdef.kernels.reference() or next(iter(self.opdef.kernels))
+        at = "float64" if call is None else call.float_dtype or dtype
+        return Case(self, str(KernelId.of(kernel, at)), call, str(self.opdef.origin), kernel)
 
     def warn(self, text: str) -> None:
         """Records what a reader should see of an op that passes too."""
         self.warnings[text] = self.notes[text] = None
-
-    def keep_traces(self, row: str, check: str, traces: Sequence[Trace]) -> None:
-        """Keeps one trace for each input of a row and check: of several calls a wrong one, or else an unsure one."""
-        for trace in traces:
-            key = row, check, trace.element.partition("[")[0]
-            if key not in self.traces or _gravity(trace) > _gravity(self.traces[key]):
-                self.traces[key] = trace
-
-    # Any: the other fields of a finding.
-    def find(self, row: str, check: str, message: str, call: Call | None = None, **fields: Any) -> None:
-        """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing.
-
-        What shows only at an attribute value of a sign that nobody named is a doubt and no finding.
-        """
-        name = self.opdef.name
-        identity = f"{name}[{row}]::{check}"
-        kernel = KernelId.parse(row).at_any_dtype
-        invented = None if call is None else call.invented
-        if invented is not None:
-            if invented.is_far:
-                self.doubts.setdefault((kernel, check), {})[invented] = None
-                return
-            fields["help"] = (
-                f"{invented} was tried by verify, the default is {invented.default!r}: where it is not meant to be "
-                f"given, {invented.remedies}"
-            )
-        self.line(row).failed = True
-        self.line(row).wrong.add(check.partition(".")[0])
-        if (kernel, check) not in self.findings:
-            self.findings[kernel, check] = Finding(
-                id=identity,
-                op=name,
-                row=row,
-                check=check,
-                message=message,
-                sample="" if call is None else str(call),
-                repro=command(self.opdef, row, check, self.seed),
-                **{"at": str(self.opdef.origin), "code": _CODES.get(check.partition(".")[0], "OP301"), **fields},
-            )
 
     def drop_doubtful_calls(self) -> None:
         """Leaves out the calls of which a doubt is known: a row that fails there would fail every later check."""
@@ -164,50 +141,108 @@ class Session:
                     f"{each.remedies}"
                 )
 
-    # Any: as for `find`.
-    def find_raised(
-        self, row: str, check: str, message: str, error: Exception, call: Call | None = None, **fields: Any
-    ) -> None:
-        """Records an exception as a finding, under its own code where it has one; what this machine lacks is none."""
-        if cannot_run_here(error):
-            self.skip(row, error)
-            return
-        code = {"code": error.code} if isinstance(error, OpsdkError) else {}
-        self.find(row, check, message, call, **code, **fields)
-
-    def skip(self, row: str, error: Exception) -> None:
-        """Records that a row cannot run here."""
-        self.line(row).skipped = str(error)
-        self.skipped[f"{self.opdef.name}[{row}]: {error}"] = None
-
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""
-        return any(finding.check.partition(".")[0] in checks for finding in self.findings.values())
+        return any(kind_of(finding.check) in checks for finding in self.findings.values())
 
-    def reference_row(self, dtype: np.dtype[Any] | None) -> str:
-        """Returns the name of the reference row at a dtype."""
-        reference = self.opdef.kernels.reference() or next(iter(self.opdef.kernels))
-        return label(reference, dtype)
-
-    def table(self) -> tuple[Row, ...]:
-        """Returns the lines, frozen."""
-        return tuple(line.frozen(self.opdef.name, row) for row, line in self.lines.items())
-
-    def coverage(self) -> Coverage:
-        """Returns what was looked at, frozen."""
-        return Coverage(
-            tuple(dict.fromkeys(check for line in self.lines.values() for check in line.checks)),
-            tuple(map(str, self.calls)),
-            self.tested,
-            tuple(self.skipped),
-            tuple(self.inconclusive),
-            tuple(self.notes),
-            tuple(self.warnings),
-            tuple(self._trace_lines()),
-        )
-
-    def _trace_lines(self) -> Iterator[str]:
+    def trace_lines(self) -> Iterator[str]:
+        """Yields the lines that tell how gradcheck judged the elements that were kept."""
         for (row, check, _), trace in self.traces.items():
             first, *steps = trace.lines()
             yield f"trace    {self.opdef.name}[{row}] {check}, {first}"
             yield from (f"         {line}" for line in steps)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call on a kernel: what a check looks at, and what the findings are of.
+
+    Args:
+        session: of the op.
+        row: the name of the kernel at a dtype, as `cpu,float64,numba`.
+        call: the call; None where all of the op is meant.
+        at: file and line of the code that runs.
+        kernel: what runs.
+    """
+
+    session: Session
+    row: str
+    call: Any  # Any: a Call, which whoever takes one knows to be there, or None
+    at: str
+    kernel: Kernel
+
+    @property
+    def opdef(self) -> OpDef:
+        """The op."""
+        return self.session.opdef
+
+    @property
+    def line(self) -> _Line:
+        """The line of the table."""
+        return self.session.lines.setdefault(self.row, _Line())
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Adds the time of a `with` block to the line."""
+        line, start = self.line, time.perf_counter()
+        try:
+            yield
+        finally:
+            line.seconds += time.perf_counter() - start
+
+    def did(self, *checks: str) -> None:
+        """Records that checks ran; one of which there is a finding has not passed all the same."""
+        if self.row in self.session.lines:  # one that nobody asked for has none
+            self.line.checks.update(dict.fromkeys(checks))
+
+    def keep_traces(self, check: str, traces: Sequence[Trace]) -> None:
+        """Keeps one trace for each input of a row and check: of several calls a wrong one, or else an unsure one."""
+        kept = self.session.traces
+        for trace in traces:
+            key = self.row, check, trace.element.partition("[")[0]
+            if key not in kept or _gravity(trace) > _gravity(kept[key]):
+                kept[key] = trace
+
+    # Any: the other fields of a finding.
+    def find(self, check: str, message: str, **fields: Any) -> None:
+        """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing.
+
+        What shows only at an attribute value of a sign that nobody named is a doubt and no finding.
+        """
+        session, name = self.session, self.opdef.name
+        key = KernelId.parse(self.row).at_any_dtype, check
+        invented = None if self.call is None else self.call.invented
+        if invented is not None:
+            if invented.is_far:
+                session.doubts.setdefault(key, {})[invented] = None
+                return
+            fields["help"] = (
+                f"{invented} was tried by verify, the default is {invented.default!r}: where it is not meant to be "
+                f"given, {invented.remedies}"
+            )
+        self.line.wrong.add(kind_of(check))
+        if key not in session.findings:
+            session.findings[key] = Finding(
+                id=f"{name}[{self.row}]::{check}",
+                op=name,
+                row=self.row,
+                check=check,
+                message=message,
+                sample="" if self.call is None else str(self.call),
+                repro=command(self.opdef, self.row, check, session.seed),
+                **{"at": self.at, "code": _CODES.get(kind_of(check), "OP301"), **fields},
+            )
+
+    # Any: as for `find`.
+    def find_raised(self, check: str, message: str, error: Exception, **fields: Any) -> None:
+        """Records an exception as a finding, under its own code where it has one; what this machine lacks is none."""
+        if cannot_run_here(error):
+            self.skip(error)
+            return
+        code = {"code": error.code} if isinstance(error, OpsdkError) else {}
+        self.find(check, message, **code, **fields)
+
+    def skip(self, reason: object) -> None:
+        """Records that a row cannot run here."""
+        self.line.skipped = str(reason)
+        self.session.skipped[f"{self.opdef.name}[{self.row}]: {reason}"] = None

@@ -28,7 +28,7 @@ from opsdk.ship.cli.progress import Progress
 from opsdk.ship.cli.terminal import narrate, width
 from opsdk.ship.machine.environment import cores, described
 from opsdk.ship.targets.target import resolve
-from opsdk.verify.inputs.samples import UnusableSamplesError
+from opsdk.verify.inputs.sampling import UnusableSamplesError
 
 
 @dataclass(frozen=True)

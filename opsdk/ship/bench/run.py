@@ -30,11 +30,10 @@ from opsdk.ship.bench.peers import THREADS, Peers, ready
 from opsdk.ship.bench.result import COPIES, Benched, Measured
 from opsdk.ship.bench.right import Truth
 from opsdk.ship.bench.timing import Sampler, alternate, rounds_within
+from opsdk.verify.gradients import draw_cotangents, gradient_call
 from opsdk.verify.inputs.calls import Call, each, flat, outputs_of
 from opsdk.verify.kernels.rows import serves
-from opsdk.verify.rerun import target_of
-from opsdk.verify.runtimes.rule import draw_cotangents, gradient_call
-from opsdk.verify.session import cannot_run_here
+from opsdk.verify.session import cannot_run_here, target_of
 
 LEAST_ROUNDS = 5
 BUDGET = 10.0  # seconds for all rounds of one op; slow ones get fewer rounds
@@ -115,7 +114,7 @@ class OpBench:
             raise TargetError(f"{forward.subject}: no backward to time; leave out --backward")
         outputs = truth.outputs
         cotangents = draw_cotangents(forward, outputs, np.random.default_rng(17))
-        its_call = gradient_call(forward, forward.grad, call, outputs, cotangents)
+        its_call = gradient_call(forward, call, outputs, cotangents)
         names = forward.schema.output_names
         named |= dict(zip(names, outputs, strict=True)) | {f"d{k}": v for k, v in zip(names, cotangents, strict=True)}
         return Truth(forward.grad.op.opdef, its_call), {THREADS: self.threads, **named}

@@ -23,7 +23,7 @@ from opsdk.ship.cli.terminal import narrate
 from opsdk.ship.machine.environment import cores, described, facts, rendered, version_of
 from opsdk.ship.targets.keyword import matcher
 from opsdk.ship.targets.target import Selection, resolve
-from opsdk.verify.expected import EXPECT
+from opsdk.verify.checks import EXPECT
 from opsdk.verify.report import VerifyReport
 from opsdk.verify.run import chain
 

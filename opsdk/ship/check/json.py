@@ -12,8 +12,7 @@ from typing import Any
 
 from opsdk.core.errors import TargetError
 from opsdk.ship.check.result import Checked, Run
-from opsdk.verify.render import to_dict
-from opsdk.verify.report import VerifyReport
+from opsdk.verify.report import VerifyReport, to_dict
 
 SCHEMA = 1
 _WORDS = ("nan", "inf", "-inf")

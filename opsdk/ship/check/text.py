@@ -12,8 +12,7 @@ from opsdk.ship.check.result import Checked, Run, slowest
 from opsdk.ship.cli.terminal import painted
 from opsdk.ship.output.table import Column
 from opsdk.ship.output.table import render as render_table
-from opsdk.verify.render import VERDICTS
-from opsdk.verify.report import Row, notes_of
+from opsdk.verify.report import VERDICTS, Row, notes_of
 
 _LONG = "float64"  # rows of fewer digits see less of a gradient; their values are compared with these as well
 

@@ -22,8 +22,7 @@ from opsdk.ship.describe.function_plot import function_plot
 from opsdk.ship.describe.op_facts import OpFacts, facts_of
 from opsdk.ship.targets.target import resolve
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.inputs.samples import UnusableSamplesError
-from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of
 
 MADE = "<!-- Made by opsdk doc; changes are lost. -->"  # the first line of every page, by which it is known again
 INDEX = "index.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,12 +14,13 @@ from opsdk.core.modes import GradMode
 from opsdk.core.origin import trimming
 from opsdk.define.opdef import GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
-from opsdk.static.build.recording import connect
+from opsdk.ops.reduction import sum as sum_op
+from opsdk.static.build.recording import connect, may_agree
 from opsdk.static.build.rewrite import definition_of, differentiable
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import BACKWARD, Operator
+from opsdk.static.ir.shared_memory import changed
 from opsdk.static.ir.variable import Parameter, Variable
-from opsdk.static.run.sums import Contributions
 
 
 @trimming
@@ -148,52 +150,42 @@ def _check_seed(target: Variable, seed: Variable | None) -> None:
         )
     if seed is None:
         return
-    fits = len(seed.spec.shape) == len(target.spec.shape) and all(
-        a is None or b is None or a == b for a, b in zip(seed.spec.shape, target.spec.shape, strict=True)
-    )
-    if not fits:
+    if not may_agree(seed.spec.shape, target.spec.shape):
         raise ShapeError(f"gradients: cotangent of {target.name!r} expected shape {target.shape}, got {seed.shape}")
     if seed.dtype != target.dtype:
         raise DTypeError(f"gradients: cotangent of {target.name!r} expected {target.dtype}, got {seed.dtype}")
 
 
+@dataclass
 class _Reverse:
     """One reverse pass over a block."""
 
-    def __init__(
-        self, block: Block, targets: Sequence[Variable], sources: Sequence[Variable], blocked: set[str]
-    ) -> None:
-        self.block = block
-        self.targets = targets
-        self.sources = sources
-        self.blocked = blocked
+    block: Block
+    targets: Sequence[Variable]
+    sources: Sequence[Variable]
+    blocked: set[str]
 
     def run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
         """Appends the pass; the Program stays as it was if an op on the way has no derivative."""
         block = self.block
-        with block.program.lock:
+        self.sums = Contributions(block)
+        with block.program.lock, GradMode(True):  # of what is appended now somebody may ask for gradients later
             before = dict(block.vars), list(block.ops)
             try:
-                with GradMode(True):  # of what is appended now somebody may ask for gradients later
-                    return self._run(seeds)
+                path = self._path()
+                while [op for operator in path for op in differentiable(block, operator)] != path:
+                    path = self._path()  # composites were replaced by what they are made of
+                self._check_unchanged(path)
+                for target, seed in zip(self.targets, seeds, strict=True):
+                    if target.name in self.reached:
+                        self.sums.add(target, self._ones(target) if seed is None else seed)
+                for operator in reversed(path):
+                    self._differentiate(operator)
+                return [self.sums.total(source) for source in self.sources]
             except BaseException:
                 block.vars, block.ops = before
                 block.program.touch()
                 raise
-
-    def _run(self, seeds: Sequence[Variable | None]) -> list[Variable | None]:
-        block = self.block
-        path = self._path()
-        while [op for operator in path for op in differentiable(block, operator)] != path:
-            path = self._path()  # composites were replaced by what they are made of
-        self._check_unchanged(path)
-        self.sums = Contributions(block)
-        for target, seed in zip(self.targets, seeds, strict=True):
-            if target.name in self.reached:
-                self.sums.add(target, self._ones(target) if seed is None else seed)
-        for operator in reversed(path):
-            self._differentiate(operator)
-        return [self.sums.total(source) for source in self.sources]
 
     def _check_unchanged(self, path: Sequence[Operator]) -> None:
         """Checks that every value on the way still is what it was when its operator used it.
@@ -205,9 +197,7 @@ class _Reverse:
         place: dict[int, int] = {}
         for index, operator in enumerate(self.block.ops):
             place[id(operator)] = index
-            written.update(dict.fromkeys(operator.output_arg_names, index))
-            slots = list(operator.inputs.values())
-            written.update({name: index for i in operator.opdef.schema.mutated_inputs for name in slots[i]})
+            written.update(dict.fromkeys([*operator.output_arg_names, *changed(operator)], index))
         for operator in path:
             at = place[id(operator)]
             read = next((name for name in operator.input_arg_names if written.get(name, -1) >= at), None)
@@ -271,9 +261,8 @@ class _Reverse:
         return name not in self.blocked and not variable.is_cut and is_differentiable(variable.dtype)
 
     def _differentiable_inputs(self, operator: Operator) -> list[str]:
-        wanted = operator.opdef.differentiable_inputs()
         slots = list(operator.inputs.values())
-        return [name for i in wanted for name in slots[i]]
+        return [name for i in operator.opdef.differentiable_inputs() for name in slots[i]]
 
     def _ones(self, target: Variable) -> Variable:
         block = self.block
@@ -286,10 +275,15 @@ class _Reverse:
         return made
 
     def _differentiate(self, operator: Operator) -> None:
-        """Appends the gradient op of an operator that has a rule."""
+        """Appends the gradient op of an operator that has a rule, for what arrived at its outputs."""
         block = self.block
-        application = self._applied(operator)
-        rule = application.rule
+        opdef = definition_of(block, operator)
+        rule, sources = opdef.grad, {source.name for source in self.sources}
+        assert rule is not None
+        cotangents = operator.by_output(lambda name: self.sums.total(block.vars[name]) if name else None)
+        targets = operator.by_input(lambda name: name if name in self.reached else None)
+        application = Application(opdef, rule, operator.attrs, cotangents, targets)
+        application.leave_unreached(lambda name: name in sources)
         if not any(application.arrived) or not any(application.needed[i] for i in rule.wrt):
             return
 
@@ -301,25 +295,13 @@ class _Reverse:
         made = application.route([None] * len(rule.wrt), fresh)
         outputs = [made[i] for i in rule.wrt]
         gradient = connect(block, rule.op.opdef, inputs, outputs, application.op_attrs(), BACKWARD)
-        gradient.forward = application.forward
+        gradient.forward = opdef
         slots = list(operator.inputs.values())
         for slot, position in zip(rule.op.opdef.schema.output_names, rule.wrt, strict=True):
             gradient.of[slot] = list(slots[position])
             gradient.outputs[slot] = gradient.outputs[slot] or [""] * len(slots[position])
         for grad, name in gradient.like.items():
             self.sums.add(block.vars[name], block.vars[grad])
-
-    def _applied(self, operator: Operator) -> Application:
-        """Returns the rule of an operator, applied to what arrived at its outputs, with names as targets."""
-        block = self.block
-        opdef = definition_of(block, operator)
-        assert opdef.grad is not None
-        sources = {source.name for source in self.sources}
-        cotangents = operator.by_output(lambda name: self.sums.total(block.vars[name]) if name else None)
-        targets = operator.by_input(lambda name: name if name in self.reached else None)
-        application = Application(opdef, opdef.grad, operator.attrs, cotangents, targets)
-        application.leave_unreached(lambda name: name in sources)
-        return application
 
     # Any: one entry per input or output that the backward reads, a Variable, a list of them or None.
     def _saved(self, operator: Operator, rule: GradRule) -> list[Any]:
@@ -351,3 +333,47 @@ class _Reverse:
         made = self.block.create_var(name, variable.spec.shape, variable.dtype, stop_gradient=True)
         connect(self.block, fill_any_like.opdef, [variable], [made], {"value": 0.0}, BACKWARD)
         return made
+
+
+class Contributions:
+    """Gradients by the variable that they are of; several are summed in the order in which they came.
+
+    The complete gradient of `x` is called `x@GRAD`, or `x@GRAD_1` … in later passes; its parts are renamed.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._parts: dict[str, list[Variable]] = {}
+        self._own: set[int] = set()  # ids of the variables made here; those that a user gave keep their names
+
+    def add(self, variable: Variable, gradient: Variable) -> None:
+        """Adds a contribution."""
+        self._parts.setdefault(variable.name, []).append(gradient)
+
+    def fresh(self, variable: Variable) -> Variable:
+        """Returns a new gradient variable, `x@GRAD` with a suffix where that is taken.
+
+        It is marked as a gradient that can be differentiated: that is what second derivatives need.
+        """
+        return self._made(variable, self._block.free_name(f"{variable.name}@GRAD"))
+
+    def _made(self, variable: Variable, name: str) -> Variable:
+        made = self._block.create_var(name, variable.spec.shape, variable.dtype)
+        self._own.add(id(made))
+        return made
+
+    def total(self, variable: Variable) -> Variable | None:
+        """Returns the complete gradient of a variable, with the sum appended where there are several parts."""
+        parts = self._parts.get(variable.name)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            block = self._block
+            own = [part for part in parts if id(part) in self._own]
+            name = own[0].name if own else block.free_name(f"{variable.name}@GRAD")
+            for number, part in enumerate(own):
+                block.rename(part, block.free_name(f"{name}@RENAME@{number}"))
+            made = self._made(variable, name)
+            connect(block, sum_op.opdef, [list(parts)], [made], {}, BACKWARD)
+            self._parts[variable.name] = [made]
+        return self._parts[variable.name][0]

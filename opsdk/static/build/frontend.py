@@ -16,8 +16,9 @@ from opsdk.define.frontend import register_frontend
 from opsdk.define.infer import like
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import OpDef, Traits
-from opsdk.static.build.recording import append, infer, lift, note_parts, stops
+from opsdk.static.build.recording import append, infer, lift, operator_of, stops
 from opsdk.static.ir.block import Block
+from opsdk.static.ir.operator import FORWARD, is_trained
 from opsdk.static.ir.shared_memory import bases, changed
 from opsdk.static.ir.variable import Parameter, Variable
 
@@ -34,7 +35,7 @@ class Recorder:
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Appends the call to the current block of the Program that its Variables belong to, or nothing at all."""
-        block = program_of(opdef, inputs).current_block()
+        block = _program_of(opdef, inputs).current_block()
         with block.all_or_nothing():
             values = lift(block, opdef, inputs)
             is_made = opdef.body is not None and not (opdef.gradient_of is not None and all(stops(opdef, values)))
@@ -43,9 +44,7 @@ class Recorder:
                 return append(block, opdef, values, attrs)
             return made[0] if len(made) == 1 else tuple(made)
 
-    def _parts(
-        self, block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]
-    ) -> list[Any] | None:
+    def _parts(self, block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any] | None:
         """Appends what a composite is made of; nothing where its body asks for numbers, and no gradient is wanted.
 
         It is differentiated through its parts, and they draw anew in each run, or are told that they are tested.
@@ -58,7 +57,11 @@ class Recorder:
             if not all(stops(opdef, values)):
                 raise
             return None  # run on arrays, which have them
-        note_parts(block, first, opdef, (values, made), complete_attrs(opdef, attrs))
+        complete = complete_attrs(opdef, attrs)
+        if is_trained(complete):  # the parts show nothing of that, so they remember the call that they are
+            call = operator_of(opdef, values, made, complete, FORWARD)
+            for operator in block.ops[first:]:
+                operator.part_of = call
         return made
 
 
@@ -75,7 +78,7 @@ def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[s
     inferred = infer(opdef, values, complete_attrs(opdef, attrs))
     is_guarded = opdef.check is not None and not opdef.check.reads_attributes_only
     if is_guarded:
-        append(block, guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
+        append(block, _guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
     first = len(block.ops)
     made = body_outputs(block, opdef, values, attrs)
     if is_guarded:
@@ -106,14 +109,10 @@ def _spec_beside(value: Any, wanted: Any) -> Any:
 _guards: WeakKeyDictionary[OpDef, OpDef] = WeakKeyDictionary()  # by composite; a guard holds its check alone
 
 
-def guard_of(opdef: OpDef) -> OpDef:
+def _guard_of(opdef: OpDef) -> OpDef:
     """Returns an op of no output that asks the value check of a composite op in front of its parts."""
-    if opdef not in _guards:
-        _guards[opdef] = _guard(opdef)
-    return _guards[opdef]
-
-
-def _guard(opdef: OpDef) -> OpDef:
+    if opdef in _guards:
+        return _guards[opdef]
     check, schema = opdef.check, opdef.schema
     assert check is not None
 
@@ -125,7 +124,7 @@ def _guard(opdef: OpDef) -> OpDef:
     kernels.add(Kernel(KernelKey("cpu"), REFERENCE, guard, opdef.origin, names))
     inputs = tuple(replace(decl, mutated=False, alias=None) for decl in schema.inputs)
     named = replace(schema, name=f"{schema.name}_check", inputs=inputs, outputs=())
-    return OpDef(named, like(), Traits(), opdef.origin, kernels)
+    return _guards.setdefault(opdef, OpDef(named, like(), Traits(), opdef.origin, kernels))
 
 
 def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
@@ -151,14 +150,13 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
     def is_new(variable: Variable) -> bool:
         return any(variable.name in operator.output_arg_names for operator in parts)
 
-    return given(opdef, made, values, _share_memory, is_new)
+    def share_memory(left: Variable, right: Variable) -> bool:
+        return left is right or not bases(left).isdisjoint(bases(right))
+
+    return given(opdef, made, values, share_memory, is_new)
 
 
-def _share_memory(left: Variable, right: Variable) -> bool:
-    return left is right or not bases(left).isdisjoint(bases(right))
-
-
-def program_of(opdef: OpDef, inputs: Sequence[Any]) -> Any:
+def _program_of(opdef: OpDef, inputs: Sequence[Any]) -> Any:
     """Returns the Program that the Variables of a call belong to.
 
     Raises:

@@ -11,8 +11,8 @@ from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError, ShapeError
 from opsdk.core.fit import as_bool
 from opsdk.core.spec import TensorSpec, shown_shape
+from opsdk.static.ir.program import default_main_program
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.framework import default_main_program
 
 
 def data(name: str, shape: Sequence[int | None], dtype: DTypeLike | None = None, lod_level: int = 0) -> Variable:

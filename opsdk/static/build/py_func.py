@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ Function = Callable[..., Any]
 
 
 class _Declared:
-    """The specs that the output variables were created with."""
+    """The specs that the output variables were created with; None of gradients, which are like the inputs."""
 
     reduces_gradients = False
 
-    def __init__(self, specs: Sequence[TensorSpec]) -> None:
+    def __init__(self, specs: Sequence[TensorSpec | None]) -> None:
         self.specs = tuple(specs)
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
@@ -80,10 +81,10 @@ def py_func(
     block = (inputs or outputs)[0].block
     _check_variables(block, inputs, outputs)
     check_arity(func, [variable.name for variable in inputs], "func")
-    opdef = _definition(func, inputs, outputs)
+    names = [f"x{i}" for i in range(len(inputs))], [f"out{i}" for i in range(len(outputs))]
+    opdef = _definition(func, *names, [variable.spec for variable in outputs])
     if backward_func is not None:
-        rule = _rule(opdef, backward_func, inputs, outputs, skipped)
-        opdef = _with_rule(opdef, rule)
+        opdef = replace(opdef, rule=_rule(opdef, backward_func, inputs, outputs, skipped))
     with block.program.lock:
         for variable, stop in zip(outputs, stops(opdef, inputs), strict=True):
             variable.mark_stop(stop or variable.is_cut or not is_differentiable(variable.dtype))
@@ -140,26 +141,26 @@ def check_arity(function: Function, given: Sequence[str], role: str, remedy: str
         ) from error
 
 
-def _definition(func: Function, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> OpDef:
+def _definition(
+    source: Function,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    specs: Sequence[TensorSpec | None],
+    gradient_of: str | None = None,
+) -> OpDef:
+    """Returns the op that a callable is, with inputs and outputs of these names."""
+    name = getattr(source, "__name__", type(source).__name__)
     schema = OpSchema(
         PY_FUNC,
-        _identifier(func),
-        tuple(InputDecl(f"x{i}") for i in range(len(inputs))),
+        name if name.isidentifier() else "callable",
+        tuple(map(InputDecl, inputs)),
         (),
-        tuple(OutputDecl(f"out{i}") for i in range(len(outputs))),
-        positional=tuple(f"x{i}" for i in range(len(inputs))),
+        tuple(map(OutputDecl, outputs)),
+        positional=tuple(inputs),
     )
-    return _made(schema, func, _Declared([variable.spec for variable in outputs]))
-
-
-def _made(schema: OpSchema, source: Function, infer: Any, gradient_of: str | None = None) -> OpDef:
     kernels = KernelTable()
     kernels.add(Kernel(KernelKey("cpu"), REFERENCE, source, origin_of(source), schema.input_names))
-    return OpDef(schema, infer, Traits(), origin_of(source), kernels, gradient_of=gradient_of)
-
-
-def _with_rule(opdef: OpDef, rule: GradRule) -> OpDef:
-    return OpDef(opdef.schema, opdef.infer, opdef.traits, opdef.origin, opdef.kernels, rule=rule)
+    return OpDef(schema, _Declared(specs), Traits(), origin_of(source), kernels, gradient_of=gradient_of)
 
 
 def _rule(
@@ -180,28 +181,8 @@ def _rule(
     remedy = "; inputs and outputs may be left out: skip_vars_in_backward_input=[...]"
     check_arity(backward, given, "backward_func", remedy)
     names = {"input": "x", "output": "out", "cotangent": "dout"}
-    schema = OpSchema(
-        PY_FUNC,
-        _identifier(backward),
-        tuple(InputDecl(f"{names[source.kind]}{source.position}") for source in sources),
-        (),
-        tuple(OutputDecl(f"dx{i}") for i in range(len(inputs))),
-        positional=tuple(f"{names[source.kind]}{source.position}" for source in sources),
-    )
-    gradient = _made(schema, backward, _Unknown(), gradient_of=opdef.name)
+    taken = [f"{names[source.kind]}{source.position}" for source in sources]
+    made = [f"dx{i}" for i in range(len(inputs))]
+    gradient = _definition(backward, taken, made, [None] * len(inputs), gradient_of=opdef.name)
     because = "a backward_func says nothing of them; register an op with @op.backward(complex=True) in its place"
     return GradRule(Op(gradient), tuple(sources), (), tuple(range(len(inputs))), real_because=because)
-
-
-class _Unknown:
-    """Gradients are like the inputs, which the Program knows; there is nothing to infer."""
-
-    reduces_gradients = False
-
-    def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
-        return (None,) * len(schema.outputs)
-
-
-def _identifier(function: Function) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    return name if name.isidentifier() else "callable"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from opsdk.backends.call.constant import lifted
@@ -12,14 +13,13 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import Shape
 from opsdk.core.suggest import alternatives
 from opsdk.define.call import check_inputs, check_outputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl, OutputDecl
 from opsdk.ops.joining import getitem
-from opsdk.static.build.mode import is_trained
 from opsdk.static.ir.operator import FORWARD, OPTIMIZE, Operator
 from opsdk.static.ir.shared_memory import viewed
 from opsdk.static.ir.variable import Parameter, Variable
@@ -40,23 +40,23 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
     inferred = infer(opdef, inputs, complete)
     outputs: list[Any] = []
     prefix = unique_name(opdef.schema.name.removeprefix("reduce_"))
+    numbers = count()
     stop = stops(opdef, inputs)
-    number = 0
-    for position, decl in enumerate(opdef.schema.outputs):
-        spec = inferred[position]
+    for position, (decl, spec) in enumerate(zip(opdef.schema.outputs, inferred, strict=True)):
         if decl.mutated:
             outputs.append(inputs[opdef.schema.mutated_source(position)])
-        elif isinstance(spec, list):
-            outputs.append([_made(block, f"{prefix}.tmp_{number + i}", s, stop[position]) for i, s in enumerate(spec)])
-            number += len(spec)
-        elif spec is None:
+            continue
+        if spec is None:
             raise ProgramError(
                 f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program "
                 "needs at least the number of dimensions, with None for sizes that only a run can tell"
             )
-        else:
-            outputs.append(_made(block, f"{prefix}.tmp_{number}", spec, stop[position]))
-            number += 1
+        made = []
+        for one in flat(spec):
+            name = block.free_name(f"{prefix}.tmp_{next(numbers)}")
+            is_cut = stop[position] or not is_differentiable(one.dtype)
+            made.append(block.add(Variable(block, name, one.shape, one.dtype, stop_gradient=is_cut)))
+        outputs.append(made if isinstance(spec, list) else made[0])
     connect(block, opdef, inputs, outputs, complete, role)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -97,7 +97,13 @@ def append_explicit(
                 f"{opdef.subject}: output {decl.name!r} expected {len(wanted)} variables, got {len(variables)}"
             )
         for variable, want in zip(variables, wanted, strict=True):
-            _check_spec(opdef, decl.name, variable, want)
+            if want is None:
+                continue
+            if variable.dtype != want.dtype or not may_agree(variable.spec.shape, want.shape):
+                raise ProgramError(
+                    f"{opdef.subject}: output {decl.name!r} expected {want}, variable {variable.name!r} is "
+                    f"{variable.spec}"
+                )
         results.append(_of_kind(opdef, decl, variables))
     for value, stop in zip(results, stops(opdef, values), strict=True):
         for variable in flat(value):
@@ -107,52 +113,26 @@ def append_explicit(
 
 
 def connect(
-    block: Block,
-    opdef: OpDef,
-    inputs: Sequence[Any],
-    outputs: Sequence[Any],
-    attrs: dict[str, Any],
-    role: str,
-    at: int | None = None,
+    block: Block, opdef: OpDef, inputs: Sequence[Any], outputs: Sequence[Any], attrs: dict[str, Any], role: str
 ) -> Operator:
-    """Puts the Operator between Variables that exist, at the end or at a position."""
-    schema = opdef.schema
-    if any(isinstance(variable, Parameter) for i in schema.mutated_inputs for variable in flat(inputs[i])):
+    """Puts the Operator between Variables that exist, at the end."""
+    if any(isinstance(variable, Parameter) for i in opdef.schema.mutated_inputs for variable in flat(inputs[i])):
         role = OPTIMIZE  # whatever changes a parameter is an update
-    operator = Operator(
-        opdef,
-        {name: _names(value) for name, value in zip(schema.input_names, inputs, strict=True)},
-        {name: _names(value) for name, value in zip(schema.output_names, outputs, strict=True)},
-        attrs,
-        role,
-        caller(),
-        records=is_grad_enabled(),
-    )
+    operator = operator_of(opdef, inputs, outputs, attrs, role)
+    operator.records = is_grad_enabled()
     opdef.usage.in_graph = True
-    block.insert(len(block.ops) if at is None else at, operator)
+    block.insert(len(block.ops), operator)
     return operator
 
 
-def note_parts(
-    block: Block, first: int, opdef: OpDef, values: tuple[Sequence[Any], Sequence[Any]], attrs: dict[str, Any]
-) -> None:
-    """Has the operators from `first` on remember the composite call that they are, where that was told to train.
-
-    Args:
-        block: where they are.
-        first: position of the first.
-        opdef: the composite.
-        values: its inputs and its outputs.
-        attrs: all attributes.
-    """
-    if not is_trained(attrs):
-        return
+def operator_of(
+    opdef: OpDef, inputs: Sequence[Any], outputs: Sequence[Any], attrs: dict[str, Any], role: str
+) -> Operator:
+    """Returns a call between Variables as an Operator, which is in no block yet."""
     schema = opdef.schema
-    inputs = {name: _names(value) for name, value in zip(schema.input_names, values[0], strict=True)}
-    outputs = {name: _names(value) for name, value in zip(schema.output_names, values[1], strict=True)}
-    call = Operator(opdef, inputs, outputs, attrs, FORWARD, caller())
-    for operator in block.ops[first:]:
-        operator.part_of = call
+    read = {name: _names(value) for name, value in zip(schema.input_names, inputs, strict=True)}
+    written = {name: _names(value) for name, value in zip(schema.output_names, outputs, strict=True)}
+    return Operator(opdef, read, written, attrs, role, caller())
 
 
 def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
@@ -198,11 +178,6 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
     made = lifted(opdef, inputs, Variable, "Program variables", lambda value, array: block.create_constant(array))
     check_inputs(opdef, made)  # of the dtypes of constants too
     return made
-
-
-def _made(block: Block, name: str, spec: TensorSpec, stop: bool) -> Variable:
-    stop = stop or not is_differentiable(spec.dtype)
-    return block.add(Variable(block, block.free_name(name), spec.shape, spec.dtype, stop_gradient=stop))
 
 
 def _names(value: Any) -> list[str]:
@@ -254,13 +229,6 @@ def _variable(block: Block, opdef: OpDef, entry: Any) -> Variable:
     return entry
 
 
-def _check_spec(opdef: OpDef, output: str, variable: Variable, want: TensorSpec | None) -> None:
-    if want is None:
-        return
-    fits = len(variable.spec.shape) == len(want.shape) and all(
-        a is None or b is None or a == b for a, b in zip(variable.spec.shape, want.shape, strict=True)
-    )
-    if not fits or variable.dtype != want.dtype:
-        raise ProgramError(
-            f"{opdef.subject}: output {output!r} expected {want}, variable {variable.name!r} is {variable.spec}"
-        )
+def may_agree(left: Shape, right: Shape) -> bool:
+    """Whether two shapes are one where both are known."""
+    return len(left) == len(right) and all(a is None or b is None or a == b for a, b in zip(left, right, strict=True))

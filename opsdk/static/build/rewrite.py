@@ -15,10 +15,9 @@ from opsdk.ops.complex import real_part
 from opsdk.ops.reduction import sum_to_like
 from opsdk.ops.shape import assign, cast
 from opsdk.static.build.frontend import expanded
-from opsdk.static.build.mode import is_trained
 from opsdk.static.build.recording import connect, infer
 from opsdk.static.ir.block import Block
-from opsdk.static.ir.operator import PY_FUNC, Operator
+from opsdk.static.ir.operator import PY_FUNC, Operator, is_trained
 from opsdk.static.ir.variable import Variable
 
 
@@ -64,9 +63,12 @@ def _hides_a_sum(block: Block, operator: Operator) -> bool:
     """Whether a gradient op is followed by a sum over broadcast axes that no operator shows."""
     if _hides_a_real_part(block, operator):
         return True
-    if operator.forward is None or operator.forward.grad is None or not operator.forward.grad.reduces:
-        return False
-    return any(_is_summed(block, operator, name) for name in operator.like)
+    return _reduces(operator) and any(_is_summed(block, operator, name) for name in operator.like)
+
+
+def _reduces(operator: Operator) -> bool:
+    """Whether what an operator computes for a gradient is summed to the shape of its variable."""
+    return operator.rule is not None and operator.rule.reduces
 
 
 def _is_summed(block: Block, operator: Operator, name: str) -> bool:
@@ -92,7 +94,7 @@ def _computed(block: Block, operator: Operator) -> dict[str, TensorSpec]:
 
 def _hides_a_real_part(block: Block, operator: Operator) -> bool:
     """Whether a gradient op of complex numbers is followed by a real part, for a real input, that no operator shows."""
-    if operator.forward is None or operator.forward.grad is None:
+    if operator.rule is None:
         return False
     is_real = any(block.vars[like].dtype.kind != "c" for like in operator.like.values())
     return is_real and any(block.vars[name].dtype.kind == "c" for name in operator.input_arg_names if name)
@@ -100,9 +102,8 @@ def _hides_a_real_part(block: Block, operator: Operator) -> bool:
 
 def _cotangents(block: Block, operator: Operator) -> list[Variable]:
     """Returns the cotangents that enter a gradient op."""
-    assert operator.forward is not None
-    assert operator.forward.grad is not None
-    slots = zip(operator.forward.grad.sources, operator.inputs.values(), strict=True)
+    assert operator.rule is not None
+    slots = zip(operator.rule.sources, operator.inputs.values(), strict=True)
     return [block.vars[name] for source, names in slots if source.kind == "cotangent" for name in names if name]
 
 
@@ -119,7 +120,11 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     for result, (slot, names) in zip(results, operator.outputs.items(), strict=True):
         for value, name in zip(_entries(operator, slot, result), names, strict=True):
             if name and value is None:
-                raise _nothing_returned(operator, name)
+                raise ReturnError(
+                    f"{operator.opdef.subject}: expected a gradient for {operator.like[name]!r}, its body returned "
+                    "None there; return zeros, or declare the input disconnected",
+                    at=str(operator.opdef.origin),
+                )
             if name:
                 _deliver(block, value, block.vars[name], operator)
     added = block.ops[at:]
@@ -147,19 +152,11 @@ def _entries(operator: Operator, slot: str, result: Any) -> list[Any]:
     return entries
 
 
-def _nothing_returned(operator: Operator, name: str) -> ReturnError:
-    return ReturnError(
-        f"{operator.opdef.subject}: expected a gradient for {operator.like[name]!r}, its body returned None there; "
-        "return zeros, or declare the input disconnected",
-        at=str(operator.opdef.origin),
-    )
-
-
 def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     """Appends an opaque gradient op once more, with outputs as they are before the hidden sum."""
     cotangent = _cotangents(block, operator)[0]
     is_complex = _hides_a_real_part(block, operator)
-    reduces = operator.forward is not None and operator.forward.grad is not None and operator.forward.grad.reduces
+    reduces = _reduces(operator)
     computed = _computed(block, operator) if reduces else {}
 
     def wide(name: str) -> Variable | None:
@@ -184,9 +181,8 @@ def _deliver(block: Block, value: Variable, target: Variable, operator: Operator
     """Connects what a body returned to the variable that the operator gave, summed where that was broadcast."""
     if target.dtype.kind != "c":
         value = real_part(value)
-    rule = operator.forward.grad if operator.forward is not None else None
-    sums = rule is not None and rule.reduces and target.name in operator.like
-    like = block.vars[operator.like[target.name]] if sums and _is_summed(block, operator, target.name) else None
+    sums = _reduces(operator) and target.name in operator.like and _is_summed(block, operator, target.name)
+    like = block.vars[operator.like[target.name]] if sums else None
     if value.dtype != target.dtype:  # a promotion, undone after the sum that undoes the shapes
         value = cast(value if like is None else sum_to_like(value, like), dtype=target.dtype)
         like = None

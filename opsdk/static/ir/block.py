@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -161,12 +162,8 @@ class Block:
 
     def free_name(self, name: str) -> str:
         """Returns the name, or with `_1`, `_2` … behind it the first that is not taken."""
-        if name not in self.vars:
-            return name
-        number = 1
-        while f"{name}_{number}" in self.vars:
-            number += 1
-        return f"{name}_{number}"
+        names = chain([name], (f"{name}_{number}" for number in count(1)))
+        return next(free for free in names if free not in self.vars)
 
     @alone
     def rename(self, variable: Variable, name: str) -> None:

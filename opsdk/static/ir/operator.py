@@ -1,20 +1,31 @@
-"""Operator: one call in a Program, from named variables to named variables."""
+"""Operator: one call in a Program, from named variables to named variables, for training or as a test has it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from opsdk.core.errors import ProgramError
 from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
-from opsdk.define.opdef import OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.schema import InputDecl, OutputDecl, literal
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
+# By name of a truth value, built in or of anybody's op: what it is where nothing is trained.
+WHEN_TESTED: Mapping[str, bool] = {
+    "is_test": True,
+    "test_mode": True,
+    "use_global_stats": True,
+    "training": False,
+    "is_training": False,
+    "is_train": False,
+    "train": False,
+    "train_mode": False,
+}
 
 
 class Attrs(dict[str, Any]):  # Any: attribute values of the schema language
@@ -85,6 +96,11 @@ class Operator:
         return PY_FUNC if schema.namespace == PY_FUNC else schema.name
 
     @property
+    def rule(self) -> GradRule | None:
+        """For a gradient op, the rule by which it was appended."""
+        return None if self.forward is None else self.forward.grad
+
+    @property
     def like(self) -> dict[str, str]:
         """For a gradient op, by name of each gradient that it gives the name of the variable that it is of."""
         pairs = [pair for slot, names in self.of.items() for pair in zip(self.outputs[slot], names, strict=True)]
@@ -93,9 +109,9 @@ class Operator:
     @property
     def asked(self) -> dict[str, list[str]]:
         """For a gradient op whose rows have to be given specs, by name of each the variables that it is of."""
-        if self.forward is None or self.forward.grad is None:
+        if self.rule is None:
             return {}
-        wrt, outputs = self.forward.grad.wrt, self.opdef.schema.output_names
+        wrt, outputs = self.rule.wrt, self.opdef.schema.output_names
         return {name: self.of.get(outputs[wrt.index(position)], []) for name, position in asked_of(self.opdef)}
 
     # Any, in these: what a function makes of a variable's name.
@@ -196,8 +212,60 @@ class Operator:
 def _entries(
     decls: Sequence[InputDecl | OutputDecl], slots: Mapping[str, list[str]], function: Callable[[str], Any]
 ) -> list[Any]:
-    entries: list[Any] = []
-    for decl, names in zip(decls, slots.values(), strict=True):
-        made = [function(name) for name in names]
-        entries.append(made if decl.kind == "list" else made[0] if made else None)
-    return entries
+    return [entry(decl.kind, names, function) for decl, names in zip(decls, slots.values(), strict=True)]
+
+
+def entry(kind: str, names: Sequence[str], function: Callable[[str], Any]) -> Any:
+    """Returns what a function makes of the names of one slot: a list of a variadic one, None of an absent one."""
+    made = [function(name) for name in names]
+    return made if kind == "list" else made[0] if made else None
+
+
+# Any: attribute values.
+def is_trained(attrs: Mapping[str, Any]) -> bool:
+    """Whether an attribute says that the call is one of training."""
+    return any(attrs.get(name) is (not value) for name, value in WHEN_TESTED.items())
+
+
+# Any: attribute values.
+def is_tested(attrs: Mapping[str, Any]) -> bool:
+    """Whether an attribute says that the call is one where nothing is trained."""
+    return any(attrs.get(name) is value for name, value in WHEN_TESTED.items())
+
+
+def tested(operators: Sequence[Operator]) -> list[Operator]:
+    """Returns what runs where nothing is trained: the same operators, with the attributes of a test.
+
+    Of a composite that was told to train there are only its parts, which show nothing of that: the call as it was takes
+    their place.
+
+    Raises:
+        ProgramError: an attribute says otherwise than by a truth value that the operator is one of training.
+    """
+    made: list[Operator] = []
+    whole: set[int] = set()
+    for operator in operators:
+        call = operator.part_of
+        if call is None:
+            made.append(_tested(operator))
+        elif id(call) not in whole:
+            whole.add(id(call))
+            made.append(_tested(call))
+    return made
+
+
+def _tested(operator: Operator) -> Operator:
+    attrs = dict(operator.attrs)
+    for name, value in attrs.items():
+        is_mode = name in WHEN_TESTED and value is not None
+        if is_mode and isinstance(value, bool):
+            attrs[name] = WHEN_TESTED[name]
+        elif is_mode or (isinstance(value, str) and value.lower() in ("train", "training")):
+            *names, last = WHEN_TESTED
+            raise ProgramError(
+                f"clone(for_test=True): operator {operator.type!r} expected to say by a bool, {', '.join(names)} or "
+                f"{last}, whether it is trained, got {name}={value!r}; declare it so, or build a Program for tests "
+                "with the other value",
+                at=str(operator.origin),
+            )
+    return replace(operator, attrs=attrs)

@@ -15,9 +15,8 @@ from opsdk.ops.creation import constant
 from opsdk.ops.initializer import Constant, Initializer, ParamAttr, XavierUniform, as_param_attr
 from opsdk.static.build.recording import connect, infer
 from opsdk.static.ir.operator import FORWARD
-from opsdk.static.ir.program import Program
+from opsdk.static.ir.program import Program, default_main_program, default_startup_program
 from opsdk.static.ir.variable import Parameter, Variable
-from opsdk.static.run.framework import default_main_program, default_startup_program
 
 _SAID = ("initializer", "regularizer", "trainable", "need_clip")
 
@@ -88,9 +87,7 @@ def _check_shared(parameter: Parameter, wanted: ParamAttr) -> None:
             )
 
 
-def initialize(
-    startup: Program, variable: Variable, op: Any, attrs: dict[str, Any], *, is_told: bool = False
-) -> None:
+def initialize(startup: Program, variable: Variable, op: Any, attrs: dict[str, Any], *, is_told: bool = False) -> None:
     """Appends to a startup Program the creation op (Any: its handle) that gives a persistable variable its value.
 
     What the startup Program initialises already, for another main Program, it does not initialise twice.
@@ -109,22 +106,17 @@ def initialize(
     block = startup.global_block()
     is_new = not block.has_var(variable.name)
     twin = block.create_var(variable.name, variable.spec.shape, variable.dtype, persistable=True, stop_gradient=True)
+    if not is_new and not is_told:
+        return
+    complete = complete_attrs(op.opdef, attrs)
     if is_new:
-        complete = complete_attrs(op.opdef, attrs)
         infer(op.opdef, [], complete)
         connect(block, op.opdef, [], [twin], complete, FORWARD).repeats = True
-    elif is_told:
-        _check_value(startup, variable, op, attrs)
-
-
-def _check_value(startup: Program, variable: Variable, op: Any, attrs: dict[str, Any]) -> None:
-    """Checks that a startup Program gives a variable the value that is asked for; seeds may differ."""
-    wanted = {**complete_attrs(op.opdef, attrs), "seed": None}
-    for operator in startup.global_block().ops:
-        there = {**operator.attrs, "seed": None}
-        if variable.name in operator.output_arg_names and digest_of(operator.type, there) != digest_of(
-            op.opdef.schema.name, wanted
-        ):
+        return
+    wanted = digest_of(op.opdef.schema.name, {**complete, "seed": None})  # seeds may differ
+    for operator in block.ops:
+        is_its_own = variable.name in operator.output_arg_names
+        if is_its_own and digest_of(operator.type, {**operator.attrs, "seed": None}) != wanted:
             raise ProgramError(
                 f"variable {variable.name!r}: expected the first value that another main Program gave it in the same "
                 f"startup Program, {operator.type}, got another; use a startup Program or a name of its own"

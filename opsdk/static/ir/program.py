@@ -1,20 +1,21 @@
-"""Program: blocks, and what is done with a Program as a whole: print, clone, prune."""
+"""Program: blocks, and what is done with a Program as a whole: print, clone, prune; the default Programs."""
 
 from __future__ import annotations
 
 import copy
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from opsdk.core.current import Current
 from opsdk.core.errors import ProgramError, VariableNotFoundError
 from opsdk.core.suggest import alternatives
-from opsdk.static.build.mode import tested
 from opsdk.static.ir.block import Block
-from opsdk.static.ir.operator import FORWARD, Operator
+from opsdk.static.ir.operator import FORWARD, Operator, tested
 from opsdk.static.ir.variable import Parameter, Variable
 
 if TYPE_CHECKING:
@@ -154,6 +155,35 @@ class Program:
     def __repr__(self) -> str:
         block = self.global_block()
         return f"<program {self.number}: {len(block.vars)} variables, {len(block.ops)} operators>"
+
+
+_DEFAULTS = Current("program_guard", (Program(), Program()))
+
+
+def default_main_program() -> Program:
+    """Returns the Program that building functions append to."""
+    return _DEFAULTS.get()[0]
+
+
+def default_startup_program() -> Program:
+    """Returns the Program that initialises parameters."""
+    return _DEFAULTS.get()[1]
+
+
+def program_guard(main_program: Program, startup_program: Program | None = None) -> AbstractContextManager[None]:
+    """Makes Programs the default ones inside a `with` block.
+
+    Args:
+        main_program: takes variables and operators.
+        startup_program: takes the initialisation of parameters; the default one unless given.
+
+    Raises:
+        ProgramError: an argument is not a Program.
+    """
+    for role, program in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(program, Program) and not (program is None and role == "startup_program"):
+            raise ProgramError(f"program_guard: {role} expected a Program, got {type(program).__name__}")
+    return _DEFAULTS.held((main_program, startup_program or default_startup_program()))
 
 
 def needed_for(names: Sequence[str], operators: Sequence[Operator]) -> list[Operator]:

@@ -114,7 +114,7 @@ def late(subject: str, source: str, by: Operator, at: str) -> ProgramError:
 
 def passed(operator: Operator) -> dict[int, tuple[str, str]]:
     """Returns, by position of a gradient that is the cotangent itself, the names of the two."""
-    rule = operator.forward.grad if operator.forward is not None else None
+    rule = operator.rule
     if rule is None or not rule.passes:
         return {}
     inputs, outputs = list(operator.inputs.values()), list(operator.outputs.values())

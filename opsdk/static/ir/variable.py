@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,6 +17,19 @@ from opsdk.ops.shape import detach
 
 if TYPE_CHECKING:
     from opsdk.static.ir.block import Block
+
+
+# Any: a method of whatever arguments and result, which it never comes to.
+def _refused(wanted: str, instead: str = "") -> Any:
+    """Returns a method that refuses what would need a value."""
+
+    def refused(self: Variable, *_: Any, **__: Any) -> NoReturn:
+        raise ProgramError(
+            f"variable {self.name!r}: expected {wanted}, but it has no value before an Executor runs the Program; "
+            f"{instead}fetch it with exe.run(program, feed=..., fetch_list=[...])"
+        )
+
+    return refused
 
 
 class Variable(ValueMethods):
@@ -113,23 +126,11 @@ class Variable(ValueMethods):
         view.stop_gradient = True
         return view
 
-    def __bool__(self) -> bool:
-        raise self._no_value("a truth value", "choose with opsdk.where(condition, x, y)")
-
-    def __len__(self) -> int:
-        raise self._no_value("a length")
-
-    def __iter__(self) -> Iterator[Any]:
-        raise self._no_value("elements to iterate over")
-
-    def __float__(self) -> float:
-        raise self._no_value("a number")
-
-    def __int__(self) -> int:
-        raise self._no_value("a number")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        raise self._no_value("an array", "call an op, such as opsdk.exp(x)")
+    __bool__ = _refused("a truth value", "choose with opsdk.where(condition, x, y), or ")
+    __len__ = _refused("a length")
+    __iter__ = _refused("elements to iterate over")
+    __float__ = __int__ = _refused("a number")
+    __array__ = _refused("an array", "call an op, such as opsdk.exp(x), or ")
 
     def _numpy_obstacle(self) -> Obstacle | None:
         return Obstacle(
@@ -144,13 +145,8 @@ class Variable(ValueMethods):
         Raises:
             ProgramError: always.
         """
-        raise self._no_value("an array")
-
-    def _no_value(self, wanted: str, instead: str = "") -> ProgramError:
-        return ProgramError(
-            f"variable {self.name!r}: expected {wanted}, but it has no value before an Executor runs the Program; "
-            f"{instead}{', or ' if instead else ''}fetch it with exe.run(program, feed=..., fetch_list=[...])"
-        )
+        made: np.ndarray = _refused("an array")(self)
+        return made
 
     __hash__ = object.__hash__
 

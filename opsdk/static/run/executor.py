@@ -10,18 +10,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import as_native
 from opsdk.core.errors import DTypeError, FeedError, FetchError, OpsdkError, ProgramError
 from opsdk.core.fit import as_numbers, check_unmasked, fitted
 from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
+from opsdk.core.spec import shape_text
 from opsdk.core.suggest import alternatives
-from opsdk.static.ir.program import Program, needed_for
+from opsdk.static.ir.program import Program, default_main_program, needed_for
 from opsdk.static.ir.shared_memory import late
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.framework import default_main_program
 from opsdk.static.run.scope import Scope, global_scope
-from opsdk.static.run.steps import Compiled, check_fits
+from opsdk.static.run.steps import Compiled
 
 _NO_TURN = nullcontext()
 _MOST = 64  # what is kept of one Program, compiled for as many sets of fetches
@@ -41,7 +42,7 @@ class Executor:
         self.place = place or CPU
         if self.place.kind != "cpu":
             raise ProgramError(f"Executor: place expected CPUPlace(), got {self.place}; Programs run in host memory")
-        self._compiled: WeakKeyDictionary[Program, dict[Any, Compiled]] = WeakKeyDictionary()
+        self._compiled: WeakKeyDictionary[Program, Bounded[Any, Compiled]] = WeakKeyDictionary()
         self._lock = threading.Lock()  # around what was compiled; runs themselves share nothing
         self._is_closed = False
 
@@ -89,14 +90,32 @@ class Executor:
             ProgramError: the Executor is closed, an argument is of another kind, or the Scope holds a value of another
                 shape or dtype than the Program was built for.
         """
+        if program is None:
+            program = default_main_program()
+        if scope is None:
+            scope = global_scope()
         try:
-            return self._run(
-                default_main_program() if program is None else program,
-                {} if feed is None else feed,
-                fetch_list,
-                global_scope() if scope is None else scope,
-                use_prune,
-            )
+            if self._is_closed:
+                raise ProgramError("Executor: expected one that is open, this one was closed; make a new one")
+            if not isinstance(program, Program):
+                raise ProgramError(f"Executor.run: program expected a Program, got {type(program).__name__}")
+            if not isinstance(scope, Scope):
+                raise ProgramError(f"Executor.run: scope expected a Scope, got {type(scope).__name__}")
+            fetches = fetch_names(program, fetch_list)
+            compiled = self._compile(program, fetches if use_prune and fetches else None)
+            for name in fetches:
+                if name in compiled.stale:
+                    source, by = compiled.stale[name]
+                    raise late(f"fetch {name!r}: expected a view", source, by, str(by.origin))
+            fed = checked_feed(compiled, {} if feed is None else feed)
+            with scope.turn if compiled.writes else _NO_TURN:
+                held = scope.snapshot([*compiled.persistable, *(name for name in fetches if name in compiled.resting)])
+                values = compiled.run(held, fed)
+                found = [fetched(name, values[compiled.slots[name]]) for name in fetches]
+                if compiled.writes:
+                    scope.commit(compiled.changes(held, values))
+                    program.ran_in.add(scope)
+            return found
         except OpsdkError as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
@@ -105,44 +124,17 @@ class Executor:
         self._compiled.clear()
         self._is_closed = True
 
-    def _run(
-        self, program: Program, feed: Mapping[str, Any], fetch_list: Any, scope: Scope, use_prune: bool
-    ) -> list[np.ndarray]:
-        if self._is_closed:
-            raise ProgramError("Executor: expected one that is open, this one was closed; make a new one")
-        if not isinstance(program, Program):
-            raise ProgramError(f"Executor.run: program expected a Program, got {type(program).__name__}")
-        if not isinstance(scope, Scope):
-            raise ProgramError(f"Executor.run: scope expected a Scope, got {type(scope).__name__}")
-        fetches = fetch_names(program, fetch_list)
-        compiled = self._compile(program, fetches if use_prune and fetches else None)
-        for name in fetches:
-            if name in compiled.stale:
-                source, by = compiled.stale[name]
-                raise late(f"fetch {name!r}: expected a view", source, by, str(by.origin))
-        fed = checked_feed(program, compiled, feed)
-        with scope.turn if compiled.writes else _NO_TURN:
-            held = scope.snapshot([*compiled.persistable, *(name for name in fetches if name in compiled.resting)])
-            values = compiled.run(held, fed)
-            found = [fetched(name, values[compiled.slots[name]]) for name in fetches]
-            if compiled.writes:
-                scope.commit(compiled.changes(held, values))
-                program.ran_in.add(scope)
-        return found
-
     def _compile(self, program: Program, targets: list[str] | None) -> Compiled:
         """Returns the Program, or what its targets need of it, ready to run; compiled when it is new or changed."""
         with self._lock, program.lock:
             key = (program.version, None if targets is None else tuple(targets))
-            plans = self._compiled.setdefault(program, {})
+            plans = self._compiled.setdefault(program, Bounded(_MOST))
             compiled = plans.get(key)
             if compiled is None:
                 operators = program.global_block().ops
                 compiled = Compiled(program, operators if targets is None else needed_for(targets, operators))
                 for stale in [held for held in plans if held[0] != program.version]:
                     del plans[stale]
-                if len(plans) >= _MOST:
-                    del plans[next(iter(plans))]
                 plans[key] = compiled
         return compiled
 
@@ -169,7 +161,7 @@ def fetch_names(program: Program, fetch_list: Any) -> list[str]:
     return names
 
 
-def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def checked_feed(compiled: Compiled, feed: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Returns the fed arrays, each held to its variable.
 
     Raises:
@@ -184,9 +176,12 @@ def checked_feed(program: Program, compiled: Compiled, feed: Mapping[str, Any]) 
             raise FeedError(f"feed {name!r}: no data variable has that name; there are {alternatives(str(name), data)}")
         spec = data[name]
         array = as_fed(name, value, spec.dtype)
-        problem = check_fits(name, spec, array)
-        if problem is not None:
-            raise FeedError(problem)
+        if array.dtype != spec.dtype:
+            raise FeedError(
+                f"feed {name!r}: expected dtype {spec.dtype}, got {array.dtype}; feed value.astype('{spec.dtype}')"
+            )
+        if not spec.admits(array.shape):
+            raise FeedError(f"feed {name!r}: expected shape {shape_text(spec.shape)}, got {array.shape}")
         fed[name] = array
     missing = [name for name in compiled.feeds if name not in fed]
     if missing:

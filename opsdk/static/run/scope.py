@@ -99,12 +99,9 @@ class Scope:
 
     def find_var(self, name: str) -> ScopeVariable | None:
         """Returns a variable that exists here or in a parent, or None."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.values or name in scope._declared:
-                return ScopeVariable(scope, name)
-            scope = scope._parent
-        return None
+        if name in self.values or name in self._declared:
+            return ScopeVariable(self, name)
+        return None if self._parent is None else self._parent.find_var(name)
 
     def lookup(self, name: str) -> np.ndarray | None:
         """Returns the array of a name, here or in a parent, or None."""

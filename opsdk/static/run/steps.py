@@ -19,8 +19,7 @@ from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.gradient import spec_name
 from opsdk.ops.reduction import sum_to
 from opsdk.ops.update import APART
-from opsdk.static.build.mode import is_tested
-from opsdk.static.ir.operator import PY_FUNC, Operator
+from opsdk.static.ir.operator import PY_FUNC, Operator, entry, is_tested
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views
 from opsdk.static.ir.variable import Variable
@@ -101,7 +100,7 @@ class Compiled:
             NotInitializedError: a persistable value that is read has none.
             ProgramError: one has another shape or dtype than the Program was built for.
         """
-        check_ready(self, held)
+        self._check_ready(held)
         values: list[Any] = [None] * len(self.slots)
         for slot, constant, is_changed in self.constants:
             values[slot] = constant.copy() if is_changed else constant
@@ -118,6 +117,21 @@ class Compiled:
         for step in self.steps:
             step.run(values, count)
         return values
+
+    def _check_ready(self, held: Mapping[str, np.ndarray | None]) -> None:
+        """Checks that every persistable value that is read is there, and is what the Program was built for."""
+        for name, spec in self.reads.items():
+            value = held.get(name)
+            if value is None:
+                raise NotInitializedError(
+                    f"variable {name!r}: expected a value in the Scope, it has none; run the startup program first: "
+                    "exe.run(startup_program)"
+                )
+            if value.dtype != spec.dtype or not spec.admits(value.shape):
+                raise ProgramError(
+                    f"variable {name!r}: expected {spec.dtype} {shape_text(spec.shape)}, the Scope holds {value.dtype} "
+                    f"{value.shape}; another Program uses the same name there, run each in a Scope of its own"
+                )
 
     def changes(self, held: Mapping[str, np.ndarray | None], values: Sequence[Any]) -> dict[str, np.ndarray]:
         """Returns by name what a run wrote to persistable variables."""
@@ -223,7 +237,7 @@ class Step:
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
         kinds = {spec_name(decl.name): decl.kind for decl in operator.forward.schema.inputs} if operator.forward else {}
-        self.asked = [(name, _slots(slots, names, kinds[name])) for name, names in operator.asked.items()]
+        self.asked = [(name, entry(kinds[name], names, slots.get)) for name, names in operator.asked.items()]
         self.application = None if operator.forward is None else self._applied(operator, slots)
         self.passed: list[Any] = []  # slots of the cotangents that are gradients as they are; None for the others
         self.is_computed = True
@@ -236,10 +250,9 @@ class Step:
 
     def _applied(self, operator: Operator, slots: dict[str, int]) -> Application:
         """Returns the rule that a gradient op is of, applied to slots."""
-        forward = operator.forward
+        forward, rule = operator.forward, operator.rule
         assert forward is not None
-        assert forward.grad is not None
-        rule = forward.grad
+        assert rule is not None
         pairs = zip(rule.sources, self.inputs, strict=True)
         arrived = {source.position: slot for source, slot in pairs if source.kind == "cotangent"}
         made = dict(zip(rule.wrt, self.outputs, strict=True))
@@ -329,38 +342,3 @@ class Step:
         assert self.application is not None
         like = values[self.like[slot]]
         return self.application.unbroadcast(position, value, like.shape, like.dtype, sum_to)
-
-
-def _slots(slots: dict[str, int], names: Sequence[str], kind: str) -> Any:
-    numbers = [slots[name] if name else None for name in names]
-    return numbers if kind == "list" else numbers[0] if numbers else None
-
-
-def check_ready(compiled: Compiled, scope_values: Mapping[str, np.ndarray | None]) -> None:
-    """Checks that every persistable value that is read is there, and is what the Program was built for.
-
-    Raises:
-        NotInitializedError: one has no value.
-        ProgramError: one has another shape or dtype.
-    """
-    for name, spec in compiled.reads.items():
-        value = scope_values.get(name)
-        if value is None:
-            raise NotInitializedError(
-                f"variable {name!r}: expected a value in the Scope, it has none; run the startup program first: "
-                "exe.run(startup_program)"
-            )
-        if value.dtype != spec.dtype or not spec.admits(value.shape):
-            raise ProgramError(
-                f"variable {name!r}: expected {spec.dtype} {shape_text(spec.shape)}, the Scope holds {value.dtype} "
-                f"{value.shape}; another Program uses the same name there, run each in a Scope of its own"
-            )
-
-
-def check_fits(name: str, spec: TensorSpec, value: np.ndarray) -> str | None:
-    """Returns what is wrong with a fed value, or None."""
-    if value.dtype != spec.dtype:
-        return f"feed {name!r}: expected dtype {spec.dtype}, got {value.dtype}; feed value.astype('{spec.dtype}')"
-    if not spec.admits(value.shape):
-        return f"feed {name!r}: expected shape {shape_text(spec.shape)}, got {value.shape}"
-    return None

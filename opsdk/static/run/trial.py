@@ -11,10 +11,9 @@ from opsdk.define.frontend import BACKWARD, OUTPUTS, Attempt, Tried, register_tr
 from opsdk.define.opdef import OpDef
 from opsdk.static.build.backward import gradients
 from opsdk.static.build.input import data
-from opsdk.static.ir.program import Program
+from opsdk.static.ir.program import Program, program_guard
 from opsdk.static.ir.variable import Variable
 from opsdk.static.run.executor import Executor
-from opsdk.static.run.framework import program_guard
 from opsdk.static.run.scope import Scope
 
 _OPEN, _LEADING, _KNOWN = slice(None), slice(1), slice(0)  # which sizes of the inputs a Program does not know

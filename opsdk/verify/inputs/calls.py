@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core import nested
 from opsdk.core.spec import TensorSpec
 from opsdk.define.opdef import OpDef
 
@@ -149,10 +150,7 @@ def is_inexact(array: Any) -> bool:
 
 def each(values: Values, function: Callable[[np.ndarray], Any]) -> list[Any]:
     """Returns the values with a function applied to every array."""
-    return [
-        None if value is None else [function(item) for item in value] if isinstance(value, list) else function(value)
-        for value in values
-    ]
+    return list(nested.each(values, function))
 
 
 def copies(values: Values) -> list[Any]:
@@ -176,27 +174,19 @@ def alike(array: np.ndarray) -> np.ndarray:
 
 def flat(values: Values) -> list[np.ndarray]:
     """Returns all arrays in order; absent inputs are left out."""
-    return [item for value in values if value is not None for item in (value if isinstance(value, list) else [value])]
+    return list(nested.flat(values))
 
 
 def refill(values: Values, arrays: Sequence[Any]) -> list[Any]:
     """Returns `arrays`, flat, in the structure of `values`; NumPy scalars come back as 0-d arrays."""
-    source = iter(np.asarray(array) if isinstance(array, np.generic) else array for array in arrays)
-    return [
-        None if value is None else [next(source) for _ in value] if isinstance(value, list) else next(source)
-        for value in values
-    ]
+    source = (np.asarray(array) if isinstance(array, np.generic) else array for array in arrays)
+    return list(nested.refill(values, source))
 
 
 def flat_names(names: Sequence[str], values: Values) -> list[str]:
     """Returns one name per array of `flat(values)`; the tensors of a variadic input are numbered."""
-    listed: list[str] = []
-    for name, value in zip(names, values, strict=True):
-        if isinstance(value, list):
-            listed += [f"{name}[{i}]" for i in range(len(value))]
-        elif value is not None:
-            listed.append(name)
-    return listed
+    entries = zip(names, values, strict=True)
+    return [called for name, value in entries for called, _ in nested.named(name, value)]
 
 
 def outputs_of(opdef: OpDef, made: Any) -> list[Any]:

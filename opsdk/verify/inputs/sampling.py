@@ -1,14 +1,21 @@
-"""Where the calls come from: an op's own samples, those of the op it is the gradient of, or defaults by its schema."""
+"""Where the calls come from: an op's own samples, those of the op it is the gradient of, or defaults by its schema.
+
+Samples as their author gave them are made calls, each; what is no sample is named as such.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import UnknownOpError
+from opsdk.backends.call.arrays import as_arrays
+from opsdk.core.errors import AttributeValueError, DefinitionError, UnknownOpError
+from opsdk.core.origin import origin_of
+from opsdk.define.call import bind
 from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
 from opsdk.define.opdef import OpDef, lies_inside
@@ -16,11 +23,11 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import AttrDecl, InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
+from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
-from opsdk.verify.inputs.samples import UnusableSamplesError, calls_of_samples, from_sample
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.runtimes.rule import carriers, draw_cotangents, gradient_call
 
+SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a row
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
     ((7,), "vector"),
@@ -38,6 +45,78 @@ PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((), (3, 5)),
     ((4, 1), (1, 5)),
 )
+
+
+class UnusableSamplesError(DefinitionError):
+    """What an op has under `@op.samples` raises, or yields something else than samples of the op."""
+
+
+# Any: what the caller gave, of whatever type.
+def samples_given(samples: Any) -> list[Sample]:
+    """Returns the `samples=` of verify as a list.
+
+    Raises:
+        AttributeValueError: they are not some Samples.
+    """
+    if isinstance(samples, (Sample, str)) or not isinstance(samples, Iterable):
+        raise AttributeValueError(
+            f"verify: samples expected a list of opsdk.Sample, got {_kind(samples)}; write samples=[opsdk.Sample(...)]"
+        )
+    listed = list(samples)
+    for position, sample in enumerate(listed):
+        if not isinstance(sample, Sample):
+            raise AttributeValueError(
+                f"verify: samples[{position}] expected an opsdk.Sample, got {_kind(sample)}; "
+                "write samples=[opsdk.Sample(...)]"
+            )
+    return listed
+
+
+# Any: an author's function of any signature.
+def calls_of_samples(opdef: OpDef, function: Callable[..., Any], rng: np.random.Generator) -> list[Call]:
+    """Returns the calls of an op's own samples.
+
+    Raises:
+        UnusableSamplesError: there are none to be had; the message says what came instead.
+    """
+    at = str(origin_of(function))
+    subject = f"{opdef.subject}, samples: expected opsdk.Samples"
+    remedy = "yield opsdk.Sample(...)"
+    calls: list[Call] = []
+    try:
+        made = function(*(rng,) * min(len(inspect.signature(function).parameters), 1))
+        found = list(made) if isinstance(made, Iterable) and not isinstance(made, Sample) else None
+    except Exception as error:
+        raised = f"{type(error).__name__}: {error}"
+        raise UnusableSamplesError(f"{subject}, raised {raised}; {remedy}", at=at) from error
+    if found is None:
+        raise UnusableSamplesError(f"{subject}, got {_kind(made)}; {remedy}", at=at)
+    for position, sample in enumerate(found):
+        if not isinstance(sample, Sample):
+            raise UnusableSamplesError(f"{subject}, got {_kind(sample)} at position {position}; {remedy}", at=at)
+        try:
+            calls.append(from_sample(opdef, sample))
+        except Exception as error:
+            raise UnusableSamplesError(
+                f"{subject} that fit {opdef.schema}, got {sample!r} at position {position}, "
+                f"which raised {type(error).__name__}: {error}; {remedy}",
+                at=at,
+            ) from error
+    return calls
+
+
+def from_sample(opdef: OpDef, sample: Sample) -> Call:
+    """Returns the call that a sample is.
+
+    Raises:
+        OpsdkError: it does not fit the op's signature.
+    """
+    inputs, attrs = bind(opdef, sample.inputs, sample.attrs)
+    return Call(as_arrays(opdef, inputs), attrs, sample.reason)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else type(value).__name__
 
 
 def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[Call]:
@@ -80,7 +159,7 @@ def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
     except UnusableSamplesError:  # the forward's own report says so
         return
     for call in calls:
-        wanted = [a for i in forward.differentiable_inputs() for a in flat([call.inputs[i]])]
+        wanted = flat([call.inputs[i] for i in forward.differentiable_inputs()])
         if any(array.dtype.kind == "c" for array in flat(call.inputs)) and forward.for_complex.grad is not forward.grad:
             continue  # complex gradients are refused, or are another op's
         if not any(map(is_inexact, wanted)):
@@ -89,34 +168,37 @@ def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
             outputs = launch(forward, forward.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # the forward's own report says so
             continue
-        if any(is_inexact(array) for i in carriers(forward) for array in flat([outputs[i]])):
-            yield gradient_call(forward, forward.grad, call, outputs, draw_cotangents(forward, outputs, rng))
+        if any(map(is_inexact, carried(forward, outputs))):
+            yield gradient_call(forward, call, outputs, draw_cotangents(forward, outputs, rng))
 
 
 def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
-    if not opdef.schema.inputs:
+    inputs = opdef.schema.inputs
+    if not inputs:
         yield Call([], {}, "no inputs", declared=False)
         return
     for shape, reason in SHAPES:
-        if not shape and isinstance(opdef.infer, RowInfer):
-            continue  # no rows
-        yield Call([_value(opdef, i, [shape], rng) for i in range(len(opdef.schema.inputs))], {}, reason, False)
-    if any(decl.kind == "optional" for decl in opdef.schema.inputs):
-        given = [
-            None if decl.kind == "optional" else _value(opdef, i, [(3, 5)], rng)
-            for i, decl in enumerate(opdef.schema.inputs)
-        ]
+        if shape or not isinstance(opdef.infer, RowInfer):  # 0-d has no rows
+            yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False)
+    if any(decl.kind == "optional" for decl in inputs):
+        given = [None if decl.kind == "optional" else _value(opdef, i, [(3, 5)], rng) for i, decl in enumerate(inputs)]
         yield Call(given, {}, "without the optional inputs", False)
-    if any("int" in decl.elements for decl in opdef.schema.inputs):
-        given = [_value(opdef, i, [(3, 5)], rng) for i in range(len(opdef.schema.inputs))]
+    if any("int" in decl.elements for decl in inputs):
+        given = numbers_of_shape(opdef, (3, 5), rng)
         narrow = each(given, lambda a: a.astype(np.int32) if a.dtype == np.int64 else a)
         yield Call(narrow, {}, "int32", False, extra=True)
-    yield from _larger(opdef, rng)
-    yield from _varied(opdef, rng)
-    is_list = any(decl.kind == "list" for decl in opdef.schema.inputs)
-    if isinstance(opdef.infer, type(broadcast)) and (is_list or len(opdef.schema.inputs) > 1):
+    for shape, reason in LARGER:
+        yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False, extra=True)
+    yield from _great(opdef, rng)
+    for decl in opdef.schema.attrs:
+        for value in _within(_other_values(decl.type.rstrip("?"), decl.default), opdef, decl):
+            given = numbers_of_shape(opdef, (3, 5), rng)
+            invented = Invented(decl.name, value, decl.default)
+            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True, invented=invented)
+    is_list = any(decl.kind == "list" for decl in inputs)
+    if isinstance(opdef.infer, type(broadcast)) and (is_list or len(inputs) > 1):
         yield Call(_beside(opdef, [(3, 5), (5,), (3, 1), ()], rng), {}, "broadcast", False)
-        mixed = [_value(opdef, i, [(2, 3)], rng) for i in range(len(opdef.schema.inputs))]
+        mixed = numbers_of_shape(opdef, (2, 3), rng)
         first, *rest = flat(mixed)
         (short,) = Call([first], {}).cast(np.dtype("float32")).inputs
         yield Call(refill(mixed, [short, *rest]), {}, "float32 beside float64", False)
@@ -131,32 +213,22 @@ def _beside(opdef: OpDef, shapes: Sequence[tuple[int, ...]], rng: np.random.Gene
     return [_value(opdef, i, every[i : i + 2] if many else [every[i]], rng) for i, many in enumerate(lists)]
 
 
-def _larger(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
-    """Yields calls with more elements, and with elements of great magnitude."""
-    count = len(opdef.schema.inputs)
-    for shape, reason in LARGER:
-        yield Call([_value(opdef, i, [shape], rng) for i in range(count)], {}, reason, False, extra=True)
+def _great(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
+    """Yields a call with elements of great magnitude; an index, say, is 0 there, since such a one makes no sense."""
     inside = [_inside(opdef, decl) for decl in opdef.schema.inputs]
     size = min(map(len, inside))
-    if size:
-        great = [np.roll(values[:size], i) for i, values in enumerate(inside)]
-        lists = [decl.kind == "list" for decl in opdef.schema.inputs]
-        given = [[a, a[::-1].copy()] if many else a for a, many in zip(great, lists, strict=True)]
-        if isinstance(opdef.infer, RowInfer):
-            roles = zip(given, opdef.infer.roles, strict=True)
-            given = [a[:1] if role == ROW else a for a, role in roles]
-        given = [_moderate(opdef, decl, a, rng) for a, decl in zip(given, opdef.schema.inputs, strict=True)]
-        yield Call(given, {}, GREAT, False, extra=True)
-
-
-# Any: an array, or a list of two.
-def _moderate(opdef: OpDef, decl: InputDecl, value: Any, rng: np.random.Generator) -> Any:
-    """Returns the value, or one of its shape where great magnitudes make no sense: an index, say, is 0."""
-    if not _is_other(decl):
-        return value
-    if isinstance(value, list):
-        return [_moderate(opdef, decl, item, rng) for item in value]
-    return _elements(opdef, decl, value.shape, rng, (1,))
+    if not size:
+        return
+    great: list[Any] = []
+    for i, decl in enumerate(opdef.schema.inputs):
+        values = np.roll(inside[i][:size], i)
+        arrays = [values, values[::-1].copy()] if decl.kind == "list" else [values]
+        if isinstance(opdef.infer, RowInfer) and opdef.infer.roles[i] == ROW:
+            arrays = [values[:1]]
+        if _is_other(decl):
+            arrays = [_elements(opdef, decl, array.shape, rng, (1,)) for array in arrays]
+        great.append(arrays if decl.kind == "list" else arrays[0])
+    yield Call(great, {}, GREAT, False, extra=True)
 
 
 def _is_other(decl: InputDecl) -> bool:
@@ -168,15 +240,6 @@ def _inside(opdef: OpDef, decl: InputDecl) -> np.ndarray:
     """Returns the great magnitudes that lie in the domain of an input; all where it is not of real numbers."""
     low, high = (None, None) if _is_other(decl) else opdef.traits.domain.get(decl.name, (None, None))
     return np.array([m for m in MAGNITUDES if (low is None or m >= low) and (high is None or m <= high)])
-
-
-def _varied(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
-    """Yields calls that give one attribute another value than its default."""
-    for decl in opdef.schema.attrs:
-        for value in _within(_other_values(decl.type.rstrip("?"), decl.default), opdef, decl):
-            given = [_value(opdef, i, [(3, 5)], rng) for i in range(len(opdef.schema.inputs))]
-            invented = Invented(decl.name, value, decl.default)
-            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True, invented=invented)
 
 
 # Any: values of the attribute's type.
@@ -216,16 +279,12 @@ def _value(opdef: OpDef, position: int, shapes: Sequence[tuple[int, ...]], rng: 
     decl = opdef.schema.inputs[position]
     rule = opdef.infer
     if isinstance(rule, RowInfer):
-        shape = _of_role(rule.roles[position], shapes[0])
-        return _elements(opdef, decl, shape, rng, shapes[0][-1:])
+        role, full = rule.roles[position], shapes[0]
+        shape = full[-1:] if role == COLUMN else (*full[:-1], 1) if role == ROW and full else full
+        return _elements(opdef, decl, shape, rng, full[-1:])
     if decl.kind == "list":
         return [_elements(opdef, decl, shape, rng, shape) for shape in (*shapes, *shapes)[:2]]
     return _elements(opdef, decl, shapes[0], rng, shapes[0])
-
-
-def _of_role(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape that an input of a row op has beside rows of a full shape."""
-    return shape[-1:] if role == COLUMN else (*shape[:-1], 1) if role == ROW and shape else shape
 
 
 def _elements(

@@ -1,21 +1,43 @@
-"""Agreement of two arrays: bit for bit, or within the rounding that a computation in their dtype may show."""
+"""Agreement: of two arrays, bit for bit or within rounding, and of a kernel's values with the reference in float64.
+
+What rounding may do to a computation is told by how far its outputs move with the last places of its inputs, and by
+what is lost on the way.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from gradcheck.model.dtypes import resolution
 from gradcheck.model.dtypes import same_bits as same_bytes
-from opsdk.verify.inputs.calls import is_float, is_inexact
+from gradcheck.model.perturb import SIGNS, perturb, perturb_within
+from opsdk.core.errors import ShapeError
+from opsdk.verify.inputs import calls
+from opsdk.verify.inputs.calls import Call, flat, is_float, is_inexact, paired
+from opsdk.verify.inputs.sampling import GREAT
+from opsdk.verify.kernels.launch import results
+from opsdk.verify.session import Case
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
 _REACTIONS = 16.0
+# The cause of what is wrong of the last element alone.
+LAST = "only the last element: a loop that ends one too early does this"
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
+_SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
+_NEIGHBOURS = 8  # draws of what a computation loses
+_NEAR = 2.0**-7  # relative distance of them: the same cancels there, and other bits are rounded away
+_SHORT_EPS = 2.0**-23
+
+Moves = list[np.ndarray | None]  # per output; None of one that is no floating or complex array
 
 
 @dataclass(frozen=True)
@@ -117,3 +139,195 @@ def _worst(wrong: np.ndarray, error: np.ndarray, got: np.ndarray, truth: np.ndar
 
 def _plain(value: Any) -> Any:  # Any: a number of any dtype, as a Python float, or complex where it is
     return complex(value) if np.asarray(value).dtype.kind == "c" else float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """A computation at one call, whose outputs answer to rounding.
+
+    Args:
+        run: the computation, in the dtype of its inputs.
+        call: where; floating inputs in float64.
+        eps: the relative size of a unit in the last place.
+        seed: of everything that is drawn.
+        constant: positions of inputs that stay.
+        center: the outputs there, where they are known: of another run nobody knows whether it gives the same.
+    """
+
+    run: Callable[[Call], list[Any]]
+    call: Call
+    eps: float
+    seed: int
+    constant: Sequence[int] = ()
+    center: Sequence[Any] | None = None
+
+    @cached_property
+    def together(self) -> Moves:
+        """How much the elements of each output move when the inputs move by one unit in their last place."""
+        return self._moves(self.constant)
+
+    @cached_property
+    def apart(self) -> Moves:
+        """The sum of what `together` finds for one input after the other, whose changes cannot cancel.
+
+        It takes a run or two for each input: a second look at what seems to be wrong.
+        """
+        positions = range(len(self.call.inputs))
+        moving = [i for i in positions if i not in self.constant]
+        stays = [[other for other in positions if other != i] for i in moving] or [list(positions)]
+        found = map(self._moves, stays)
+        return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
+
+    def _moves(self, constant: Sequence[int]) -> Moves:
+        call = self.call
+        rng = np.random.default_rng([self.seed, 11])
+        stays = [i in constant for i, value in enumerate(call.inputs) for _ in flat([value])]
+        middle = flat(self.run(call) if self.center is None else self.center)
+        moved: Moves = [np.zeros(c.shape) if is_inexact(c) else None for c in middle]
+        for _ in range(2):
+            inputs = [
+                a if stay or not is_inexact(a) else perturb(a, self.eps * SIGNS, rng, turns=True)
+                for a, stay in zip(flat(call.inputs), stays, strict=True)
+            ]
+            for there in self._runs(inputs):
+                for k, (c, t) in enumerate(zip(middle, there, strict=False)):  # a list may be of another length there
+                    held = moved[k]
+                    if held is not None and is_inexact(t) and c.shape == t.shape:
+                        moved[k] = np.maximum(held, _gap(t, c))
+        return moved
+
+    def _runs(self, moved: list[Any]) -> Iterator[list[Any]]:
+        """Yields the outputs where all inputs have moved; where that leaves the domain, those where one of them has."""
+        held = flat(self.call.inputs)
+        alone = [
+            [a if i == k else b for i, (a, b) in enumerate(zip(moved, held, strict=True))] for k in range(len(held))
+        ]
+        changes = [arrays for k, arrays in enumerate(alone) if moved[k] is not held[k]]
+        for number, arrays in enumerate([moved, *changes]):
+            inputs = calls.refill(self.call.inputs, [np.asarray(array) for array in arrays])
+            try:
+                made = flat(self.run(replace(self.call, inputs=inputs)))
+            except Exception:  # a step out of the domain tells nothing about rounding
+                continue
+            yield made
+            if number == 0:
+                return
+
+    @cached_property
+    def lost(self) -> Moves:
+        """What the computation itself loses at the resolution `eps`, as where x - tanh(x) nearly cancels.
+
+        No movement of the inputs shows that. It is told from float32: how far the results are from those in float64
+        for the same numbers, the most over some nearby, since at one it may be right by chance. Where float32 leaves
+        no digit at all it tells too little; where float32 is not taken there are no moves.
+        """
+        rng = np.random.default_rng([self.seed, 19])
+        found: Moves = []
+        for _ in range(_NEIGHBOURS):
+            inputs = [
+                value if i in self.constant else calls.each([value], lambda a: near(a, rng))[0]
+                for i, value in enumerate(self.call.inputs)
+            ]
+            short = replace(self.call, inputs=inputs).cast(np.dtype("float32"))
+            try:
+                pairs = list(zip(flat(self.run(short)), flat(self.run(short.cast(np.dtype("float64")))), strict=True))
+            except Exception:  # written for one dtype only, or out of the domain
+                continue
+            gaps = [_gap(a, b) if _is_alike(a, b) else None for a, b in pairs]
+            scaled = [None if gap is None else gap.astype(np.float64) * (self.eps / _SHORT_EPS) for gap in gaps]
+            held = found or scaled
+            found = [
+                None if a is None or b is None or a.shape != b.shape else np.maximum(a, b)
+                for a, b in zip(held, scaled, strict=False)
+            ]
+        return found
+
+
+def near(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns numbers nearby; what is no floating array as it is."""
+    return perturb_within(array, _NEAR, rng) if is_inexact(array) else array
+
+
+def _gap(there: np.ndarray, here: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.asarray(np.nan_to_num(np.abs(there - here), nan=0.0, posinf=0.0))
+
+
+def _is_alike(left: Any, right: Any) -> bool:  # Any: an array, or None
+    return is_inexact(left) and is_inexact(right) and left.shape == right.shape
+
+
+def check_values(case: Case, made: list[Any], units: float) -> None:
+    """Compares what a kernel made with the reference on the same values in float64."""
+    opdef, call = case.opdef, case.call
+    reference = opdef.kernels.reference()
+    is_reference = case.kernel is reference
+    long = call.cast(_LONG)
+    if is_reference and all(array.dtype not in _SHORT for array in flat(call.inputs)):
+        return  # the reference in float64 is the truth
+
+    def run(there: Call) -> list[Any]:
+        return results(opdef, reference, there.inputs, there.attrs)
+
+    try:
+        truth = run(long)
+    except Exception:  # written for one dtype only
+        long, truth = call, run(call)
+    if not opdef.traits.deterministic:
+        return
+    floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_inexact(array)]
+    eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
+    rounding = Rounding(run, long, eps, case.session.seed, opdef.constant_inputs(), truth)
+    moved = rounding.together
+    names = calls.result_names(opdef)
+    made = [None if want is None else got for got, want in zip(made, truth, strict=True)]  # of what nobody wants
+    for k, (name, got, want) in enumerate(paired(names, made, truth)):
+        if got.shape != want.shape:
+            case.did("value")
+            what = f"{opdef.subject}, {calls.called(opdef, name)}"
+            message = f"{what}: expected shape {want.shape} like the reference, got {got.shape}"
+            case.find(f"value.{name}", message, code=ShapeError.default_code)
+        elif is_inexact(want) or not is_reference:
+            # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
+            floor = 1.0 if call.reason == GREAT else 0.0
+            found = measure(got, want, moved[k], eps, units, floor)
+            if found.count and moved[k] is not None:  # inputs that moved together may have changed nothing by chance
+                found = measure(got, want, rounding.apart[k], eps, units, floor)
+            if found.count and moved[k] is not None:  # a computation whose terms cancel loses digits by itself
+                more = rounding.lost[k] if k < len(rounding.lost) else None
+                if is_reference and more is not None:  # it is to lose no more than its inputs have digits
+                    more = np.minimum(more, eps * _largest(long, want.shape))
+                found = measure(got, want, _greater(rounding.apart[k], more), eps, units, floor)
+            _record(case, name, found, got.shape)
+
+
+def _largest(call: Call, shape: tuple[int, ...]) -> Any:  # Any: an array, or 0.0 where no input has the shape
+    """Returns for each element of an output how great the inputs are there."""
+    sizes = [np.abs(array) for array in flat(call.inputs) if is_float(array) and array.shape == shape]
+    return np.max(sizes, axis=0) if sizes else 0.0
+
+
+def _greater(moved: np.ndarray | None, more: np.ndarray | None) -> np.ndarray | None:
+    return moved if moved is None or more is None or more.shape != moved.shape else np.maximum(moved, more)
+
+
+def _record(case: Case, name: str, found: Difference, shape: Any) -> None:
+    opdef, call, line = case.opdef, case.call, case.line
+    case.did("value")
+    if not (found.count and call.is_far):
+        line.worst = max(line.worst or 0.0, found.error)
+    if not found.count:
+        return
+    place = f"{name}{list(found.index)}" if found.index else name
+    given = calls.element(opdef.schema.input_names, call.inputs, shape, found.index)
+    place += f" at {given}" if given else ""
+    against = "float64 gives" if case.kernel is opdef.kernels.reference() else "the reference gives"
+    case.find(
+        f"value.{name}",
+        f"{opdef.subject}, {calls.called(opdef, name)}: wrong in {found.count} of {math.prod(shape)} "
+        f"elements, worst {place}: this row gives {found.got:.9g}, {against} {found.expected:.9g}",
+        index=found.index,
+        analytic=None if isinstance(found.got, complex) else found.got,
+        numeric=None if isinstance(found.expected, complex) else found.expected,
+        cause=LAST if found.is_last else None,
+    )

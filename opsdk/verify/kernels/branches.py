@@ -18,8 +18,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import Bounds
 from opsdk.verify.inputs.calls import Call, copies, flat
-from opsdk.verify.kernels.bounds import out_of_bounds
-from opsdk.verify.kernels.launch import label, plan_of
+from opsdk.verify.kernels.launch import out_of_bounds, plan_of
 from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
 
@@ -27,26 +26,10 @@ _MOST = 4096  # elements of a call: the text of a Numba kernel runs in Python fi
 _SHAPES = 3  # calls that are varied, each of another size
 
 
-def _first(value: float) -> Callable[[np.ndarray], np.ndarray]:
-    return _at(lambda size: 0, value)
-
-
-def _at(place: Callable[[int], int], value: float) -> Callable[[np.ndarray], np.ndarray]:
-    def put(line: np.ndarray) -> np.ndarray:
-        made: np.ndarray = line.copy()
-        made[place(line.size)] = value
-        return made
-
-    return put
-
-
-def _copied(source: int, target: int) -> Callable[[np.ndarray], np.ndarray]:
-    def put(line: np.ndarray) -> np.ndarray:
-        made: np.ndarray = line.copy()
-        made[target % line.size] = line[source]
-        return made
-
-    return put
+def _put(line: np.ndarray, place: int, value: Any) -> np.ndarray:  # Any: a number of any dtype
+    made: np.ndarray = line.copy()
+    made[place] = value
+    return made
 
 
 # From the elements of an input, in one line, to others of its dtype: only an order, or equals, that the input has ...
@@ -54,8 +37,8 @@ ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "ascending": np.sort,
     "descending": lambda line: np.sort(line)[::-1],
     "all equal": lambda line: np.full_like(line, line[0]),
-    "the second as the first": _copied(0, 1),
-    "the last as the first": _copied(0, -1),
+    "the second as the first": lambda line: _put(line, 1 % line.size, line[0]),
+    "the last as the first": lambda line: _put(line, -1, line[0]),
     "the last as the one before": lambda line: np.concatenate([line[:-1], line[-2:-1] if line.size > 1 else line]),
     "every value twice": lambda line: np.repeat(line, 2)[: line.size],
 }
@@ -73,18 +56,18 @@ NUMBERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "0, 1, 2 and so on": lambda line: np.arange(float(line.size)),
     "in tens": lambda line: line * 10,
     "in hundreds": lambda line: line * 300,
-    "the first large": _first(50.0),
-    "the first large and negative": _first(-50.0),
-    "the first 0": _first(0.0),
-    "the last large": _at(lambda size: size - 1, 50.0),
+    "the first large": lambda line: _put(line, 0, 50.0),
+    "the first large and negative": lambda line: _put(line, 0, -50.0),
+    "the first 0": lambda line: _put(line, 0, 0.0),
+    "the last large": lambda line: _put(line, -1, 50.0),
     "small": lambda line: line * 1e-9,
     "subnormal": lambda line: np.full_like(line, np.finfo(line.dtype).smallest_subnormal),
     "huge": lambda line: np.sign(line) * np.finfo(line.dtype).max / 4,
-    "one huge": _first(1e30),
-    "one inf": _first(np.inf),
-    "one -inf": _at(lambda size: size // 2, -np.inf),
-    "one nan": _at(lambda size: size // 2, np.nan),
-    "the first nan": _first(np.nan),
+    "one huge": lambda line: _put(line, 0, 1e30),
+    "one inf": lambda line: _put(line, 0, np.inf),
+    "one -inf": lambda line: _put(line, line.size // 2, -np.inf),
+    "one nan": lambda line: _put(line, line.size // 2, np.nan),
+    "the first nan": lambda line: _put(line, 0, np.nan),
     "all nan": lambda line: np.full_like(line, np.nan),
     "all inf": lambda line: np.full_like(line, np.inf),
 }
@@ -124,9 +107,7 @@ def _patterned(session: Session, call: Call, is_first: bool) -> Iterator[Call]:
     bounds = [session.opdef.traits.domain.get(name, (None, None)) for name in names]
     for reason in (*ORDERS, *NUMBERS):
         for positions in chosen:
-            inputs = [
-                _changed(value, reason, bounds[i]) if i in positions else value for i, value in enumerate(call.inputs)
-            ]
+            inputs = [_changed(v, reason, bounds[i]) if i in positions else v for i, v in enumerate(call.inputs)]
             if any(new is not old for new, old in zip(inputs, call.inputs, strict=True)):
                 yield replace(call, inputs=inputs, reason=f"values: {reason}", declared=False)
 
@@ -153,18 +134,18 @@ def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool
     variant = next(variants(opdef, kernel, patterned), None)
     if variant is None or not _is_safe(session, kernel, variant, call):
         return kernel is opdef.kernels.reference() and variant is None
-    row, at = label(kernel, variant.float_dtype), str(kernel.origin)
+    case = session.case(kernel, variant)
     inputs = copies(variant.inputs)
     try:
         plan = plan_of(opdef, kernel, variant.inputs, variant.attrs)
         raw = plan.kernel_alone(*inputs, **complete_attrs(opdef, variant.attrs))
     except Exception:  # raised at the other calls, it is told there
         return False
-    check_mutation(session, row, variant, inputs, at)
+    check_mutation(case, inputs)
     try:
         plan.normalised(raw, inputs)
     except AliasError as error:
-        session.find_raised(row, "alias", str(error), error, variant, at=at)
+        case.find_raised("alias", str(error), error)
     except Exception:  # what is returned is judged at the other calls
         return True
     return True

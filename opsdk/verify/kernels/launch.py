@@ -1,4 +1,8 @@
-"""Launches: one kernel row run on one call, in stages, so that a fault is known by the stage that found it."""
+"""Launches: one kernel run on one call, in stages, so that a fault is known by the stage that found it; and its trial.
+
+A compiled loop that leaves its arrays corrupts memory, or leaves elements out; it is tried where that shows. How is up
+to its language: the Python text of a Numba kernel raises, a C kernel is run into memory with a margin around it.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from opsdk.backends.call.arrays import array_key, with_mutated
+from opsdk.backends.call.buffers import unneeded
+from opsdk.backends.call.language import language_of
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
-from opsdk.define.kernel.kernel import Kernel, KernelId, PlanCache
+from opsdk.define.call import complete_attrs
+from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import Values, copies, each, only_changed, outputs_of
+from opsdk.verify.inputs.calls import Call, Values, copies, each, only_changed, outputs_of, paired
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
 # not lead to these plans, so they are kept apart from the op's own.
 _PLANS: WeakKeyDictionary[OpDef, PlanCache] = WeakKeyDictionary()
-
-
-def label(kernel: Kernel, dtype: object) -> str:
-    """Returns the name of a row at a dtype: `cpu,float64,numba`."""
-    return str(KernelId.of(kernel, dtype))
+_REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
 
 
 def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> CallPlan:
@@ -62,3 +65,44 @@ def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
 def results_of(opdef: OpDef, made: Any, inputs: Values) -> list[Any]:
     """Returns what `result_names` names, of what a kernel made and the inputs that it changed."""
     return [*outputs_of(opdef, with_mutated(opdef, made, inputs)), *[inputs[i] for i in only_changed(opdef)]]
+
+
+def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
+    """Returns what an IndexError says that the trial of a compiled row raises on a call; empty where none is.
+
+    None says that it could not be tried.
+
+    Other exceptions tell nothing: a kernel may use what only its compiler understands.
+    """
+    try:
+        made = _tried(opdef, kernel, call, 0)
+    except IndexError as error:
+        return f"{error}; {_REMEDY}"
+    except Exception:
+        return None
+    return None if made is None else ""
+
+
+# Any: one entry per output that the kernel makes.
+def _tried(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
+    """Tries a compiled row on memory that holds `fill`; None where that is not possible, or slow."""
+    return language_of(kernel).trial(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
+
+
+def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:
+    """Returns the first output of which elements depend on what its memory held before, and which they are."""
+    schema = opdef.schema
+    if any(schema.outputs[i].name not in kernel.parameters for i in schema.fresh_outputs):
+        return None
+    try:
+        zeros, ones = (_tried(opdef, kernel, call, fill) for fill in (0, 1))
+    except Exception:  # what only the compiler understands tells nothing
+        return None
+    if zeros is None or ones is None:
+        return None
+    left = {schema.output_names[i] for i in unneeded(opdef, call.inputs, call.attrs)}
+    for name, low, high in paired([schema.output_names[i] for i in schema.fresh_outputs], zeros, ones):
+        differs = np.asarray((low != high) & ~((low != low) & (high != high)))
+        if name not in left and differs.any():
+            return name, differs
+    return None

@@ -1,8 +1,9 @@
-"""Every kernel row against the reference: form, mutation, aliasing, infer rule, repeatability, values."""
+"""Every kernel against the reference: form, mutation, aliasing, infer rule, repeatability, values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,58 +14,42 @@ from opsdk.backends.call.checked import checked_first
 from opsdk.backends.call.language import compiled, language_of
 from opsdk.backends.call.plan import CallPlan
 from opsdk.backends.cuda.runtime import can_run
-from opsdk.core.errors import (
-    AliasError,
-    CompileError,
-    KernelNotFoundError,
-    OpsdkError,
-    noted,
-)
+from opsdk.core.errors import AliasError, CompileError, KernelNotFoundError, OpsdkError, noted
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
-from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import (
-    Call,
-    called,
-    copies,
-    each,
-    flat,
-    flat_names,
-    is_float,
-    is_inexact,
-    paired,
-    result_names,
-)
-from opsdk.verify.inputs.outside import tell_nan
-from opsdk.verify.kernels.agreement import same_bits
-from opsdk.verify.kernels.bounds import out_of_bounds, unwritten
-from opsdk.verify.kernels.launch import label, launch, plan_of, results, results_of
-from opsdk.verify.kernels.values import check_values
-from opsdk.verify.session import Session, cannot_run_here
+from opsdk.verify.inputs import calls
+from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
+from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
+from opsdk.verify.kernels.launch import launch, out_of_bounds, plan_of, results, results_of, unwritten
+from opsdk.verify.session import Case, Session, cannot_run_here, said
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
 _OWN = 4.0  # the reference may use plain formulas: what it is held to against its float64 twin is wider
 
 
 def check_rows(session: Session) -> None:
-    """Runs every row on every call, at the call's own dtype and at both float dtypes."""
-    reference = session.opdef.kernels.reference()
+    """Runs every kernel on every call, at the call's own dtype and at both float dtypes."""
+    opdef = session.opdef
     for call in list(session.calls):
-        if not _accepted(session, reference, call):
+        if not _is_accepted(session, call):
             session.calls.remove(call)
-    for kernel in session.opdef.kernels:
+    for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
-            kernel = session.opdef.kernels.loaded(kernel)
-            tried = [(call, variant) for call in session.calls for variant in variants(session.opdef, kernel, call)]
+            kernel = opdef.kernels.loaded(kernel)
+            tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
             for call, variant in tried:
+                # A line of the table is for the dtype of a kernel, or of a function, of its own.
+                is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
+                case = session.case(kernel, variant, _decides(opdef, variant) if is_own else kernel.key.dtype)
                 if variant is call or _can_be_compared(session, kernel, variant):
-                    _check_row(session, kernel, variant, twin=variant is not call)
+                    _check_row(case, is_twin=variant is not call)
             if session.calls and not tried:
-                row = label(kernel, kernel.key.dtype)
-                session.skipped[f"{session.opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
+                row = KernelId.of(kernel, kernel.key.dtype)
+                session.skipped[f"{opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
 
 
 def _can_be_compared(session: Session, kernel: Kernel, call: Call) -> bool:
@@ -76,10 +61,9 @@ def _can_be_compared(session: Session, kernel: Kernel, call: Call) -> bool:
     try:
         launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
     except Exception as error:
-        session.skipped[
-            f"{opdef.name}[{label(kernel, dtype)}]: not compared, as the reference refuses {dtype}: "
-            f"{type(error).__name__}: {error}"
-        ] = None
+        row = KernelId.of(kernel, dtype)
+        refused = f"not compared, as the reference refuses {dtype}: {said(error)}"
+        session.skipped[f"{opdef.name}[{row}]: {refused}"] = None
         return False
     return True
 
@@ -89,35 +73,58 @@ def _decides(opdef: OpDef, call: Call) -> np.dtype[Any] | None:
     return None if first is None else first.dtype
 
 
-def _accepted(session: Session, reference: Kernel | None, call: Call) -> bool:
+def _is_accepted(session: Session, call: Call) -> bool:
     """Whether the reference takes a call; what it does not take is no sample."""
-    opdef = session.opdef
+    opdef, case = session.opdef, session.reference(call)
+    sample = f"{opdef.name}: default sample {call}"
     try:
-        made = _raw(session, reference, call)
+        assert opdef.kernels.reference() is not None, opdef.name
+        made = _raw(case)
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
+        remedy = f"@{opdef.schema.name}.samples"
         if cannot_run_here(error):
-            session.skip(session.reference_row(call.float_dtype), error)
+            case.skip(error)
         elif call.declared:
-            row = session.reference_row(call.float_dtype)
-            session.find(row, "runs", f"{opdef.subject}: sample {call} expected to run, raised {reason}", call)
+            case.find("runs", f"{opdef.subject}: sample {call} expected to run, raised {said(error)}")
         elif call.extra:
-            session.skipped[f"{opdef.name}: default sample {call} refused, {reason}"] = None
+            session.skipped[f"{sample} refused, {said(error)}"] = None
         elif _is_refused_by_rule(session, call):
-            session.skipped[
-                f"{opdef.name}: default sample {call} refused, {reason}; @{opdef.schema.name}.samples gives others"
-            ] = None
+            session.skipped[f"{sample} refused, {said(error)}; {remedy} gives others"] = None
         else:
-            session.inconclusive[
-                f"{opdef.name}: default sample {call} raised {reason}; give it samples: @{opdef.schema.name}.samples"
-            ] = None
+            session.inconclusive[f"{sample} raised {said(error)}; give it samples: {remedy}"] = None
         return False
-    if call.extra and call.attrs and not _is_finite(made):
-        session.skipped[f"{opdef.name}: default sample {call} refused, its outputs are not finite"] = None
+    outputs = made if isinstance(made, (list, tuple)) else [made]
+    # An attribute outside of its domain usually shows like this.
+    if call.extra and call.attrs and not all(np.isfinite(array).all() for array in outputs if is_float(array)):
+        session.skipped[f"{sample} refused, its outputs are not finite"] = None
         return False
     session.ran += 1
-    tell_nan(session, call, made)
+    _tell_nan(session, call, outputs)
     return True
+
+
+def _tell_nan(session: Session, call: Call, made: Sequence[Any]) -> None:
+    """Says once that a default sample lies where the op gives nan: there is no derivative to judge there."""
+    opdef = session.opdef
+    if session.gives_nan or call.declared or call.extra or opdef.gradient_of is not None:
+        return
+    names = flat_names(opdef.schema.input_names, call.inputs)
+    floating = {name: array for name, array in zip(names, flat(call.inputs), strict=True) if is_float(array)}
+    if not floating or not all(np.isfinite(array).all() for array in floating.values()):
+        return
+    first = next(iter(floating))
+    for output in map(np.asarray, flat(made)):
+        if not is_float(output) or not np.isnan(output).any():
+            continue
+        where = np.argwhere(np.isnan(output))
+        place = calls.element(opdef.schema.input_names, call.inputs, output.shape, tuple(map(int, where[0])))
+        place = f", first at {place}" if place else ""
+        session.gives_nan = True
+        session.warn(
+            f"{opdef.name}: gives nan in {len(where)} of {output.size} elements of sample {call}"
+            f"{place}; nothing is judged there, declare domain={{{first!r}: (low, high)}}"
+        )
+        return
 
 
 def _is_refused_by_rule(session: Session, call: Call) -> bool:
@@ -135,26 +142,17 @@ def _is_refused_by_rule(session: Session, call: Call) -> bool:
     return False
 
 
-def _is_finite(made: Any) -> bool:
-    """Whether all floating outputs are: an attribute outside of its domain usually shows like this."""
-    arrays = made if isinstance(made, (list, tuple)) else [made]
-    return all(np.isfinite(array).all() for array in arrays if is_float(array))
-
-
-def _raw(session: Session, kernel: Kernel | None, call: Call) -> Any:
-    """Runs the row's code itself, with nothing around it but the op's check of values."""
-    opdef = session.opdef
-    assert kernel is not None, opdef.name
-    launched = checked_first(opdef, kernel, compiled(opdef, kernel))
+def _raw(case: Case) -> Any:
+    """Runs the kernel's code itself, with nothing around it but the op's check of values."""
+    opdef, call = case.opdef, case.call
+    launched = checked_first(opdef, case.kernel, compiled(opdef, case.kernel))
     return launched(*copies(call.inputs), **complete_attrs(opdef, call.attrs))
 
 
 def _can_run(session: Session, kernel: Kernel) -> bool:
     if kernel.key.place == "cpu" or (kernel.key.place == "cuda" and can_run()):
         return True
-    row = label(kernel, kernel.key.dtype)
-    session.line(row).skipped = f"no {kernel.key.place} device"
-    session.skipped[f"{session.opdef.name}[{row}]: no {kernel.key.place} device"] = None
+    replace(session.reference(), row=str(KernelId.of(kernel, kernel.key.dtype))).skip(f"no {kernel.key.place} device")
     return False
 
 
@@ -195,162 +193,142 @@ def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
     return kernel.key.serves(kernel.key.place, None if deciding is None else deciding.dtype, dtypes)
 
 
-def _check_row(session: Session, kernel: Kernel, call: Call, *, twin: bool) -> None:
-    opdef = session.opdef
-    row = label(kernel, call.float_dtype or _named(opdef, kernel, call))
+def _check_row(case: Case, *, is_twin: bool) -> None:
+    opdef, call, kernel = case.opdef, case.call, case.kernel
     is_reference = kernel is opdef.kernels.reference()
-    with session.timed(row):
+    with case.timed():
         try:
-            made = _made(session, kernel, row, call)
+            made = _made(case)
         except KernelNotFoundError as error:
-            session.skip(row, error)
+            case.skip(error)
             return
         except Exception as error:
-            if is_reference and twin:
-                session.skipped[f"{opdef.name}[{row}]: {call} refused, {type(error).__name__}: {error}"] = None
+            if is_reference and is_twin:
+                case.session.skipped[f"{opdef.name}[{case.row}]: {call} refused, {said(error)}"] = None
                 return
             check = "compile" if isinstance(error, CompileError) else "runs"
-            message = str(error) if isinstance(error, OpsdkError) else _unlike(session, kernel, call, error)
+            unlike = f"{opdef.subject}, row {kernel}: sample {call} expected to run as the reference does"
+            message = str(error) if isinstance(error, OpsdkError) else f"{unlike}, raised {said(error)}"
             line_in_it = noted(error, "at") if check == "compile" else ""
-            session.find_raised(row, check, message, error, call, at=line_in_it or str(kernel.origin))
+            case.find_raised(check, message, error, at=line_in_it or case.at)
             return
         if made is not None:
-            check_values(session, kernel, row, call, made, units=_OWN if is_reference else 1.0)
-            _repeat(session, kernel, row, call, made)
+            check_values(case, made, units=_OWN if is_reference else 1.0)
+            _repeat(case, made)
 
 
-def _named(opdef: OpDef, kernel: Kernel, call: Call) -> np.dtype[Any] | None:
-    """Returns the dtype that a line of the table is for: that of a kernel, or of a function, of its own."""
-    is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
-    return _decides(opdef, call) if is_own else kernel.key.dtype
-
-
-def _unlike(session: Session, kernel: Kernel, call: Call, error: Exception) -> str:
-    return (
-        f"{session.opdef.subject}, row {kernel}: sample {call} expected to run as the reference does, "
-        f"raised {type(error).__name__}: {error}"
-    )
-
-
-def _made(session: Session, kernel: Kernel, row: str, call: Call) -> list[Any] | None:
-    """Runs a row stage by stage; returns its outputs, or None where a stage failed and was reported."""
-    opdef = session.opdef
+def _made(case: Case) -> list[Any] | None:
+    """Runs a kernel stage by stage; returns its outputs, or None where a stage failed and was reported."""
+    opdef, call, kernel = case.opdef, case.call, case.kernel
     attrs = complete_attrs(opdef, call.attrs)
-    at = str(kernel.origin)
-    gradient = isinstance(opdef.infer, GradientInfer)
+    rule = replace(case, at=str(opdef.origin))
     try:
-        specs = None if gradient else infer(opdef, call.inputs, attrs)
+        specs = None if isinstance(opdef.infer, GradientInfer) else infer(opdef, call.inputs, attrs)
     except Exception as error:
-        _raw(session, kernel, call)  # if this raises too, the call is at fault and not the rule
+        _raw(case)  # if this raises too, the call is at fault and not the rule
         message = f"{opdef.subject}, infer: expected specs for sample {call}, which runs, raised {error}"
-        session.find_raised(row, "infer", message, error, call)
+        rule.find_raised("infer", message, error)
         return None
     outside = out_of_bounds(opdef, kernel, call)
     if outside:
         message = f"{opdef.subject}, row {kernel}: expected it to stay inside its arrays at sample {call}, {outside}"
-        session.find(row, "bounds", message, call, at=at)
+        case.find("bounds", message)
         return None
     if outside is not None:
-        session.did(row, "bounds")
-        if _stays_unwritten(session, kernel, row, call):
+        case.did("bounds")
+        if _stays_unwritten(case):
             return None
     plan: CallPlan = plan_of(opdef, kernel, call.inputs, call.attrs)
     inputs = copies(call.inputs)
     raw = plan.kernel_alone(*inputs, **attrs)
-    session.did(row, "runs", "mutation")
-    check_mutation(session, row, call, inputs, at)
+    case.did("runs", "mutation")
+    check_mutation(case, inputs)
     try:
         fresh = plan.normalised(raw, inputs)
     except AliasError as error:
-        session.find_raised(row, "alias", str(error), error, call, at=at)
+        case.find_raised("alias", str(error), error)
         return None
     except OpsdkError as error:
         check = "infer" if "expected a NumPy array" not in str(error) else "runs"
-        session.find_raised(row, check, str(error), error, call, at=at)
+        case.find_raised(check, str(error), error)
         return None
-    session.did(row, "alias")
-    if not _is_separate(session, row, call, normalise.as_outputs(opdef, raw), at):  # a call copies what is not
+    case.did("alias")
+    if not _is_separate(case, normalise.as_outputs(opdef, raw)):  # a call copies what is not
         return None
     if specs is not None:
         try:
             normalise.check_specs(opdef, fresh, specs)
         except OpsdkError as error:
-            session.find_raised(row, "infer", str(error), error, call)
+            rule.find_raised("infer", str(error), error)
             return None
-        session.did(row, "infer")
-        _check_open(session, row, call, attrs, fresh)
+        case.did("infer")
+        _check_open(rule, attrs, fresh)
     return results_of(opdef, fresh[0] if plan.single else tuple(fresh), inputs)
 
 
-def _stays_unwritten(session: Session, kernel: Kernel, row: str, call: Call) -> bool:
+def _stays_unwritten(case: Case) -> bool:
     """Whether elements of an output are left as the memory held them; they may look right, or change at every call."""
-    left = unwritten(session.opdef, kernel, call)
+    left = unwritten(case.opdef, case.kernel, case.call)
     if left is None:
         return False
     name, where = left
-    last = int(where.sum()) == 1 and where.size > 1 and bool(where.flat[-1])
-    index = tuple(int(i) for i in np.argwhere(where)[0])
-    session.did(row, "value")
-    session.find(
-        row,
+    count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
+    case.did("value")
+    case.find(
         f"value.{name}",
-        f"{session.opdef.subject}, output {name!r}: wrong in {int(where.sum())} of {where.size} elements, first "
+        f"{case.opdef.subject}, output {name!r}: wrong in {count} of {where.size} elements, first "
         f"{name}{list(index) if index else ''}: this row leaves it as the memory was, expected a value",
-        call,
-        at=str(kernel.origin),
         index=index,
-        cause="only the last element: a loop that ends one too early does this" if last else None,
+        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
     )
     return True
 
 
-def check_mutation(session: Session, row: str, call: Call, after: list[Any], at: str) -> None:
+def check_mutation(case: Case, after: list[Any]) -> None:
     """Compares inputs with those of the call that they are copies of."""
-    schema = session.opdef.schema
+    schema = case.opdef.schema
     kept = [i for i in range(len(schema.inputs)) if i not in schema.mutated_inputs]
     names = [schema.input_names[i] for i in kept]
-    for name, then, now in paired(names, [call.inputs[i] for i in kept], [after[i] for i in kept]):
+    for name, then, now in paired(names, [case.call.inputs[i] for i in kept], [after[i] for i in kept]):
         if then.tobytes() != now.tobytes():
             message = (
-                f"{session.opdef.subject}: input {name!r} was changed in place, expected it untouched; work on a copy, "
+                f"{case.opdef.subject}: input {name!r} was changed in place, expected it untouched; work on a copy, "
                 f"or declare it: Tensor(a!) {name}"
             )
-            session.find(row, f"mutation.{name}", message, call, input=name, at=at)
+            case.find(f"mutation.{name}", message, input=name)
 
 
-def _is_separate(session: Session, row: str, call: Call, fresh: list[Any], at: str) -> bool:
+def _is_separate(case: Case, fresh: list[Any]) -> bool:
     """Whether no two outputs are one memory; a gradient op's are copied apart by every runtime."""
-    schema = session.opdef.schema
-    own = [k for k, i in enumerate(schema.fresh_outputs) if schema.outputs[i].alias is None]
-    if session.opdef.gradient_of is not None:
+    schema = case.opdef.schema
+    if case.opdef.gradient_of is not None:
         return True
+    own = [k for k, i in enumerate(schema.fresh_outputs) if schema.outputs[i].alias is None]
     arrays = flat([fresh[k] for k in own])
     names = flat_names([schema.output_names[schema.fresh_outputs[k]] for k in own], [fresh[k] for k in own])
     for i, first in enumerate(arrays):
         for j in range(i):
             if np.may_share_memory(first, arrays[j]) and first.size:
                 message = (
-                    f"{session.opdef.subject}, outputs {names[j]!r} and {names[i]!r}: expected memory of their own, "
+                    f"{case.opdef.subject}, outputs {names[j]!r} and {names[i]!r}: expected memory of their own, "
                     "got one for both; return a copy"
                 )
-                session.find(row, f"alias.{names[i]}", message, call, at=at)
+                case.find(f"alias.{names[i]}", message)
                 return False
     return True
 
 
-def _check_open(session: Session, row: str, call: Call, attrs: Any, fresh: list[Any]) -> None:
+def _check_open(case: Case, attrs: Any, fresh: list[Any]) -> None:
     """Holds the infer rule to what it says when the sizes are not known yet, as in a Program with open batch size."""
-    opdef = session.opdef
+    opdef = case.opdef
+    opened = calls.each(case.call.inputs, lambda array: TensorSpec([None] * array.ndim, array.dtype))
     try:
-        inferred = opdef.infer(opdef.schema, each(call.inputs, _open), attrs)
+        inferred = opdef.infer(opdef.schema, opened, attrs)
     except OpsdkError:
         return  # a rule may say that it needs a size
     except Exception as error:
-        message = (
-            f"{opdef.subject}, infer: expected sizes of None to be carried through, "
-            f"raised {type(error).__name__}: {error}; {OPEN_SIZES}"
-        )
-        session.find_raised(row, "infer.open", message, error, call)
+        message = f"expected sizes of None to be carried through, raised {said(error)}; {OPEN_SIZES}"
+        case.find_raised("infer.open", f"{opdef.subject}, infer: {message}", error)
         return
     for position, made in zip(opdef.schema.fresh_outputs, fresh, strict=True):
         spec = inferred[position]
@@ -361,24 +339,20 @@ def _check_open(session: Session, row: str, call: Call, attrs: Any, fresh: list[
                 f"{opdef.subject}, output {opdef.schema.output_names[position]!r}: expected {spec} by its infer rule "
                 f"with open sizes, got {TensorSpec.of(made)}"
             )
-            session.find(row, "infer.open", message, call)
+            case.find("infer.open", message)
 
 
-def _open(array: np.ndarray) -> TensorSpec:
-    return TensorSpec([None] * array.ndim, array.dtype)
-
-
-def _repeat(session: Session, kernel: Kernel, row: str, call: Call, made: list[Any]) -> None:
-    opdef = session.opdef
+def _repeat(case: Case, made: list[Any]) -> None:
+    opdef, call = case.opdef, case.call
     if not opdef.traits.deterministic:
-        session.notes[f"{opdef.name}: declared not deterministic, taken at its word"] = None
+        case.session.notes[f"{opdef.name}: declared not deterministic, taken at its word"] = None
         return
-    session.did(row, "repeats")
-    again = results(opdef, kernel, call.inputs, call.attrs)
-    for name, first, second in paired(result_names(opdef), made, again):
+    case.did("repeats")
+    again = results(opdef, case.kernel, call.inputs, call.attrs)
+    for name, first, second in paired(calls.result_names(opdef), made, again):
         if not same_bits(first, second):
             message = (
-                f"{opdef.subject}, {called(opdef, name)}: expected the same bits from the same inputs, got other ones "
-                "the second time; seed what is random, or declare deterministic=False"
+                f"{opdef.subject}, {calls.called(opdef, name)}: expected the same bits from the same inputs, got other "
+                "ones the second time; seed what is random, or declare deterministic=False"
             )
-            session.find(row, f"repeats.{name}", message, call, at=str(kernel.origin))
+            case.find(f"repeats.{name}", message)

@@ -5,7 +5,7 @@ import opsdk
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY
 from opsdk.ship.bench.inputs import grown, large_call, sizes_of
-from opsdk.verify.inputs.samples import UnusableSamplesError
+from opsdk.verify.inputs.sampling import UnusableSamplesError
 from opsdk.verify.kernels.launch import launch
 
 FLOAT32 = np.dtype("float32")

@@ -11,7 +11,7 @@ import pytest
 
 from opsdk.define.op import find_op
 from opsdk.verify import verify
-from opsdk.verify.rerun import command, target_of
+from opsdk.verify.session import command, target_of
 
 WRONG = """\
 import opsdk
@@ -45,7 +45,7 @@ def test_a_built_in_op_goes_by_its_name():
 
 
 def test_a_command_is_quoted_for_the_shell(monkeypatch):
-    monkeypatch.setattr("opsdk.verify.rerun.target_of", lambda opdef: "it's a $HOME.py:relu")
+    monkeypatch.setattr("opsdk.verify.session.target_of", lambda opdef: "it's a $HOME.py:relu")
     said = command(find_op("relu").opdef, "cpu,float64,numpy", "vjp.x", 3)
     assert shlex.split(said) == ["opsdk", "check", "it's a $HOME.py:relu[cpu,float64,numpy]::vjp.x", "--seed", "3"]
 

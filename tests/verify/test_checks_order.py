@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opsdk.verify import render_text, verify
-from opsdk.verify.follow import in_order
+from opsdk.verify.checks import in_order
 from opsdk.verify.report import Finding
 
 

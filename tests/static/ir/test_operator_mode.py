@@ -8,7 +8,7 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import ProgramError
-from opsdk.static.build.mode import WHEN_TESTED
+from opsdk.static.ir.operator import WHEN_TESTED
 
 ROWS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk.verify import verify
 from opsdk.verify.inputs.calls import alike
-from opsdk.verify.kernels.layout import LAYOUTS
+from opsdk.verify.kernels.relations import LAYOUTS
 
 
 @pytest.mark.parametrize("word", LAYOUTS)

@@ -49,7 +49,7 @@ def test_an_expectation_that_does_not_show_is_a_finding(define):
     assert finding.message == (
         "op 'planted::f': expected the finding 'vjp.x' (it was wrong once), got none; take the expect out"
     )
-    assert "test_expected.py" in finding.at
+    assert "test_checks_expected.py" in finding.at
     assert next(row.verdict for row in report.rows if row.row == "cpu,float64,numpy") == "fail"
 
 

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.kernels.rounding import Rounding
+from opsdk.verify.kernels.agreement import Rounding
 
 EPS = 2.0**-52
 

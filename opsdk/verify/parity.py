@@ -1,0 +1,222 @@
+"""The runtimes against bare arrays: the same kernels must give the same bits, and second derivatives agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opsdk.autograd import trial as _dynamic  # noqa: F401 - registers itself
+from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError
+from opsdk.define.frontend import BACKWARD, OUTPUTS, TRIALS, Attempt, Trial, Tried
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.op import Op
+from opsdk.define.opdef import OpDef
+from opsdk.static import Executor, Program, Scope, gradients, program_guard
+from opsdk.static.run.trial import data_like  # with it, the trial of Programs registers itself
+from opsdk.verify.derivative import gradient_case
+from opsdk.verify.gradients import by_leaf, carried, draw_cotangents, gradient_call, second_order, through_tape
+from opsdk.verify.inputs.calls import Call, Values, copies, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.kernels.agreement import same_bits
+from opsdk.verify.kernels.launch import launch, plan_of
+from opsdk.verify.session import Case, Session, said
+
+# Through the parts of a composite, contributions to one gradient are added in another order by either runtime.
+CLOSE = 1e-5
+
+_SHORT = np.dtype("float32")
+
+
+def check_runtimes(session: Session) -> None:
+    """Compares every runtime that is registered with arrays."""
+    for trial in TRIALS:
+        check_runtime(session, trial)
+
+
+def check_runtime(session: Session, trial: Trial) -> None:
+    """Runs every call, and its gradients, in a runtime, and compares both with arrays bit for bit."""
+    if not trial.takes(session.opdef):
+        return
+    for call in [*session.calls, *(_in_float32(session) if trial.has_float32 else ())]:
+        for attempt in trial.attempts(flat(call.inputs)):
+            if _counts(session, trial, attempt, call):
+                break
+
+
+def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> bool:
+    """Compares what an attempt gives; returns whether it was the one that counts, so that no other is needed."""
+    opdef = session.opdef
+    case = forward = _forward_case(session, call)
+    try:
+        made = launch(opdef, None, call.inputs, call.attrs)
+        cotangents = draw_cotangents(opdef, made, np.random.default_rng([session.seed, 9]))
+        expected: list[Any] | None = None
+        with closing(attempt.run(_tried(opdef, trial, call, made, cotangents))) as stages:
+            for stage, values in stages:
+                if stage == BACKWARD:
+                    case = _backward_case(session, call, made, cotangents)
+                elif stage != OUTPUTS:
+                    expected = _expected(opdef, call, made, cotangents) if expected is None else expected
+                    _compare_gradients(case, trial, stage, expected, values)
+                elif not opdef.traits.deterministic:
+                    break
+                else:
+                    names = flat_names(opdef.schema.output_names, made)
+                    for name, want, got in zip(names, flat(made), values, strict=True):
+                        _compare_bits(forward, f"{trial.check}.{name}", f"output {name!r} {trial.where}", want, got)
+    except attempt.permitted as error:
+        if isinstance(error, attempt.noted):
+            session.notes[f"{opdef.name}: {trial.where} it {attempt.need}: {error}"] = None
+        return False
+    except KernelNotFoundError as error:
+        session.skipped[f"{trial.where}: {error}"] = None
+    except Exception as error:
+        message = f"{opdef.subject}, {trial.where}: sample {call} expected to run as on arrays, raised {said(error)}"
+        case.find_raised(trial.check, message, error)
+    else:
+        if attempt.is_extra:
+            return False
+        case.did(trial.check)
+    return True
+
+
+def _tried(opdef: OpDef, trial: Trial, call: Call, made: Values, cotangents: Values) -> Tried:
+    """Returns a call as a trial takes it, with arrays of its own."""
+    arrays = flat(copies(call.inputs))
+    asked = [is_float(array) and trial.differentiates(opdef) for array in arrays]
+
+    # Any: values of the runtime.
+    def apply(values: Sequence[Any]) -> list[Any]:
+        return flat(outputs_of(opdef, Op(opdef)(*refill(call.inputs, values), **call.attrs)))
+
+    return Tried(opdef, arrays, asked, flat(cotangents), any(value is None for value in made), apply)
+
+
+def _forward_case(session: Session, call: Call) -> Case:
+    """Returns a call on the kernel that a runtime takes for it, to which a fault is put down."""
+    kernel = _serving(session.opdef, call, lambda: call)
+    return session.reference(call) if kernel is None else session.case(kernel, call)
+
+
+def _backward_case(session: Session, call: Call, made: Values, cotangents: Values) -> Case:
+    """Returns a call on the kernel of the gradient op that serves it."""
+    opdef = session.opdef
+    if opdef.grad is None:
+        return _forward_case(session, call)
+    kernel = _serving(opdef.grad.op.opdef, call, lambda: gradient_call(opdef, call, made, cotangents))
+    return gradient_case(session, kernel, call)
+
+
+def _serving(opdef: OpDef, call: Call, given: Callable[[], Call]) -> Kernel | None:
+    """Returns the kernel of an op that serves what is given to it, or the first that would be asked of a call."""
+    try:
+        served = given()
+        return plan_of(opdef, None, served.inputs, served.attrs).kernel
+    except Exception:  # nothing serves it, or the kernel does not even compile
+        return opdef.kernels.select("cpu", call.float_dtype) or opdef.kernels.reference()
+
+
+def _in_float32(session: Session) -> list[Call]:
+    """Returns a call as networks make them, where the op takes it: a gradient has the dtype of its input."""
+    for call in session.calls:
+        short = call.cast(_SHORT)
+        if any(map(is_float, flat(call.inputs))) and not call.extra:
+            try:
+                launch(session.opdef, None, short.inputs, short.attrs)
+            except Exception:  # told where rows are judged
+                continue
+            return [short]
+    return []
+
+
+def _expected(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> list[Any]:
+    """Returns the gradient of every floating input: by hand or, of a composite, as the tape gives it."""
+    if opdef.grad is not None:
+        return by_leaf(opdef, call, outputs, cotangents)
+    tape = through_tape(opdef, call, carried(opdef, cotangents))
+    return [gradient for array, gradient in zip(flat(call.inputs), tape, strict=True) if is_float(array)]
+
+
+def _compare_gradients(case: Case, trial: Trial, stage: str, expected: list[Any], found: Sequence[Any]) -> None:
+    opdef, call = case.opdef, case.call
+    every = zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
+    names = [name for name, array in every if is_float(array)]
+    for name, want, got in zip(names, expected, found, strict=True):
+        check, what = f"{stage}.d{name}", f"gradient of {name!r} {trial.where}"
+        if want is None and got is None:
+            continue
+        if opdef.grad is not None and want is not None and got is not None:
+            _compare_bits(case, check, what, want, got)
+        elif opdef.grad is not None:
+            case.find(check, f"{opdef.subject}, {what}: expected {want} as on arrays, got {got}", input=name)
+        elif want is None or got is None or not np.allclose(got, want, rtol=CLOSE, atol=CLOSE, equal_nan=True):
+            case.find(check, f"{opdef.subject}, {what}: expected what the tape gives, got another", input=name)
+
+
+def _compare_bits(case: Case, check: str, what: str, want: np.ndarray, got: np.ndarray) -> None:
+    if same_bits(want, got):
+        return
+    message = f"{case.opdef.subject}, {what}: expected the bits that arrays give, got others"
+    if want.shape != got.shape or want.dtype != got.dtype:
+        form = f"expected {want.dtype}{want.shape} as on arrays, got {got.dtype}{got.shape}"
+        message = f"{case.opdef.subject}, {what}: {form}"
+    case.find(check, message)
+
+
+def check_second_order(session: Session) -> None:
+    """Differentiates the gradients in a Program again, and compares with the tape within a few roundings."""
+    opdef = session.opdef
+    rule = opdef.grad
+    if opdef.gradient_of is not None or rule is None or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+        return
+    if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
+        return
+    for call in session.calls:
+        case = replace(_forward_case(session, call), at=str(opdef.origin))
+        try:
+            _compare_second(case)
+            case.did("static2")
+        except (DerivativeOrderError, GradientMissingError, KernelNotFoundError):
+            return  # said elsewhere
+        except Exception as error:
+            message = f"{opdef.subject}, gradient of its gradient in a Program: sample {call}, raised {said(error)}"
+            case.find_raised("static2", message, error)
+
+
+def _compare_second(case: Case) -> None:
+    opdef, call = case.opdef, case.call
+    rng = np.random.default_rng([case.session.seed, 15])
+    outputs = launch(opdef, None, call.inputs, call.attrs)
+    cotangents = draw_cotangents(opdef, outputs, rng)
+    subject = second_order(opdef, call, cotangents)
+    if not any(map(is_float, flat(call.inputs))) or not any(map(is_float, carried(opdef, outputs))):
+        return
+    first = subject.forward(*subject.inputs)
+    weights = [np.asarray(rng.standard_normal(array.shape)).astype(array.dtype) for array in first]
+    expected = subject.vjp(subject.inputs, first, weights)
+    feed: dict[str, np.ndarray] = {}
+    program = Program()
+    with program_guard(program, Program()):
+        given = zip(subject.names, subject.inputs, strict=True)
+        variables = [data_like(name, array, feed) for name, array in given]
+        for variable, array in zip(variables, subject.inputs, strict=True):
+            variable.stop_gradient = not is_float(array)
+        count = len(flat(call.inputs))
+        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, variables[:count]), **call.attrs))
+        targets = [v for v in carried(opdef, made) if not v.stop_gradient]
+        asked = [v for v in variables[:count] if not v.stop_gradient]
+        found = [v for v in gradients(targets, asked, variables[count:]) if v is not None]
+        entering = [data_like(f"w{i}", array, feed) for i, array in enumerate(weights)]
+        sources = [v for v in variables if not v.stop_gradient]
+        again = gradients(found, sources, entering)
+    fetches = [v for v in again if v is not None]
+    values = iter(Executor().run(program, feed=feed, fetch_list=fetches, scope=Scope()) if fetches else [])
+    wanted = [g for g, v in zip(expected, variables, strict=True) if not v.stop_gradient]
+    for name, want, derivative in zip([v.name for v in sources], wanted, again, strict=True):
+        got = np.zeros_like(want) if derivative is None else next(values)
+        if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE, equal_nan=True):
+            message = f"{opdef.subject}, gradient of its gradient, {name!r}: a Program differs from the tape"
+            case.find(f"static2.d{name}", message, input=name)

@@ -1,1 +1,0 @@
-"""The runtimes beside bare arrays: the same kernels have to give the same bits."""
