@@ -7,19 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.coverage import Tally
-from gradcheck.explain.conjugation import as_given
 from gradcheck.explain.depict import depict
-from gradcheck.explain.diagnosis import Evidence
-from gradcheck.explain.explanation import explain_values
+from gradcheck.explain.explanation import Evidence, explain_values
 from gradcheck.explain.tracing import Tracer
-from gradcheck.explain.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
+from gradcheck.explain.wording import as_given, count_noun, describe_number, describe_values, name_element, repro_call
 from gradcheck.judge.compare import Status
 from gradcheck.judge.outcome import Gradients, Outcome
 from gradcheck.judge.rounding import is_at_random
 from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.model.budget import Budget
 from gradcheck.model.dtypes import Array, is_complex
-from gradcheck.model.evaluation import Point, VjpError
+from gradcheck.model.evaluation import GIVEN, Point, VjpError
 from gradcheck.model.fitting import fit_gradient
 from gradcheck.model.protocol import Subject
 from gradcheck.numeric.ladder import ladder_steps
@@ -171,7 +169,7 @@ class PointCheck:
     def _findings(self, outcome: Outcome, outcomes: list[Outcome], point: Point, gradients: Gradients) -> list[Finding]:
         name, value = self.subject.names[outcome.k], point.given[outcome.k]
         assert isinstance(value, np.ndarray)
-        given = replace(outcome, comparison=as_given(point, outcome.k, outcome.comparison))
+        given = replace(outcome, comparison=as_given(outcome))
         repro = repro_call(point.given, point.label, self.seed)
         if outcome.k in self.subject.declared:
             return [_declared(given, name, value, repro)] if outcome.comparison.wrong.any() else []
@@ -243,7 +241,7 @@ def _silenced(gradients: Gradients, k: int) -> Gradients:
 
 def _conventions(outcome: Outcome, name: str, point: Point) -> list[str]:
     """Words the kinks met: where, and which of the right values the subject chose."""
-    comparison = as_given(point, outcome.k, outcome.comparison)
+    comparison = as_given(outcome)
     value = point.given[outcome.k]
     assert isinstance(value, np.ndarray)
     found = np.flatnonzero(comparison.kink & (comparison.status == Status.RIGHT))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcheck.explain.elements import describe_place
 from gradcheck.explain.hypothesis import CLOSE, Hypothesis, fitting, peak, same
-from gradcheck.explain.places import describe_place
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcheck.explain.conjugation import as_given
 from gradcheck.explain.jacobian import WORDS, map_jacobian
-from gradcheck.explain.wording import find_worst
+from gradcheck.explain.wording import as_given, find_worst
 from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Gradients, Outcome
 from gradcheck.model.budget import Budget
@@ -65,7 +64,7 @@ def _clearest(comparison: Comparison) -> tuple[int, int]:
 
 
 def _map_gradient(point: Point, outcome: Outcome, row: int, position: int) -> GradientMap:
-    comparison = as_given(point, outcome.k, outcome.comparison)
+    comparison = as_given(outcome)
     shape = point.values(outcome.k).shape
     part = _window(comparison.elements, position, shape)
     return GradientMap(

@@ -2,22 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from gradcheck.explain.causes import Jacobians, explain
-from gradcheck.explain.conjugation import suits_other_convention
-from gradcheck.explain.diagnosis import Evidence, diagnose
-from gradcheck.explain.effects import describe_effect
-from gradcheck.explain.hypothesis import peak, same
+from gradcheck.explain.elements import describe_effect, describe_place
+from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
 from gradcheck.explain.jacobian import settle, subject_rows
-from gradcheck.explain.places import describe_place
-from gradcheck.judge.compare import Status
+from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Outcome
-from gradcheck.model.dtypes import is_complex
+from gradcheck.model.conventions import CONVENTIONS
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, is_complex
 from gradcheck.model.evaluation import Point
+from gradcheck.model.fitting import fit_gradient
+from gradcheck.numeric.tolerance import BARS, FLOOR
 
 # Whole Jacobians are compared up to that many outputs, one vjp each.
 _MOST_OUTPUTS = 96
+# A factor so near to one is told from one to a hundredth of the difference only.
+_NEAR_ONE = 1e-3
+_NEAR_ONE_SHARE = 1e-2
+# Sums and means of one or two numbers differ by factors that much else gives as well.
+_LEAST_COUNT = 2
+# Last elements are a pattern of their own where they are no more than a quarter of all, four at least.
+_LAST_SHARE = 4
+# A float32 rounds by 2**-24; a few such operations stay below four times that, and err to both sides: one in ten at
+# least, as rounding does by chance and a factor does not.
+_SHORT_ROUNDING = 2.0**-22
+_BOTH_WAYS = 0.1
+# Values that are rearranged are three different ones at least, and one is off by an eighth of the largest.
+_LEAST_DIFFERENT = 3
+_REARRANGED = 8
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a diagnosis may look at.
+
+    Args:
+        name: the input's name.
+        shape: its shape.
+        values: its values, flat.
+        comparison: the judgement of its gradient.
+        cotangents: shape (C, outputs).
+        owner: the element that each output depends on, for elementwise functions.
+        others: right gradients of the other inputs of the same size, all elements, shape (C, size).
+        counts: numbers that a forgotten or needless mean would divide by.
+        is_complex: whether the input is; then each element is two values, its real and its imaginary part.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    values: FloatArray
+    comparison: Comparison
+    cotangents: FloatArray
+    owner: IntArray | None
+    others: Mapping[str, FloatArray]
+    counts: frozenset[int]
+    is_complex: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every element was compared."""
+        return self.comparison.elements.size == self.values.size
+
+    def own_cotangent(self, where: BoolArray | slice = slice(None)) -> FloatArray | None:
+        """Gives the cotangent at each element's place, shape (C, E), for elementwise functions without broadcasting."""
+        if self.owner is None or self.owner.size != self.values.size:
+            return None
+        return self.cotangents[:, self.comparison.elements[where]]
 
 
 def explain_values(point: Point, outcome: Outcome, evidence: Evidence) -> str | None:
@@ -28,8 +83,7 @@ def explain_values(point: Point, outcome: Outcome, evidence: Evidence) -> str | 
     """
     if outcome.missing:
         return "vjp returned None, but the output depends on it"
-    cause = suits_other_convention(point, outcome.k, evidence.comparison, evidence.cotangents)
-    cause = cause or diagnose(evidence)
+    cause = _suits_other_convention(point, outcome.k, evidence) or _diagnose(evidence)
     if cause is None and not evidence.is_complex:
         jacobians = _whole_jacobians(point, outcome, evidence)
         cause = explain(jacobians, is_elementwise=evidence.owner is not None) if jacobians is not None else None
@@ -37,14 +91,135 @@ def explain_values(point: Point, outcome: Outcome, evidence: Evidence) -> str | 
     return cause
 
 
+def _suits_other_convention(point: Point, k: int, evidence: Evidence) -> str | None:
+    """Says so, in words, if the subject's gradient of input `k` is right in the convention that was not chosen.
+
+    Of a holomorphic function this is also what a forgotten or a needless conj looks like.
+    """
+    if not any(isinstance(a, np.ndarray) and is_complex(a.dtype) for a in (*point.given, *point.outputs)):
+        return None
+    also, comparison = point.subject.also, evidence.comparison
+    (other,) = (name for name in CONVENTIONS if name != also.convention)
+    subject = replace(point.subject, also=replace(also, convention=other))
+    try:
+        there = Point(subject, point.given, point.label)
+        rows = [fit_gradient(there.gradients(row)[k], there.values(k).shape) for row in evidence.cotangents]
+    except Exception:  # it refuses values that it took before; that is for other checks to say
+        return None
+    if any(row is None for row in rows):
+        return None
+    yours = np.array(rows, dtype=np.float64).reshape(len(rows), -1)[:, comparison.elements]
+    nearest = np.clip(np.nan_to_num(yours), comparison.low, comparison.high)
+    judged = np.isin(comparison.status, (Status.RIGHT, Status.WRONG))
+    if not (np.abs(yours - nearest) <= comparison.allowance)[:, judged].all():
+        return None
+    fault = "a conj is missing" if also.convention == "conjugate" else "a conj is needless"
+    return f"yours is right with convention={other!r}: {fault}, unless that is the convention meant"
+
+
+def _diagnose(evidence: Evidence) -> str | None:
+    """Gives the one pattern that fits, in words.
+
+    None when no pattern fits or several do: a wrong hint costs more than none.
+    """
+    comparison = evidence.comparison
+    if not np.isfinite(comparison.analytic[:, comparison.wrong]).any():
+        return "yours is not finite there"
+    factor = _constant_factor(evidence)
+    own = _complex_patterns(evidence) if evidence.is_complex else _real_patterns(evidence, factor)
+    found = [text for text in (factor, *_patterns(evidence, factor), *own) if text is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _constant_factor(evidence: Evidence) -> str | None:
+    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+    large = np.abs(numeric) > CLOSE * peak(numeric)
+    if large.sum() < 2 or evidence.comparison.kink.any() or _far(evidence.comparison)[~large].any():
+        return None
+    ratios = analytic[large] / numeric[large]
+    ratio = float(np.median(ratios))
+    if ratio == 1.0:
+        return None
+    accuracy = CLOSE if abs(ratio - 1.0) > _NEAR_ONE else _NEAR_ONE_SHARE * abs(ratio - 1.0)
+    if not np.all(np.abs(ratios - ratio) <= accuracy * max(abs(ratio), 1.0)):
+        return None
+    if ratio == 0.0:
+        return "yours is zero everywhere; the gradient is never computed"
+    if abs(ratio + 1.0) <= CLOSE:
+        return "yours has the opposite sign everywhere"
+    elements = int(np.prod(evidence.shape))
+    for size in sorted(size for size in {*evidence.counts, elements, *evidence.shape} if size > _LEAST_COUNT):
+        if abs(ratio - size) <= CLOSE * size:
+            return f"yours is {size} times too large everywhere: a sum where a mean is meant does this"
+        if abs(ratio * size - 1.0) <= CLOSE:
+            return f"yours is {size} times too small everywhere: a mean where a sum is meant does this"
+    return f"yours is {ratio:.10g} times the derivative everywhere: a constant factor"
+
+
+def _patterns(evidence: Evidence, factor: str | None) -> Iterator[str | None]:
+    """Yields what real and complex gradients may show, beside a constant factor."""
+    comparison, shape = evidence.comparison, evidence.shape
+    analytic, numeric, wrong = comparison.analytic, comparison.numeric, comparison.wrong
+    if len(shape) == 2 and min(shape) >= 2 and evidence.is_complete:
+        turned = numeric.reshape(len(numeric), *shape, -1).transpose(0, 2, 1, 3).reshape(numeric.shape)
+        yield fitting([("yours is the transpose of the derivative", turned)], analytic, numeric)
+    others = ((f"yours is the gradient of {name!r}", right) for name, right in evidence.others.items())
+    yield fitting(((said, right[:, comparison.elements]) for said, right in others), analytic)
+    varies = not same(numeric[1:], np.broadcast_to(numeric[:1], numeric[1:].shape))
+    if varies and analytic.any() and same(analytic[1:], np.broadcast_to(analytic[:1], analytic[1:].shape)):
+        yield "yours does not change with the cotangent; multiply by it"
+    large = np.abs(numeric[:, wrong]) > CLOSE * peak(numeric)
+    error = (analytic - numeric)[:, wrong][large] / numeric[:, wrong][large]
+    both_ways = min((error > 0).mean(), (error < 0).mean()) > _BOTH_WAYS if error.size else False
+    is_rounding = both_ways and bool(np.all(np.abs(analytic - numeric) <= _SHORT_ROUNDING * np.abs(numeric)))
+    if factor is None and wrong.sum() > 1 and is_rounding:
+        yield "yours differs by float32's rounding: the backward computes in float32 somewhere"
+
+
+def _real_patterns(evidence: Evidence, factor: str | None) -> Iterator[str]:
+    """Yields what of a complex gradient would tell nothing: it has a side of zero and a last element for each part."""
+    comparison = evidence.comparison
+    values, wrong = evidence.values[comparison.elements], comparison.wrong
+    weights = evidence.own_cotangent()
+    for region, side in ((values < 0, "<"), (values > 0, ">")):
+        outside = ~region & (values != 0)
+        is_there = wrong[region].all() and region.sum() > 1 and outside.any() and not wrong[~region].any()
+        if is_there and factor is None:  # else the other side is right only because its derivative is zero
+            is_cotangent = weights is not None and same(comparison.analytic[:, wrong], weights[:, wrong])
+            detail = "; there yours equals the cotangent" if is_cotangent else ""
+            yield f"wrong exactly where {evidence.name} {side} 0{detail}"
+    if weights is not None:
+        far, active = _far(comparison), np.abs(comparison.numeric) > comparison.allowance
+        if (weights < 0).any() and far.any() and np.array_equal(far, (weights < 0) & active):
+            yield "wrong exactly where the cotangent is negative"
+    count = int(wrong.sum())
+    if wrong.size >= _LAST_SHARE and count <= max(1, wrong.size // _LAST_SHARE) and wrong[-count:].all():
+        yield "only the last element is wrong" if count == 1 else f"only the last {count} elements are wrong"
+
+
+def _complex_patterns(evidence: Evidence) -> Iterator[str]:
+    comparison = evidence.comparison
+    analytic, numeric, wrong = comparison.analytic, comparison.numeric, comparison.wrong
+    imaginary = comparison.elements % 2 == 1
+    is_mixed = numeric[:, ~imaginary].any() and numeric[:, imaginary].any()
+    if is_mixed and not comparison.kink.any() and same(np.where(imaginary, -analytic, analytic), numeric):
+        yield "yours is the conjugate of the derivative: the imaginary parts have the opposite sign"
+    if analytic.any() and not analytic[:, imaginary].any() and wrong[imaginary].any() and not wrong[~imaginary].any():
+        yield "the imaginary part of yours is zero everywhere: it was dropped"
+
+
+def _far(comparison: Comparison) -> BoolArray:
+    return np.asarray(np.abs(comparison.analytic - comparison.numeric) > comparison.allowance)
+
+
 def _rearranged(evidence: Evidence) -> str | None:
     """Finds the right values at other elements."""
     comparison = evidence.comparison
     yours, right = np.sort(comparison.analytic, axis=1), np.sort(comparison.numeric, axis=1)
     most = peak(right)
-    if not evidence.is_complete or comparison.kink.any() or np.unique(right[-1]).size < 3:
+    if not evidence.is_complete or comparison.kink.any() or np.unique(right[-1]).size < _LEAST_DIFFERENT:
         return None
-    if same(yours, right, most) and np.abs(comparison.analytic - comparison.numeric).max() > most / 8:
+    if same(yours, right, most) and np.abs(comparison.analytic - comparison.numeric).max() > most / _REARRANGED:
         return "yours has the right values at other elements: an order, an axis or an index is mixed up"
     return None
 
@@ -63,7 +238,7 @@ def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence) -> Jaco
     if unknown.any():
         return None
     numeric = np.clip(analytic, low, high)
-    slack = 4.0 * bar + 1e-9 * np.max(np.abs(numeric), initial=0.0)
+    slack = BARS * bar + FLOOR * peak(numeric)
     return Jacobians(
         evidence.name,
         evidence.values.reshape(evidence.shape),
@@ -79,13 +254,12 @@ def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence) -> Jaco
 def _place_and_effect(evidence: Evidence) -> str | None:
     comparison = evidence.comparison
     weightless = (np.abs(comparison.numeric) <= comparison.allowance).all(axis=0)
-    wrong, right = (np.zeros(evidence.values.size, dtype=np.bool_) for _ in range(2))
+    wrong, right = np.zeros((2, evidence.values.size), dtype=np.bool_)
     wrong[comparison.elements] = comparison.wrong
     right[comparison.elements] = (comparison.status == Status.RIGHT) & ~weightless
-    values = evidence.values.reshape(evidence.shape)
-    place = describe_place(wrong.reshape(evidence.shape), right.reshape(evidence.shape), values, evidence.name)
-    weights = evidence.own_cotangent
-    weights = None if weights is None else weights[:, comparison.wrong]
+    shape = evidence.shape
+    place = describe_place(wrong.reshape(shape), right.reshape(shape), evidence.values.reshape(shape), evidence.name)
+    weights = evidence.own_cotangent(comparison.wrong)
     effect = describe_effect(comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong], weights)
     if effect is not None:
         return f"wrong {place}; there {effect}" if place else f"in all wrong elements {effect}"

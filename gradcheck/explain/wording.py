@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,22 @@ def describe_values(outcome: Outcome, name: str, value: Array, label: str) -> tu
     if label != GIVEN:
         sentence += f", at {label}"
     return sentence, {"index": index, "analytic": analytic, "numeric": numeric, "error_bar": bar}
+
+
+def as_given(outcome: Outcome) -> Comparison:
+    """Takes a comparison from the convention of the judge to that of the caller, in which messages speak."""
+    comparison, point = outcome.comparison, outcome.probe.point
+    value = point.given[outcome.k]
+    assert isinstance(value, np.ndarray)
+    if point.subject.also.convention == "conjugate" or not is_complex(value.dtype):
+        return comparison
+    imaginary = comparison.elements % 2 == 1
+    return replace(
+        comparison,
+        analytic=np.where(imaginary, 0.0 - comparison.analytic, comparison.analytic),
+        low=np.where(imaginary, 0.0 - comparison.high, comparison.low),
+        high=np.where(imaginary, 0.0 - comparison.low, comparison.high),
+    )
 
 
 def name_element(flat: int, value: Array) -> tuple[tuple[int, ...], str]:
