@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from gradcheck.explain.causes import Jacobians, explain
+from gradcheck.explain.depict import settle, subject_rows
 from gradcheck.explain.elements import describe_effect, describe_place
 from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
-from gradcheck.explain.jacobian import settle, subject_rows
 from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Outcome
 from gradcheck.model.conventions import CONVENTIONS
-from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, is_complex
+from gradcheck.model.dtypes import BoolArray, FloatArray, is_complex
 from gradcheck.model.evaluation import Point
 from gradcheck.model.fitting import fit_gradient
 from gradcheck.numeric.tolerance import BARS, FLOOR
@@ -37,73 +37,40 @@ _LEAST_DIFFERENT = 3
 _REARRANGED = 8
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a diagnosis may look at.
-
-    Args:
-        name: the input's name.
-        shape: its shape.
-        values: its values, flat.
-        comparison: the judgement of its gradient.
-        cotangents: shape (C, outputs).
-        owner: the element that each output depends on, for elementwise functions.
-        others: right gradients of the other inputs of the same size, all elements, shape (C, size).
-        counts: numbers that a forgotten or needless mean would divide by.
-        is_complex: whether the input is; then each element is two values, its real and its imaginary part.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    values: FloatArray
-    comparison: Comparison
-    cotangents: FloatArray
-    owner: IntArray | None
-    others: Mapping[str, FloatArray]
-    counts: frozenset[int]
-    is_complex: bool = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every element was compared."""
-        return self.comparison.elements.size == self.values.size
-
-    def own_cotangent(self, where: BoolArray | slice = slice(None)) -> FloatArray | None:
-        """Gives the cotangent at each element's place, shape (C, E), for elementwise functions without broadcasting."""
-        if self.owner is None or self.owner.size != self.values.size:
-            return None
-        return self.cotangents[:, self.comparison.elements[where]]
-
-
-def explain_values(point: Point, outcome: Outcome, evidence: Evidence) -> str | None:
+def explain_values(outcome: Outcome, others: Mapping[str, FloatArray]) -> str | None:
     """Gives the cause of wrong values in words; None where nothing fits.
 
     The rules go from the special to the general: complex conventions, one pattern of the gradient, one of the whole
     Jacobian, and last what the wrong elements and their places have in common.
+
+    Args:
+        outcome: the judgement, with at least one wrong element.
+        others: right gradients of the other inputs of the same size, all elements, shape (C, size), by name.
     """
     if outcome.missing:
         return "vjp returned None, but the output depends on it"
-    cause = _suits_other_convention(point, outcome.k, evidence) or _diagnose(evidence)
-    if cause is None and not evidence.is_complex:
-        jacobians = _whole_jacobians(point, outcome, evidence)
-        cause = explain(jacobians, is_elementwise=evidence.owner is not None) if jacobians is not None else None
-        cause = cause or _place_and_effect(evidence) or _rearranged(evidence)
+    cause = _suits_other_convention(outcome) or _diagnose(outcome, others)
+    if cause is None and not is_complex(outcome.given.dtype):
+        jacobians = _whole_jacobians(outcome)
+        cause = explain(jacobians, is_elementwise=outcome.owner is not None) if jacobians is not None else None
+        cause = cause or _place_and_effect(outcome) or _rearranged(outcome)
     return cause
 
 
-def _suits_other_convention(point: Point, k: int, evidence: Evidence) -> str | None:
-    """Says so, in words, if the subject's gradient of input `k` is right in the convention that was not chosen.
+def _suits_other_convention(outcome: Outcome) -> str | None:
+    """Says so, in words, if the subject's gradient is right in the convention that was not chosen.
 
     Of a holomorphic function this is also what a forgotten or a needless conj looks like.
     """
+    point, comparison = outcome.point, outcome.comparison
     if not any(isinstance(a, np.ndarray) and is_complex(a.dtype) for a in (*point.given, *point.outputs)):
         return None
-    also, comparison = point.subject.also, evidence.comparison
+    also = point.subject.also
     (other,) = (name for name in CONVENTIONS if name != also.convention)
     subject = replace(point.subject, also=replace(also, convention=other))
     try:
         there = Point(subject, point.given, point.label)
-        rows = [fit_gradient(there.gradients(row)[k], there.values(k).shape) for row in evidence.cotangents]
+        rows = [fit_gradient(there.gradients(c)[outcome.k], there.values(outcome.k).shape) for c in outcome.cotangents]
     except Exception:  # it refuses values that it took before; that is for other checks to say
         return None
     if any(row is None for row in rows):
@@ -117,24 +84,26 @@ def _suits_other_convention(point: Point, k: int, evidence: Evidence) -> str | N
     return f"yours is right with convention={other!r}: {fault}, unless that is the convention meant"
 
 
-def _diagnose(evidence: Evidence) -> str | None:
+def _diagnose(outcome: Outcome, others: Mapping[str, FloatArray]) -> str | None:
     """Gives the one pattern that fits, in words.
 
     None when no pattern fits or several do: a wrong hint costs more than none.
     """
-    comparison = evidence.comparison
+    comparison = outcome.comparison
     if not np.isfinite(comparison.analytic[:, comparison.wrong]).any():
         return "yours is not finite there"
-    factor = _constant_factor(evidence)
-    own = _complex_patterns(evidence) if evidence.is_complex else _real_patterns(evidence, factor)
-    found = [text for text in (factor, *_patterns(evidence, factor), *own) if text is not None]
+    factor = _constant_factor(outcome)
+    is_real = not is_complex(outcome.given.dtype)
+    own = _real_patterns(outcome, factor) if is_real else _complex_patterns(comparison)
+    found = [text for text in (factor, *_patterns(outcome, others, factor), *own) if text is not None]
     return found[0] if len(found) == 1 else None
 
 
-def _constant_factor(evidence: Evidence) -> str | None:
-    analytic, numeric = evidence.comparison.analytic, evidence.comparison.numeric
+def _constant_factor(outcome: Outcome) -> str | None:
+    comparison, value = outcome.comparison, outcome.given
+    analytic, numeric = comparison.analytic, comparison.numeric
     large = np.abs(numeric) > CLOSE * peak(numeric)
-    if large.sum() < 2 or evidence.comparison.kink.any() or _far(evidence.comparison)[~large].any():
+    if large.sum() < 2 or comparison.kink.any() or _far(comparison)[~large].any():
         return None
     ratios = analytic[large] / numeric[large]
     ratio = float(np.median(ratios))
@@ -147,8 +116,11 @@ def _constant_factor(evidence: Evidence) -> str | None:
         return "yours is zero everywhere; the gradient is never computed"
     if abs(ratio + 1.0) <= CLOSE:
         return "yours has the opposite sign everywhere"
-    elements = int(np.prod(evidence.shape))
-    for size in sorted(size for size in {*evidence.counts, elements, *evidence.shape} if size > _LEAST_COUNT):
+    counts = {value.size, *value.shape}  # what a forgotten or needless mean would divide by
+    for shape in outcome.point.shapes:
+        elements = int(np.prod(shape))
+        counts |= {*shape, elements, elements // value.size}
+    for size in sorted(size for size in counts if size > _LEAST_COUNT):
         if abs(ratio - size) <= CLOSE * size:
             return f"yours is {size} times too large everywhere: a sum where a mean is meant does this"
         if abs(ratio * size - 1.0) <= CLOSE:
@@ -156,15 +128,15 @@ def _constant_factor(evidence: Evidence) -> str | None:
     return f"yours is {ratio:.10g} times the derivative everywhere: a constant factor"
 
 
-def _patterns(evidence: Evidence, factor: str | None) -> Iterator[str | None]:
+def _patterns(outcome: Outcome, others: Mapping[str, FloatArray], factor: str | None) -> Iterator[str | None]:
     """Yields what real and complex gradients may show, beside a constant factor."""
-    comparison, shape = evidence.comparison, evidence.shape
+    comparison, shape = outcome.comparison, outcome.given.shape
     analytic, numeric, wrong = comparison.analytic, comparison.numeric, comparison.wrong
-    if len(shape) == 2 and min(shape) >= 2 and evidence.is_complete:
+    if len(shape) == 2 and min(shape) >= 2 and outcome.is_complete:
         turned = numeric.reshape(len(numeric), *shape, -1).transpose(0, 2, 1, 3).reshape(numeric.shape)
         yield fitting([("yours is the transpose of the derivative", turned)], analytic, numeric)
-    others = ((f"yours is the gradient of {name!r}", right) for name, right in evidence.others.items())
-    yield fitting(((said, right[:, comparison.elements]) for said, right in others), analytic)
+    gradients = ((f"yours is the gradient of {name!r}", right) for name, right in others.items())
+    yield fitting(((said, right[:, comparison.elements]) for said, right in gradients), analytic)
     varies = not same(numeric[1:], np.broadcast_to(numeric[:1], numeric[1:].shape))
     if varies and analytic.any() and same(analytic[1:], np.broadcast_to(analytic[:1], analytic[1:].shape)):
         yield "yours does not change with the cotangent; multiply by it"
@@ -176,18 +148,18 @@ def _patterns(evidence: Evidence, factor: str | None) -> Iterator[str | None]:
         yield "yours differs by float32's rounding: the backward computes in float32 somewhere"
 
 
-def _real_patterns(evidence: Evidence, factor: str | None) -> Iterator[str]:
+def _real_patterns(outcome: Outcome, factor: str | None) -> Iterator[str]:
     """Yields what of a complex gradient would tell nothing: it has a side of zero and a last element for each part."""
-    comparison = evidence.comparison
-    values, wrong = evidence.values[comparison.elements], comparison.wrong
-    weights = evidence.own_cotangent()
+    comparison = outcome.comparison
+    values, wrong = outcome.point.values(outcome.k).ravel()[comparison.elements], comparison.wrong
+    weights = _own_cotangent(outcome)
     for region, side in ((values < 0, "<"), (values > 0, ">")):
         outside = ~region & (values != 0)
         is_there = wrong[region].all() and region.sum() > 1 and outside.any() and not wrong[~region].any()
         if is_there and factor is None:  # else the other side is right only because its derivative is zero
             is_cotangent = weights is not None and same(comparison.analytic[:, wrong], weights[:, wrong])
             detail = "; there yours equals the cotangent" if is_cotangent else ""
-            yield f"wrong exactly where {evidence.name} {side} 0{detail}"
+            yield f"wrong exactly where {outcome.name} {side} 0{detail}"
     if weights is not None:
         far, active = _far(comparison), np.abs(comparison.numeric) > comparison.allowance
         if (weights < 0).any() and far.any() and np.array_equal(far, (weights < 0) & active):
@@ -197,8 +169,7 @@ def _real_patterns(evidence: Evidence, factor: str | None) -> Iterator[str]:
         yield "only the last element is wrong" if count == 1 else f"only the last {count} elements are wrong"
 
 
-def _complex_patterns(evidence: Evidence) -> Iterator[str]:
-    comparison = evidence.comparison
+def _complex_patterns(comparison: Comparison) -> Iterator[str]:
     analytic, numeric, wrong = comparison.analytic, comparison.numeric, comparison.wrong
     imaginary = comparison.elements % 2 == 1
     is_mixed = numeric[:, ~imaginary].any() and numeric[:, imaginary].any()
@@ -212,54 +183,61 @@ def _far(comparison: Comparison) -> BoolArray:
     return np.asarray(np.abs(comparison.analytic - comparison.numeric) > comparison.allowance)
 
 
-def _rearranged(evidence: Evidence) -> str | None:
+def _own_cotangent(outcome: Outcome, where: BoolArray | slice = slice(None)) -> FloatArray | None:
+    """Gives the cotangent at each element's place, shape (C, E), for elementwise functions without broadcasting."""
+    if outcome.owner is None or outcome.owner.size != outcome.size:
+        return None
+    return outcome.cotangents[:, outcome.comparison.elements[where]]
+
+
+def _rearranged(outcome: Outcome) -> str | None:
     """Finds the right values at other elements."""
-    comparison = evidence.comparison
+    comparison = outcome.comparison
     yours, right = np.sort(comparison.analytic, axis=1), np.sort(comparison.numeric, axis=1)
     most = peak(right)
-    if not evidence.is_complete or comparison.kink.any() or np.unique(right[-1]).size < _LEAST_DIFFERENT:
+    if not outcome.is_complete or comparison.kink.any() or np.unique(right[-1]).size < _LEAST_DIFFERENT:
         return None
     if same(yours, right, most) and np.abs(comparison.analytic - comparison.numeric).max() > most / _REARRANGED:
         return "yours has the right values at other elements: an order, an axis or an index is mixed up"
     return None
 
 
-def _whole_jacobians(point: Point, outcome: Outcome, evidence: Evidence) -> Jacobians | None:
+def _whole_jacobians(outcome: Outcome) -> Jacobians | None:
     """Takes the subject's Jacobian beside the right one; None where they are too large, or not known throughout."""
-    comparison = evidence.comparison
-    is_whole = evidence.is_complete and point.size <= _MOST_OUTPUTS and np.isfinite(point.center).all()
+    point, comparison = outcome.point, outcome.comparison
+    is_whole = outcome.is_complete and point.size <= _MOST_OUTPUTS and np.isfinite(point.center).all()
     if not is_whole or any(is_complex(output.dtype) for output in point.outputs):
         return None
     outputs = np.arange(point.size)
-    analytic = subject_rows(point, outcome.k, outputs)
+    analytic = subject_rows(outcome, outputs)
     if analytic is None or not np.isfinite(analytic).all():
         return None
-    low, high, bar, unknown = settle(outcome.measured, outputs, comparison.elements)
+    measured, unknown = settle(outcome.measured, outputs, comparison.elements)
     if unknown.any():
         return None
-    numeric = np.clip(analytic, low, high)
-    slack = BARS * bar + FLOOR * peak(numeric)
+    numeric = np.clip(analytic, measured.low, measured.high)
+    slack = BARS * measured.bar + FLOOR * peak(numeric)
     return Jacobians(
-        evidence.name,
-        evidence.values.reshape(evidence.shape),
+        outcome.name,
+        point.values(outcome.k),
         tuple(out.shape for out, floating in zip(point.outputs, point.floating, strict=True) if floating),
         analytic,
         numeric,
         np.abs(analytic - numeric) > slack,
-        evidence.cotangents,
+        outcome.cotangents,
         comparison.analytic,
     )
 
 
-def _place_and_effect(evidence: Evidence) -> str | None:
-    comparison = evidence.comparison
+def _place_and_effect(outcome: Outcome) -> str | None:
+    comparison = outcome.comparison
     weightless = (np.abs(comparison.numeric) <= comparison.allowance).all(axis=0)
-    wrong, right = np.zeros((2, evidence.values.size), dtype=np.bool_)
+    wrong, right = np.zeros((2, outcome.size), dtype=np.bool_)
     wrong[comparison.elements] = comparison.wrong
     right[comparison.elements] = (comparison.status == Status.RIGHT) & ~weightless
-    shape = evidence.shape
-    place = describe_place(wrong.reshape(shape), right.reshape(shape), evidence.values.reshape(shape), evidence.name)
-    weights = evidence.own_cotangent(comparison.wrong)
+    values = outcome.point.values(outcome.k)
+    place = describe_place(wrong.reshape(values.shape), right.reshape(values.shape), values, outcome.name)
+    weights = _own_cotangent(outcome, comparison.wrong)
     effect = describe_effect(comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong], weights)
     if effect is not None:
         return f"wrong {place}; there {effect}" if place else f"in all wrong elements {effect}"

@@ -16,29 +16,24 @@ from gradcheck.model.evaluation import GIVEN as GIVEN
 _REPRO_ELEMENTS = 12
 
 
-def describe_values(outcome: Outcome, name: str, value: Array, label: str) -> tuple[str, dict[str, object]]:
+def describe_values(outcome: Outcome) -> tuple[str, dict[str, object]]:
     """Puts a wrong comparison into words.
 
     Args:
         outcome: has at least one wrong element.
-        name: the input's name.
-        value: the input.
-        label: what its values are.
 
     Returns:
         One sentence, and the fields index, analytic, numeric and error_bar of the worst element.
     """
-    comparison = outcome.comparison
+    comparison, name, value = outcome.comparison, outcome.name, outcome.given
     row, worst = find_worst(comparison)
     index, part = name_element(int(comparison.elements[worst]), value)
-    analytic, bar = float(comparison.analytic[row, worst]), float(comparison.bar[row, worst])
-    low, high = float(comparison.low[row, worst]), float(comparison.high[row, worst])
-    numeric = float(comparison.numeric[row, worst])
+    analytic, numeric, low, high, bar = comparison.numbers(row, worst)
     yours, right = tell_apart(analytic, numeric)
     if high > low:
         right = f"in [{low:.6g}, {high:.6g}]"
     count = f"{int(comparison.wrong.sum())} of {comparison.elements.size} {count_noun(value.dtype)}"
-    if comparison.elements.size < outcome.size:
+    if not outcome.is_complete:
         count += f" tested, of {outcome.size}"
     given = "None" if outcome.missing else yours
     place = f"{name}{list(index)}" if index else name
@@ -46,8 +41,8 @@ def describe_values(outcome: Outcome, name: str, value: Array, label: str) -> tu
         f"gradient of {name!r}: wrong in {count}, worst {place} = {describe_number(value[index])}{part}: "
         f"yours {given}, derivative {right} ± {bar:.0e}"
     )
-    if label != GIVEN:
-        sentence += f", at {label}"
+    if outcome.point.label != GIVEN:
+        sentence += f", at {outcome.point.label}"
     return sentence, {"index": index, "analytic": analytic, "numeric": numeric, "error_bar": bar}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.numeric.columns import Columns, Entries
-from gradcheck.numeric.kinks import Kind
+from gradcheck.numeric.kinks import LOST, Kind
 from gradcheck.numeric.table import Table
 from gradcheck.numeric.tolerance import BARS, CLEAR, SHARP, SHARP_PEAK, Tolerance
 
@@ -63,6 +63,12 @@ class Comparison(Table):
         """The wrong elements, shape (E,)."""
         return np.asarray(self.status == Status.WRONG)
 
+    def numbers(self, row: int, position: int) -> tuple[float, float, float, float, float]:
+        """Gives the subject's value, the nearest right one, low, high and bar of one element under one cotangent."""
+        parts = self.analytic, self.numeric, self.low, self.high, self.bar
+        analytic, numeric, low, high, bar = (float(part[row, position]) for part in parts)
+        return analytic, numeric, low, high, bar
+
     def smallest_error_seen(self) -> float:
         """The smallest uniform relative error of the gradient that would have made an element wrong; inf if none."""
         judged = self.status == Status.RIGHT
@@ -82,7 +88,7 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
         tolerance: the rounding allowed to the subject.
     """
     count, entry, element = columns.elements.size, columns.entries, columns.measured
-    lost = np.isin(entry.kind, (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED))
+    lost = np.isin(entry.kind, LOST)
     unknown = lost | ~np.isfinite(entry.low + entry.high)  # the bar of an entry without a value is infinite
     weights = cotangents[:, entry.output]
     first, second = weights * np.where(unknown, 0.0, entry.low), weights * np.where(unknown, 0.0, entry.high)

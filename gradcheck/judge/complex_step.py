@@ -67,7 +67,7 @@ def sharpen(outcome: Outcome) -> Outcome:
     agrees = np.asarray((outside <= reach).all(axis=0))
     if not agrees[sharp | comparison.kink].all():
         return outcome.saw("it contradicts elements known sharply", asked)
-    local = replace(outcome.tolerance, perturbed=outcome.tolerance.perturbed[comparison.elements])
+    local = outcome.tolerance[comparison.elements]
     peak = np.max(np.abs(value), initial=0.0, keepdims=True)
     allowance = local.allowance(value, bar, peak) + comparison.floor
     distance = np.abs(comparison.analytic - value)

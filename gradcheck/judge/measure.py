@@ -58,7 +58,7 @@ def _columns(outcome: Outcome, probe: Probe) -> Columns:
 
 
 def _compare(outcome: Outcome, columns: Columns) -> Comparison:
-    local = replace(outcome.tolerance, perturbed=outcome.tolerance.perturbed[columns.elements])
+    local = outcome.tolerance[columns.elements]
     comparison = compare(columns, outcome.probe.cotangents, outcome.analytic[:, columns.elements], local)
     moves = np.isfinite(outcome.probe.point.values(outcome.k).ravel()[columns.elements])
     return replace(comparison, status=np.where(moves, comparison.status, int(Status.UNDEFINED)))

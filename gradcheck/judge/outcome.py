@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcheck.judge.compare import Comparison
 from gradcheck.model.dtypes import Array, FloatArray, IntArray
+from gradcheck.model.evaluation import Point
 from gradcheck.numeric.columns import Columns
 from gradcheck.numeric.probe import Probe
 from gradcheck.numeric.projection import Directional
@@ -102,9 +103,36 @@ class Outcome:
         return self.probe.k
 
     @property
+    def point(self) -> Point:
+        """Where it was judged."""
+        return self.probe.point
+
+    @property
+    def name(self) -> str:
+        """The name of the input."""
+        return self.point.subject.names[self.k]
+
+    @property
+    def given(self) -> Array:
+        """The input as it was given."""
+        value = self.point.given[self.k]
+        assert isinstance(value, np.ndarray)
+        return value
+
+    @property
     def size(self) -> int:
         """The number of elements of the input."""
         return self.probe.room.scale.size
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every element was compared."""
+        return self.comparison.elements.size == self.size
+
+    @property
+    def cotangents(self) -> FloatArray:
+        """Those that it was judged with, shape (C, outputs)."""
+        return self.probe.cotangents
 
     @property
     def missing(self) -> bool:

@@ -49,6 +49,10 @@ class Kind(IntEnum):
     UNDEFINED = 4
 
 
+# Where there is no derivative: what was measured there means nothing.
+LOST = (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED)
+
+
 @dataclass(frozen=True)
 class Derivative(Table):
     """What each column's derivative can be: any value in [low, high], widened by bar. All of shape (columns,).

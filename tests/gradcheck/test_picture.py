@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradcheck import Finding, check, to_json
-from gradcheck.explain.jacobian import choose, entry_status
+from gradcheck.explain.depict import choose, entry_status
 from gradcheck.judge.compare import Status
 from gradcheck.picture import JacobianMap, Picture
 
