@@ -204,7 +204,9 @@ def _run(
         tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
         point = _start_surrogate(subject, inputs, point.forward_eps, seed)
     values = PointCheck(subject, tally, seed, budget, tracer)
-    judged = _gathered(point, inputs, tally, seed)
+    judged = gather(point, np.random.default_rng([seed, 7]))
+    if judged is not point:
+        tally.note(f"{point.size} output elements were judged in {GROUPS} sums of some each")
     if not _is_hopeless(findings):
         findings += values.judge(judged)
     if not _is_hopeless(findings):
@@ -227,17 +229,6 @@ def _run(
 
 def _numbers(point: Point) -> int:
     return sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
-
-
-def _gathered(point: Point, inputs: tuple[object, ...], tally: Tally, seed: int) -> Point:
-    """Gives the point with its outputs gathered where they are many; else the point itself."""
-    subject = gather(point, np.random.default_rng([seed, 7]))
-    if subject is None:
-        return point
-    tally.note(f"{point.size} output elements were judged in {GROUPS} sums of some each")
-    gathered = Point(subject, inputs, point.label)
-    gathered.forward_eps = max(gathered.forward_eps, point.forward_eps)
-    return gathered
 
 
 def _why_nothing(point: Point) -> str:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison
+from gradcheck.judge.compare import Comparison, Status
 from gradcheck.model.dtypes import Array, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
 from gradcheck.numeric.columns import Columns
 from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.projection import Directional
 from gradcheck.numeric.tolerance import Tolerance
 
 
@@ -53,6 +52,27 @@ class Seen:
     step: str
     facts: tuple[Fact, ...]
     comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Directional:
+    """The judgement along one direction, the worst over cotangents.
+
+    Args:
+        wrong: the subject's derivative is outside the interval, beyond doubt.
+        sharp: the bars are small enough to see a fault.
+        sensitivity: smallest relative error of the gradient that would have been seen.
+        analytic: the subject's directional derivative.
+        numeric: the nearest right one.
+        bar: half width of its uncertainty.
+    """
+
+    wrong: bool
+    sharp: bool
+    sensitivity: float
+    analytic: float
+    numeric: float
+    bar: float
 
 
 def _nothing() -> Comparison:
@@ -142,6 +162,12 @@ class Outcome:
     def saw(self, text: str, elements: IntArray, *numbers: Array) -> Outcome:
         """Gives the record with a fact more."""
         return replace(self, facts=(*self.facts, Fact(text, elements, numbers)))
+
+    def called(self, status: Status, where: Array) -> Outcome:
+        """Gives the record with the elements at some places judged so."""
+        changed = self.comparison.status.copy()
+        changed[where] = status
+        return replace(self, comparison=replace(self.comparison, status=changed))
 
     def after(self, steps: Mapping[str, Step]) -> Outcome:
         """Gives the record after some steps, by name, with what each saw and said."""

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.judge.complex_step import sharpen
-from gradcheck.judge.degenerate import withdraw_degenerate
-from gradcheck.judge.edges import accept_edges
 from gradcheck.judge.measure import measure, measure_at_other_scales
 from gradcheck.judge.outcome import Gradients, Outcome, Step
-from gradcheck.judge.rounding import withdraw_rounding
-from gradcheck.judge.ties import accept_ties
+from gradcheck.judge.second_look import accept_edges, accept_ties, withdraw_degenerate, withdraw_rounding
 from gradcheck.judge.together import judge_together
 from gradcheck.model.cotangents import draw_cotangents, perturb_cotangent
 from gradcheck.model.domain import measure_room

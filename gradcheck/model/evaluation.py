@@ -88,7 +88,7 @@ class Point:
         self.floating = carries(subject, self.outputs)
         self.shapes = tuple(output.shape for output in self.outputs)
         self.dtypes = tuple(output.dtype for output in self.outputs)
-        self.center = self._flatten(self.outputs)
+        self.center = self.flatten(self.outputs)
 
     @property
     def size(self) -> int:
@@ -121,7 +121,7 @@ class Point:
                 names = ", ".join(map(str, found)), ", ".join(map(str, self.dtypes))
                 self.dtype_change = f"({names[0]}) after a small step, ({names[1]}) before"
             return np.full(self.size, np.nan)
-        return self._flatten(outputs)
+        return self.flatten(outputs)
 
     def gradients(self, cotangent: FloatArray) -> tuple[Array | None, ...]:
         """Gives what vjp returns for a flat cotangent, after a fresh forward at this point.
@@ -154,6 +154,14 @@ class Point:
                 parts.append(no_cotangent(output))
         return tuple(parts)
 
+    def flatten(self, outputs: Sequence[Array]) -> FloatArray:
+        """Gives all outputs with a gradient, flat."""
+        carried = carries(self.subject, outputs)
+        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
+        if not parts:
+            return np.zeros(0)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
     def _start(self) -> tuple[tuple[object, ...], tuple[Array, ...]]:
         self.evaluations += 1
         if not self.is_short:
@@ -177,13 +185,6 @@ class Point:
         except Exception:
             return False
         return True
-
-    def _flatten(self, outputs: Sequence[Array]) -> FloatArray:
-        carried = carries(self.subject, outputs)
-        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
-        if not parts:
-            return np.zeros(0)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def floating_arrays(values: Sequence[object]) -> list[Array]:
