@@ -17,14 +17,13 @@ from gradcheck.checks.points import PointCheck
 from gradcheck.checks.precision import check_precision
 from gradcheck.checks.sizes import check_sizes
 from gradcheck.coverage import Tally
-from gradcheck.errors import UsageError, attach_note
+from gradcheck.errors import UsageError
 from gradcheck.explain.tracing import Tracer, read_trace
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
 from gradcheck.judge.gathering import GROUPS, gather
 from gradcheck.judge.variation import vary_inputs
 from gradcheck.model.budget import Budget
-from gradcheck.model.carriers import check_positions, read_positions
-from gradcheck.model.evaluation import Point
+from gradcheck.model.evaluation import Point, start_point
 from gradcheck.model.protocol import (
     Also,
     Forward,
@@ -34,9 +33,9 @@ from gradcheck.model.protocol import (
     Vjp,
     Vjp2,
     build_subject,
-    check_outputs,
     copy_inputs,
     read_inputs,
+    read_positions,
 )
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Verdict
@@ -195,14 +194,17 @@ def _run(
     tracer: Tracer | None,
 ) -> Report:
     started = time.perf_counter()
-    point = _start(replace(subject, also=replace(subject.also, surrogate=None)), inputs)
+    point = start_point(replace(subject, also=replace(subject.also, surrogate=None)), inputs, "gradcheck.check")
     budget.pace(time.perf_counter() - started, _numbers(point))
     tally = Tally()
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
     if subject.also.surrogate is not None:
         tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
-        point = _start_surrogate(subject, inputs, point.forward_eps, seed)
+        least_eps = point.forward_eps
+        point = start_point(subject, inputs, "gradcheck.check", "surrogate")
+        point.forward_eps = max(point.forward_eps, least_eps)  # vjp gets forward's outputs, and is no finer than those
+        point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     values = PointCheck(subject, tally, seed, budget, tracer)
     judged = gather(point, np.random.default_rng([seed, 7]))
     if judged is not point:
@@ -259,37 +261,6 @@ def _elsewhere(finding: Finding) -> Finding:
 def _is_hopeless(findings: list[Finding]) -> bool:
     """Says whether vjp gives nothing that could be compared."""
     return any(finding.check in ("vjp raises", "gradient count") for finding in findings)
-
-
-def _start(subject: Subject, inputs: tuple[object, ...]) -> Point:
-    """Evaluates forward, so that its own exception reaches the caller before anything is judged."""
-    try:
-        point = Point(subject, inputs, GIVEN)
-    except Exception as error:
-        attach_note(error, "gradcheck.check: forward raised at the given inputs, so nothing was judged")
-        raise UsageError(
-            f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
-            "call forward(*inputs) to see it alone"
-        ) from error
-    check_outputs(point.outputs)
-    check_positions(subject, point.outputs)
-    return point
-
-
-def _start_surrogate(subject: Subject, inputs: tuple[object, ...], least_eps: float, seed: int) -> Point:
-    """Evaluates the declared surrogate; vjp gets forward's outputs, so it cannot be finer than those."""
-    try:
-        point = Point(subject, inputs, GIVEN)
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"surrogate: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
-            "call surrogate(*inputs) to see it alone"
-        ) from error
-    point.forward_eps = max(point.forward_eps, least_eps)
-    point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
-    return point
 
 
 def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: int, *, zeros: bool) -> list[Finding]:

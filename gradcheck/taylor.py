@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcheck.errors import UsageError, attach_note
-from gradcheck.explain.wording import GIVEN
+from gradcheck.errors import UsageError
 from gradcheck.model.domain import Reach
 from gradcheck.model.dtypes import FloatArray
-from gradcheck.model.evaluation import Point, VjpError
-from gradcheck.model.protocol import Forward, Vjp, build_subject, check_outputs, read_inputs
+from gradcheck.model.evaluation import Point, VjpError, start_point
+from gradcheck.model.protocol import Forward, Vjp, build_subject, read_inputs
 from gradcheck.numeric.hidden import hidden_eps
-from gradcheck.numeric.rays import Pulled, Ray, follow, pull
-from gradcheck.numeric.remainders import Rate, read_rate
+from gradcheck.numeric.remainders import Pulled, Rate, Ray, follow, pull, read_rate
 from gradcheck.report import Verdict, counted
 
 _TOGETHER = "all"
@@ -145,15 +143,7 @@ def taylor_test(
     subject = build_subject(forward, vjp, None, values, names, domain, nondifferentiable, ())
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            point = Point(subject, values, GIVEN)
-        except Exception as error:
-            attach_note(error, "gradcheck.taylor_test: forward raised at the given inputs, so nothing was judged")
-            raise UsageError(
-                f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
-                "call forward(*inputs) to see it alone"
-            ) from error
-        check_outputs(point.outputs)
+        point = start_point(subject, values, "gradcheck.taylor_test")
         generator = np.random.default_rng([int(seed), 5])
         point.forward_eps = hidden_eps(point, generator)
         return _run(point, int(directions), int(seed), generator)

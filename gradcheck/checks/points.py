@@ -16,9 +16,8 @@ from gradcheck.judge.outcome import Gradients, Outcome
 from gradcheck.judge.second_look import is_at_random
 from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.model.budget import Budget
-from gradcheck.model.dtypes import Array
+from gradcheck.model.dtypes import Array, fit_gradient
 from gradcheck.model.evaluation import GIVEN, Point, VjpError
-from gradcheck.model.fitting import fit_gradient
 from gradcheck.model.protocol import Subject
 from gradcheck.numeric.ladder import ladder_steps
 from gradcheck.picture import Picture

@@ -8,9 +8,17 @@ import numpy as np
 
 from gradcheck.coverage import Tally
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import Array, BoolArray, FloatArray, as_float64, from_float64, is_complex, is_continuous
+from gradcheck.model.dtypes import (
+    Array,
+    BoolArray,
+    FloatArray,
+    as_float64,
+    fit_gradient,
+    from_float64,
+    is_complex,
+    is_continuous,
+)
 from gradcheck.model.evaluation import Point, VjpError
-from gradcheck.model.fitting import fit_gradient
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.kinks import Kind, judge
 from gradcheck.numeric.ladder import Ladder, climb, displacements, ladder_steps

@@ -10,9 +10,8 @@ from gradcheck.explain.wording import as_given, find_worst
 from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Outcome
 from gradcheck.model.budget import Budget
-from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, as_float64, is_complex
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, as_float64, fit_gradient, is_complex
 from gradcheck.model.evaluation import VjpError
-from gradcheck.model.fitting import fit_gradient
 from gradcheck.numeric.columns import Columns
 from gradcheck.numeric.kinks import LOST, Derivative
 from gradcheck.numeric.tolerance import BARS, CLEAR

@@ -13,10 +13,9 @@ from gradcheck.explain.elements import describe_effect, describe_place
 from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
 from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Outcome
-from gradcheck.model.conventions import CONVENTIONS
-from gradcheck.model.dtypes import BoolArray, FloatArray, is_complex
+from gradcheck.model.dtypes import BoolArray, FloatArray, fit_gradient, is_complex
 from gradcheck.model.evaluation import Point
-from gradcheck.model.fitting import fit_gradient
+from gradcheck.model.protocol import CONVENTIONS
 from gradcheck.numeric.tolerance import BARS, FLOOR
 
 # Whole Jacobians are compared up to that many outputs, one vjp each.

@@ -12,16 +12,14 @@ from gradcheck.judge.measure import measure, measure_at_other_scales
 from gradcheck.judge.outcome import Gradients, Outcome, Step
 from gradcheck.judge.second_look import accept_edges, accept_ties, withdraw_degenerate, withdraw_rounding
 from gradcheck.judge.together import judge_together
-from gradcheck.model.cotangents import draw_cotangents, perturb_cotangent
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, is_continuous, resolution
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, fit_gradient, is_continuous, resolution
 from gradcheck.model.evaluation import GIVEN, Point
-from gradcheck.model.fitting import fit_gradient
+from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
 from gradcheck.numeric.groups import is_elementwise, owners
 from gradcheck.numeric.ladder import ladder_steps
 from gradcheck.numeric.noise import measure_noise
 from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.sampling import sample_elements
 from gradcheck.numeric.tolerance import FLOOR, VARIED_FLOOR, Tolerance
 
 STEPS: Mapping[str, Step] = {
@@ -36,6 +34,8 @@ STEPS: Mapping[str, Step] = {
 }
 # Elements whose gradient is not finite that are measured beside the sampled ones: enough to name a place.
 _MOST_BROKEN = 8
+# Off-by-one faults live at the ends: that many elements at each end are always taken.
+_ENDS = 8
 
 
 @dataclass(frozen=True)
@@ -111,3 +111,16 @@ def _with_broken(elements: IntArray, analytic: FloatArray, values: FloatArray) -
     broken = ~np.isfinite(analytic).all(axis=0) & np.isfinite(values.ravel())
     fresh = np.setdiff1d(np.flatnonzero(broken), elements)[:_MOST_BROKEN]
     return np.asarray(np.union1d(elements, fresh), dtype=np.int64)
+
+
+def sample_elements(size: int, limit: int, generator: np.random.Generator) -> IntArray:
+    """Takes all of `size` elements if `limit` allows, else the first and last eight and random ones between.
+
+    Returns:
+        Sorted flat indices, shape (min(size, limit),).
+    """
+    if size <= limit:
+        return np.arange(size, dtype=np.int64)
+    ends = min(_ENDS, max(1, limit // 4))
+    middle = generator.choice(np.arange(ends, size - ends), size=max(limit - 2 * ends, 0), replace=False)
+    return np.concatenate([np.arange(ends), np.sort(middle), np.arange(size - ends, size)]).astype(np.int64)

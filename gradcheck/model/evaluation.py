@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradcheck.model.carriers import carries, no_cotangent
-from gradcheck.model.conventions import to_conjugate
+from gradcheck.errors import UsageError, attach_note
 from gradcheck.model.dtypes import (
     FLOAT64_EPS,
     Array,
     FloatArray,
     as_float64,
     from_float64,
+    is_complex,
     is_continuous,
+    match_kind,
     number_count,
     resolution,
     widened,
 )
-from gradcheck.model.fitting import match_kind
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.surrogate import judged_function
 
+_NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
 # The label of the point that the caller gave; every other one was made from it.
 GIVEN = "the given inputs"
 
 
 class VjpError(Exception):
     """The subject's vjp raised, or returned something that cannot be read; the reason is the cause."""
+
+
+def carries(subject: Subject, outputs: Sequence[Array]) -> tuple[bool, ...]:
+    """Says for each output whether it has a cotangent of its own; the others get `no_cotangent`."""
+    declared = subject.also.nondifferentiable_outputs
+    return tuple(is_continuous(output.dtype) and k not in declared for k, output in enumerate(outputs))
+
+
+def no_cotangent(output: Array) -> Array:
+    """Gives zeros in the shape of an output that carries no gradient: of its dtype if it could, else float64."""
+    return np.zeros(output.shape, dtype=output.dtype if is_continuous(output.dtype) else np.float64)
+
+
+def to_conjugate(gradient: Array, convention: str) -> Array:
+    """Takes a gradient or cotangent from `convention` to "conjugate", or back."""
+    if convention == "conjugate" or not is_complex(gradient.dtype):
+        return gradient
+    return np.asarray(np.conj(gradient))
 
 
 def call_forward(subject: Subject, inputs: Sequence[object]) -> tuple[Array, ...]:
@@ -103,11 +122,16 @@ class Point:
 
     def forward_at(self, k: int, values: FloatArray) -> FloatArray:
         """Gives all floating outputs, flat, with input `k` replaced; NaN where forward raises or changes shape."""
+        return self.outputs_at({k: values})
+
+    def outputs_at(self, moved: Mapping[int, FloatArray]) -> FloatArray:
+        """Gives the same with several inputs replaced."""
         self.evaluations += 1
-        target = self.inputs[k]
-        assert isinstance(target, np.ndarray)
-        moved = from_float64(values, target)
-        inputs = (*copy_inputs(self.inputs[:k]), moved, *copy_inputs(self.inputs[k + 1 :]))
+        inputs = list(copy_inputs(self.inputs))
+        for k, values in moved.items():
+            target = inputs[k]
+            assert isinstance(target, np.ndarray)
+            inputs[k] = from_float64(values, target)
         try:
             outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
@@ -185,6 +209,45 @@ class Point:
         except Exception:
             return False
         return True
+
+
+def start_point(subject: Subject, inputs: Sequence[object], caller: str, role: str = "forward") -> Point:
+    """Evaluates forward, or the declared surrogate, so that its own exception reaches the caller before all judging.
+
+    Args:
+        subject: what is judged.
+        inputs: as given.
+        caller: the function that was called, for the note on forward's exception.
+        role: what the subject's function is.
+
+    Raises:
+        UsageError: it raises, an output is None, text or another object, or there is none at a declared position.
+    """
+    try:
+        point = Point(subject, inputs, GIVEN)
+    except Exception as error:
+        if role == "forward":
+            attach_note(error, f"{caller}: forward raised at the given inputs, so nothing was judged")
+        elif isinstance(error, UsageError):
+            raise
+        raise UsageError(
+            f"{role}: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
+            f"call {role}(*inputs) to see it alone"
+        ) from error
+    for position, output in enumerate(point.outputs):
+        if output.dtype.kind in _NO_NUMBERS:
+            kind = f"dtype {output.dtype}" if output.ndim else type(output.item()).__name__
+            raise UsageError(
+                f"forward: expected arrays of numbers, got {kind} for output {position}; return what it computes"
+            )
+    count = len(point.outputs)
+    for position in subject.also.nondifferentiable_outputs:
+        if not 0 <= position < count:
+            raise UsageError(
+                f"nondifferentiable_outputs: expected positions from 0 to {count - 1}, as forward returns {count}, "
+                f"got {position}; remove it"
+            )
+    return point
 
 
 def floating_arrays(values: Sequence[object]) -> list[Array]:

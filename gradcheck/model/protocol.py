@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gradcheck.errors import UsageError
-from gradcheck.model.conventions import CONVENTIONS
 from gradcheck.model.domain import Bounds, check_inside, read_domain
 from gradcheck.model.dtypes import Array, is_continuous, is_discrete
 
@@ -24,7 +23,10 @@ Jvp2 = Callable[..., Any]
 
 _ROLES = ("vjp2", "jvp2", "batched", "batched_vjp", "surrogate")
 ALIASES = ("output", "cotangent", "gradients")
-_NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
+# Of complex gradients and cotangents, of a real loss L and z = x + iy: "conjugate" stores dL/dx + i dL/dy, as PyTorch
+# and Paddle do; "plain" stores its conjugate, as JAX does. Inside the judge everything is "conjugate", where the two
+# parts of a gradient are the derivatives along the two parts of the input.
+CONVENTIONS = ("conjugate", "plain")
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,22 @@ def build_subject(
     return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases, also)
 
 
+def read_positions(positions: object) -> tuple[int, ...]:
+    """Reads what the caller declared; each position counts once.
+
+    Raises:
+        UsageError: it is no collection of integers.
+    """
+    role, remedy = "nondifferentiable_outputs", "write a tuple of output positions"
+    if isinstance(positions, str) or not isinstance(positions, Iterable):
+        raise UsageError(f"{role}: expected positions of outputs, got {positions!r}; {remedy}")
+    found = tuple(positions)
+    for position in found:
+        if isinstance(position, bool) or not isinstance(position, (int, np.integer)):
+            raise UsageError(f"{role}: expected positions of outputs, got {position!r}; {remedy}")
+    return tuple(sorted({int(position) for position in found}))
+
+
 def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     """Gives one name per input: the caller's, else the parameters of `forward`, else "input 0" and so on.
 
@@ -160,20 +178,6 @@ def normalise_outputs(result: object) -> tuple[Array, ...]:
     """Turns what forward returned into a tuple of arrays; one array, a scalar, a tuple and a list are accepted."""
     values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     return tuple(np.asarray(value) for value in values)
-
-
-def check_outputs(outputs: Sequence[Array]) -> None:
-    """Checks that forward returned numbers.
-
-    Raises:
-        UsageError: an output is None, text or another object.
-    """
-    for position, output in enumerate(outputs):
-        if output.dtype.kind in _NO_NUMBERS:
-            kind = f"dtype {output.dtype}" if output.ndim else type(output.item()).__name__
-            raise UsageError(
-                f"forward: expected arrays of numbers, got {kind} for output {position}; return what it computes"
-            )
 
 
 def normalise_gradients(result: object) -> tuple[Array | None, ...]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, from_float64
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, fit_gradient, from_float64
 from gradcheck.model.evaluation import Point
-from gradcheck.model.fitting import fit_gradient
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.ladder import Ladder, climb, displacements
 from gradcheck.numeric.noise import least_noise
