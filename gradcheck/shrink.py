@@ -10,8 +10,7 @@ import numpy as np
 
 from gradcheck.check import check
 from gradcheck.errors import UsageError
-from gradcheck.judge.resizing import resize_inputs
-from gradcheck.judge.variation import vary_inputs
+from gradcheck.judge.variation import resize_inputs, vary_inputs
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Also, Forward, Vjp, build_subject, read_inputs
 from gradcheck.report import Finding

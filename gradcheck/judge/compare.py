@@ -91,76 +91,58 @@ def compare(columns: Columns, cotangents: FloatArray, analytic: FloatArray, tole
     lost = np.isin(entry.kind, LOST)
     unknown = lost | ~np.isfinite(entry.low + entry.high)  # the bar of an entry without a value is infinite
     weights = cotangents[:, entry.output]
+
+    def gather(values: FloatArray) -> FloatArray:
+        rows = [np.bincount(entry.owner, weights=row, minlength=count) for row in values]
+        return np.array(rows).reshape(len(values), count)
+
     first, second = weights * np.where(unknown, 0.0, entry.low), weights * np.where(unknown, 0.0, entry.high)
-    low = _gather(np.minimum(first, second), entry.owner, count)
-    high = _gather(np.maximum(first, second), entry.owner, count)
+    low, high = gather(np.minimum(first, second)), gather(np.maximum(first, second))
     largest = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None]
     entry_bar = np.where(lost | (weights == 0), 0.0, entry.bar)
-    weighed_bar = np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0)
-    bar = _gather(weighed_bar, entry.owner, count) + largest * element.idle_bar
-    numeric = np.clip(np.nan_to_num(analytic), low, high)
-    peak = np.max(_gather(np.maximum(np.abs(first), np.abs(second)), entry.owner, count), initial=0.0, keepdims=True)
-    floor = BARS * (_gather(np.abs(weights) * entry.floor, entry.owner, count) + largest * element.idle_floor)
-    allowance = tolerance.allowance(numeric, bar, peak) + floor
-    status = _decide(analytic, numeric, bar, allowance, element.resolvable, peak)
-    _mark_resting(status, entry, analytic)
-    _mark_fine_quantisation(status, entry, numeric)
-    _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))
-    kink = np.zeros(count, dtype=np.bool_)
+    bar = gather(np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0)) + largest * element.idle_bar
+    peak = np.max(gather(np.maximum(np.abs(first), np.abs(second))), initial=0.0, keepdims=True)
+    floor = BARS * (gather(np.abs(weights) * entry.floor) + largest * element.idle_floor)
+    allowance = tolerance.allowance(np.clip(np.nan_to_num(analytic), low, high), bar, peak) + floor
+    status, kink = np.full(count, int(Status.RIGHT), dtype=np.int64), np.zeros(count, dtype=np.bool_)
     kink[entry.owner[entry.kind == Kind.KINK]] = True
-    return Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)
+    made = Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)
+    _decide(made, element.resolvable, peak)
+    _mark_stairs(made, entry)
+    _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))
+    return made
 
 
-def _gather(values: FloatArray, owner: IntArray, count: int) -> FloatArray:
-    return np.array([np.bincount(owner, weights=row, minlength=count) for row in values]).reshape(len(values), count)
-
-
-def _decide(
-    analytic: FloatArray,
-    numeric: FloatArray,
-    bar: FloatArray,
-    allowance: FloatArray,
-    resolvable: FloatArray,
-    peak: FloatArray,
-) -> IntArray:
+def _decide(made: Comparison, resolvable: FloatArray, peak: FloatArray) -> None:
     """Calls an element wrong if any cotangent shows it beyond doubt, unsure if the bars leave room for real faults.
 
     A gradient of zero is right where the measured one is zero as exactly as the arithmetic can tell. `peak` is the
     largest sum of magnitudes that any element's derivative is made of, before they cancel; shape (1, 1).
     """
-    distance = np.abs(analytic - numeric)
-    size = np.maximum(np.abs(analytic), np.abs(numeric))
-    far = ~(distance <= allowance)  # NaN counts as far
-    sharp = BARS * bar <= np.maximum(SHARP * np.abs(numeric), SHARP_PEAK * peak)
-    clear = np.where(np.isfinite(analytic), bar < CLEAR * size, sharp | (BARS * bar <= resolvable))
-    zero = (np.abs(analytic) <= bar) & (np.abs(numeric) <= bar) & (BARS * bar <= resolvable)
-    status = np.full(analytic.shape[1], int(Status.RIGHT), dtype=np.int64)
-    status[(far | ~(sharp | zero)).any(axis=0)] = Status.UNSURE
-    status[(far & clear).any(axis=0)] = Status.WRONG
-    return status
+    numeric, bars = made.numeric, BARS * made.bar
+    yours, right = np.abs(made.analytic), np.abs(numeric)
+    far = ~(np.abs(made.analytic - numeric) <= made.allowance)  # NaN counts as far
+    sharp = bars <= np.maximum(SHARP * right, SHARP_PEAK * peak)
+    clear = np.where(np.isfinite(yours), made.bar < CLEAR * np.maximum(yours, right), sharp | (bars <= resolvable))
+    zero = (yours <= made.bar) & (right <= made.bar) & (bars <= resolvable)
+    made.status[(far | ~(sharp | zero)).any(axis=0)] = Status.UNSURE
+    made.status[(far & clear).any(axis=0)] = Status.WRONG
 
 
-def _mark_resting(status: IntArray, entry: Entries, analytic: FloatArray) -> None:
-    """Withdraws, in place, the reproach against a zero gradient where outputs rest under small steps.
+def _mark_stairs(made: Comparison, entry: Entries) -> None:
+    """Withdraws, in place, what is held against an element where outputs rest under small steps.
 
-    A staircase has derivative zero, but so fine a one as rounding makes also looks like a slope; then it is unsure.
+    A staircase has derivative zero, but so fine a one as rounding makes also looks like a slope; then it is unsure
+    whether a gradient of zero is wrong. So it is where the derivative is zero between two stairs as fine, as an
+    iteration makes that ends at a given error.
     """
     moving = (entry.low != 0) | (entry.high != 0)
-    least = np.full(status.shape, np.inf)
+    least, most = np.full(made.status.shape, np.inf), np.zeros(made.status.shape)
     np.minimum.at(least, entry.owner[moving], entry.stairs[moving])
-    rests = (status == Status.WRONG) & (analytic == 0).all(axis=0) & np.isfinite(least) & (least > 0)
-    status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
-
-
-def _mark_fine_quantisation(status: IntArray, entry: Entries, numeric: FloatArray) -> None:
-    """Withdraws, in place, the reproach that rests on a derivative of zero between two stairs as fine as rounding.
-
-    An iteration that ends at a given error makes such stairs.
-    """
-    stairs = np.zeros(status.shape)
-    np.maximum.at(stairs, entry.owner, entry.stairs)
-    fine = (status == Status.WRONG) & (numeric == 0).all(axis=0) & (stairs > 0) & (stairs < _LEAST_STAIR)
-    status[fine] = Status.UNSURE
+    np.maximum.at(most, entry.owner, entry.stairs)
+    rests = made.wrong & (made.analytic == 0).all(axis=0) & np.isfinite(least) & (least > 0)
+    made.status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
+    made.status[made.wrong & (made.numeric == 0).all(axis=0) & (most > 0) & (most < _LEAST_STAIR)] = Status.UNSURE
 
 
 def _mark_lost(status: IntArray, entry: Entries, analytic: FloatArray, weighs: BoolArray) -> None:

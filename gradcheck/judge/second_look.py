@@ -228,12 +228,11 @@ def _grid(ladder: Ladder) -> FloatArray:
 
     A large number that is added and taken away again leaves its last digit behind as such a grid; shape (outputs,).
     """
-    changes = np.nan_to_num(ladder.changes, posinf=0.0)
-    least = np.min(np.where(changes > 0, changes, np.inf), axis=0)
+    changes = ladder.moves
     found = np.zeros(ladder.center.shape)
     with np.errstate(all="ignore"):
         for parts in _PARTS:
-            unit = least / parts
+            unit = ladder.least_move / parts
             whole = (np.mod(changes, unit) == 0).all(axis=0) & (np.frexp(unit)[0] == 0.5)
             found = np.where((found == 0) & whole & (unit < _GRID_SHARE * changes.max(axis=0)), unit, found)
     return found

@@ -1,4 +1,4 @@
-"""Other values of the same shapes, at which a backward that is right by luck shows its fault."""
+"""Other values of the same shapes, and other shapes, at which a backward that is right by luck shows its fault."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gradcheck.model.dtypes import BoolArray, FloatArray, as_float64, from_float64, is_continuous
+from gradcheck.model.dtypes import Array, BoolArray, FloatArray, IntArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject
 
+Shape: TypeAlias = tuple[int, ...]
+
 SMALL = "small magnitudes and zeros"
+# Wide enough to part values that the stretch repeats, narrow enough to stay near what forward accepts.
+_JITTER = 0.1
 # Text, because naming np.random at import time loads it.
 _Change: TypeAlias = "Callable[[FloatArray, np.random.Generator, int], FloatArray]"
 
@@ -102,3 +106,93 @@ _CHANGES: tuple[tuple[str, _Change], ...] = (
     ("large magnitudes", _grow),
     ("repeated values", _repeat),
 )
+
+
+def resize_inputs(
+    subject: Subject, inputs: Sequence[object], shapes: Sequence[Shape | None], generator: np.random.Generator
+) -> tuple[object, ...] | None:
+    """Gives inputs of the shapes, one per input, None for what is no array.
+
+    Each new element has the value of the old one nearest to its relative place, so that scales, signs, order, masks
+    and segments stay what they were; differentiated ones move by a few percent, inside the declared domain.
+
+    Returns:
+        None when an integer array of other length would lose what makes it an index: that its elements differ.
+    """
+    resized = list(inputs)
+    for k, (value, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        if not isinstance(value, np.ndarray) or shape is None or value.shape == shape:
+            continue
+        made = _resize_array(value, shape, generator, is_drawn=k in subject.differentiable)
+        if made is None:
+            return None
+        if is_continuous(value.dtype):
+            made = from_float64(subject.domain[k].clip(as_float64(made)), made)
+        resized[k] = made
+    return tuple(resized)
+
+
+def _resize_array(value: Array, shape: Shape, generator: np.random.Generator, *, is_drawn: bool) -> Array | None:
+    if is_drawn:
+        stretched = _stretch(value, shape)
+        factors = generator.uniform(1.0 - _JITTER, 1.0 + _JITTER, as_float64(stretched).shape)
+        return from_float64(as_float64(stretched) * factors, stretched)
+    if is_continuous(value.dtype):
+        return _interpolate(value, shape)
+    if value.dtype.kind == "b":
+        return _stretch(value, shape)
+    return _resize_integers(value, shape, generator)
+
+
+def _stretch(value: Array, shape: Shape) -> Array:
+    for axis, length in enumerate(shape):
+        value = np.take(value, _places(value.shape[axis], length), axis=axis)
+    return value
+
+
+def _places(old: int, new: int) -> IntArray:
+    return np.asarray((np.arange(new) + 0.5) * old / max(new, 1), dtype=np.int64)
+
+
+def _interpolate(value: Array, shape: Shape) -> Array:
+    """Draws lines between elements, so that floating input that is not differentiated, such as knots, stays sorted."""
+    for axis, length in enumerate(shape):
+        old = value.shape[axis]
+        if length == old:
+            continue
+        at = np.linspace(0.0, old - 1.0, length)
+        low = np.minimum(at.astype(np.int64), max(old - 2, 0))
+        share = (at - low).reshape(-1, *[1] * (value.ndim - axis - 1))
+        first, second = (np.take(value, np.minimum(low + step, old - 1), axis=axis) for step in (0, 1))
+        value = np.asarray(first * (1.0 - share) + second * share).astype(value.dtype)
+    return value
+
+
+def _resize_integers(value: Array, shape: Shape, generator: np.random.Generator) -> Array | None:
+    """Stretches integers; a permutation becomes one of the new length, distinct labels become distinct labels."""
+    for axis, length in enumerate(shape):
+        old = value.shape[axis]
+        if length == old or old < 2:
+            value = np.take(value, _places(old, length), axis=axis)
+            continue
+        ordered = np.sort(value, axis=axis)
+        if not np.asarray(np.diff(ordered, axis=axis) != 0).all():
+            value = np.take(value, _places(old, length), axis=axis)
+        elif np.all(np.moveaxis(ordered, axis, -1) == np.arange(old)):
+            value = _permute(value, axis, length, generator, is_sorted=bool((ordered == value).all()))
+        elif value.ndim == 1 and not _is_monotone(value).any() and value.min() >= 0 and length <= value.max() + 1:
+            value = generator.permutation(int(value.max()) + 1)[:length].astype(value.dtype)
+        else:
+            return None
+    return value
+
+
+def _permute(value: Array, axis: int, length: int, generator: np.random.Generator, *, is_sorted: bool) -> Array:
+    moved = np.moveaxis(value, axis, -1)
+    made = np.array(np.broadcast_to(np.arange(length, dtype=value.dtype), (*moved.shape[:-1], length)))
+    return np.moveaxis(made if is_sorted else generator.permuted(made, axis=-1), -1, axis)
+
+
+def _is_monotone(value: Array) -> BoolArray:
+    steps = np.diff(value)
+    return np.array([(steps >= 0).all(), (steps <= 0).all()])

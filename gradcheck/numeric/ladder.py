@@ -50,6 +50,16 @@ class Ladder(Table):
         """How far each output moves, shape (2 K, columns): on the plus side, then on the minus side; may be NaN."""
         return np.abs(np.concatenate([self.plus, self.minus]) - self.center)
 
+    @cached_property
+    def moves(self) -> FloatArray:
+        """The same with zero where a value is not finite."""
+        return np.where(np.isfinite(self.changes), self.changes, 0.0)
+
+    @cached_property
+    def least_move(self) -> FloatArray:
+        """The least change of each output, shape (columns,); inf where it moves at no step."""
+        return np.asarray(np.min(np.where(self.moves > 0, self.moves, np.inf), axis=0))
+
 
 def ladder_steps(eps: float) -> FloatArray:
     """Gives the steps, largest first, that are well above the resolution `eps` of the forward function."""

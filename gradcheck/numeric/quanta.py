@@ -36,8 +36,7 @@ def with_quanta(ladder: Ladder) -> Ladder:
     height = quantisation(ladder)
     if not (found.any() or height.any()):
         return ladder
-    least = _least_change(_changes(ladder))
-    noise = np.where((height > 0) & (height >= _share(least)), ladder.least_noise, ladder.noise)
+    noise = np.where((height > 0) & (height >= _share(ladder.least_move)), ladder.least_noise, ladder.noise)
     return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
 
 
@@ -46,24 +45,13 @@ def quantisation(ladder: Ladder, size: float = 0.0) -> FloatArray:
 
     Zero where the column moves there, or where its least change may be rounding of numbers of magnitude `size`.
     """
-    changes = _changes(ladder)
-    count = len(ladder.steps)
-    rests = ~(changes.reshape(2, count, -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
+    rests = ~(ladder.moves.reshape(2, len(ladder.steps), -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
     if not rests.any():
         return np.zeros(rests.shape)
-    least = _least_change(changes)
+    least, most = ladder.least_move, ladder.moves.max(axis=0)
     scale = np.maximum(max(1.0, size), np.abs(np.nan_to_num(ladder.center, posinf=0.0, neginf=0.0)))
     found = rests & np.isfinite(least) & (least > _STAIR * scale)
-    most = changes.max(axis=0)
     return np.where(found, least / np.where(found, most, 1.0), 0.0)
-
-
-def _changes(ladder: Ladder) -> FloatArray:
-    return np.where(np.isfinite(ladder.changes), ladder.changes, 0.0)
-
-
-def _least_change(changes: FloatArray) -> FloatArray:
-    return np.asarray(np.min(np.where(changes > 0, changes, np.inf), axis=0))
 
 
 def _share(least: FloatArray) -> FloatArray:
@@ -76,17 +64,15 @@ def quantum(ladder: Ladder) -> FloatArray:
 
     The changes just above the flat core must all be whole multiples of the least of them.
     """
-    changes = _changes(ladder)
-    moving = changes > 0
+    moving, least = ladder.moves > 0, ladder.least_move
     flat = ~(moving[len(ladder.steps) - 1] | moving[-1])
     if not flat.any():
         return np.zeros(flat.shape)
-    least = _least_change(changes)
-    onset = np.sort(np.where(moving, changes, np.inf), axis=0)[:_ROWS]
+    onset = np.sort(np.where(moving, ladder.moves, np.inf), axis=0)[:_ROWS]
     with np.errstate(all="ignore"):
         multiples = onset / least
         whole = (np.abs(multiples - np.round(multiples)) < _WHOLE) | ~np.isfinite(onset)
-    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * changes.max(axis=0))
+    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * ladder.moves.max(axis=0))
     return np.where(found, least, 0.0)
 
 
@@ -98,8 +84,7 @@ def hidden_change(ladder: Ladder, values: FloatArray, eps: float) -> float:
     forward is finer than that.
     """
     sizes = (np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (values, ladder.center))
-    least = np.min(ladder.changes, initial=np.inf, where=np.isfinite(ladder.changes) & (ladder.changes > 0))
-    return float(min(eps * max(1.0, *sizes), least))
+    return float(min(eps * max(1.0, *sizes), np.min(ladder.least_move, initial=np.inf)))
 
 
 def flat_floor(ladder: Ladder, change: float) -> FloatArray:

@@ -179,11 +179,9 @@ def _walk(
 
 def _leaps(ladder: Ladder) -> FloatArray:
     """Gives the least change of outputs that rest at the finest steps and move above to both sides; zero of others."""
-    sides = [np.abs(_finite(side - ladder.center)) for side in (ladder.plus, ladder.minus)]
-    rests = (np.maximum(*sides)[-_RESTING:] == 0).all(axis=0)
-    found = rests & (sides[0] > 0).any(axis=0) & (sides[1] > 0).any(axis=0)
-    changes = np.concatenate(sides)
-    return np.where(found, np.min(changes, axis=0, initial=np.inf, where=changes > 0), 0.0)
+    moving = ladder.moves.reshape(2, *ladder.plus.shape) > 0
+    rests = ~moving[:, -_RESTING:].any(axis=(0, 1))
+    return np.where(rests & moving.any(axis=1).all(axis=0), ladder.least_move, 0.0)
 
 
 def _is_rough(changes: FloatArray) -> bool:
