@@ -140,16 +140,8 @@ def check(
     """
     given = {name: value for name, value in locals().items() if name in _OPTIONS and value is not _OPTIONS[name]}
     values = read_inputs(inputs)
-    also = Also(
-        vjp2,
-        jvp2,
-        batched,
-        batched_vjp,
-        surrogate,
-        read_positions(nondifferentiable_outputs),
-        none_cotangents,
-        convention,
-    )
+    silent = read_positions(nondifferentiable_outputs)
+    also = Also(vjp2, jvp2, batched, batched_vjp, surrogate, silent, none_cotangents, convention)
     subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok, also)
     kinds = _read_vary(vary)
     tracer = read_trace(trace, subject, values)
@@ -195,7 +187,8 @@ def _run(
 ) -> Report:
     started = time.perf_counter()
     point = start_point(replace(subject, also=replace(subject.also, surrogate=None)), inputs, "gradcheck.check")
-    budget.pace(time.perf_counter() - started, _numbers(point))
+    numbers = sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
+    budget.pace(time.perf_counter() - started, numbers)
     tally = Tally()
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
@@ -218,19 +211,16 @@ def _run(
         if "values" in vary:
             known = {finding.input for finding in findings}
             found = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
-            findings += [finding if finding.input in known else _at_others(finding) for finding in found]
+            findings += [f if f.cause or f.input in known else _only(f, "given values", "others") for f in found]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
-            findings += map(_elsewhere, check_sizes(subject, inputs, values, seed, point.forward_eps))
+            found = check_sizes(subject, inputs, values, seed, point.forward_eps)
+            findings += [_only(f, "given sizes", "these") for f in found]
     findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
-    verdict = _verdict(findings, values)
+    verdict: Verdict = "fail" if findings else "pass" if values.is_conclusive() else "inconclusive"
     if verdict == "pass" and not tally.tested:
         tally.note(f"nothing was judged: {_why_nothing(point)}")
     traces = () if tracer is None else tracer.traces()
     return Report(verdict, tuple(findings), tally.freeze(budget.used), seed, traces)
-
-
-def _numbers(point: Point) -> int:
-    return sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
 
 
 def _why_nothing(point: Point) -> str:
@@ -243,19 +233,12 @@ def _why_nothing(point: Point) -> str:
     return "every input that could be differentiated is empty"
 
 
-def _at_others(finding: Finding) -> Finding:
-    """Says of a wrong value without another cause that the given ones are right."""
-    if finding.check != "vjp value" or finding.cause is not None:
-        return finding
-    return replace(finding, cause="right at the given values, wrong at others")
-
-
-def _elsewhere(finding: Finding) -> Finding:
-    """Says of a wrong value that it is wrong at other sizes only: what is found at the given ones ends the search."""
+def _only(finding: Finding, right: str, wrong: str) -> Finding:
+    """Says of a wrong value where it is right and where it is wrong, before its cause."""
     if finding.check != "vjp value":
         return finding
     rest = f": {finding.cause}" if finding.cause else ""
-    return replace(finding, cause=f"right at the given sizes, wrong at these{rest}")
+    return replace(finding, cause=f"right at the {right}, wrong at {wrong}{rest}")
 
 
 def _is_hopeless(findings: list[Finding]) -> bool:
@@ -300,20 +283,11 @@ def _without_repeats(findings: list[Finding]) -> list[Finding]:
 
 def _complete(report: Report, inputs: tuple[object, ...], given: Mapping[str, object]) -> Report:
     """Gives every finding an expression that shows it again, with the options that the caller gave."""
-    options = "".join(f", {name}={_written(name, value)}" for name, value in given.items())
+    # Words and numbers are written as they are, anything else by its name.
+    written = {name: repr(v) if isinstance(v, (str, bool, int, float)) else name for name, v in given.items()}
+    options = "".join(f", {name}={value}" for name, value in written.items())
     findings = []
     for found in report.findings:
         repro = found.repro or repro_call(inputs, GIVEN, report.seed)
         findings.append(replace(found, repro=f"{repro.removesuffix(')')}{options})"))
     return replace(report, findings=tuple(findings))
-
-
-def _written(name: str, value: object) -> str:
-    """Writes an option: words and numbers as they are, anything else by its name."""
-    return repr(value) if isinstance(value, (str, bool, int, float)) else name
-
-
-def _verdict(findings: list[Finding], values: PointCheck) -> Verdict:
-    if findings:
-        return "fail"
-    return "pass" if values.is_conclusive() else "inconclusive"

@@ -1,4 +1,4 @@
-"""The frozen outcome of a check: a verdict, its findings and its coverage."""
+"""The frozen outcome of a check: a verdict, its findings, its coverage, and how elements were judged, step by step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Literal
 from gradcheck.coverage import Coverage
 from gradcheck.errors import GradcheckError, attach_note
 from gradcheck.picture import Picture
-from gradcheck.trace import Trace
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -47,6 +46,48 @@ class Finding:
     def headline(self) -> str:
         """The message with the cause, in one line."""
         return f"{self.message}; {self.cause}" if self.cause else self.message
+
+
+@dataclass(frozen=True)
+class StepTrace:
+    """What one step made of an element.
+
+    Args:
+        step: its name.
+        saw: what it found out, a sentence each; empty where it had no question to the element.
+        said: the verdict it left, with the numbers where they are new.
+    """
+
+    step: str
+    saw: tuple[str, ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The judgement of one element of an input at one point.
+
+    Args:
+        element: the input and the index, as in messages.
+        point: the label of the input values.
+        verdict: right, wrong, unsure, jump, steep or undefined, and under which cotangent; or why the element was left
+            out.
+        steps: in the order in which they were taken.
+    """
+
+    element: str
+    point: str
+    verdict: str
+    steps: tuple[StepTrace, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Writes the trace for people: the element and its verdict, then the steps, each with what it saw above."""
+        lines = [f"{self.element}, at {self.point}: {self.verdict}"]
+        for step in self.steps:
+            texts = [*(f"saw {text}" for text in step.saw), f"says {step.said}"]
+            names = [step.step, *[""] * (len(texts) - 1)]
+            lines += [f"  {name:<13} {text}" for name, text in zip(names, texts, strict=True)]
+        return lines
 
 
 @dataclass(frozen=True)

@@ -190,15 +190,12 @@ def _judge(
     if not all(np.isfinite(pulled.gradients[k][np.isfinite(point.values(k))]).all() for k in inputs):
         reason = "vjp gives a value that is not finite"
         return TaylorDirection(name, "inconclusive", np.nan, 3, np.nan, 0.0, np.inf, (), (), reason)
-    first: TaylorDirection | None = None
+    tried: list[TaylorDirection] = []
     for reach in _REACHES:
-        ray = follow(point, inputs, pulled, reach, generator)
-        found = _read(name, ray)
-        first = first or found
-        if found.verdict != "inconclusive" or found.reason == _KINK:
-            return found
-    assert first is not None
-    return first
+        tried.append(_read(name, follow(point, inputs, pulled, reach, generator)))
+        if tried[-1].verdict != "inconclusive" or tried[-1].reason == _KINK:
+            return tried[-1]
+    return tried[0]
 
 
 def _read(name: str, ray: Ray) -> TaylorDirection:
@@ -207,17 +204,12 @@ def _read(name: str, ray: Ray) -> TaylorDirection:
     mean = (ray.ahead + ray.behind) / 2.0
     rate = _rate(ray, mean, 3)
     bend = (ray.ahead - ray.behind) / 2.0
-    if _rate(ray, bend, 2).verdict == "fail" or _stands(rate, bend / ray.steps):
+    # At a kink the difference of the slopes on both sides stays as large as the fault found.
+    first, last = np.abs(bend / ray.steps)[list(rate.run)]
+    stands = rate.verdict == "fail" and last >= _BEND * max(abs(rate.slope), first)
+    if stands or _rate(ray, bend, 2).verdict == "fail":
         rate = Rate("inconclusive", rate.order, 0.0, np.inf, _KINK)
     return _entry(name, ray, mean, 3, rate)
-
-
-def _stands(rate: Rate, bend: FloatArray) -> bool:
-    """Says whether the difference of the slopes on both sides stays as large as the fault found, like at a kink."""
-    if rate.verdict != "fail":
-        return False
-    first, last = np.abs(bend[list(rate.run)])
-    return bool(last >= _BEND * abs(rate.slope) and last >= _BEND * first)
 
 
 def _rate(ray: Ray, remainders: FloatArray, order: int) -> Rate:
@@ -234,13 +226,11 @@ def _rate(ray: Ray, remainders: FloatArray, order: int) -> Rate:
 
 
 def _entry(name: str, ray: Ray, remainders: FloatArray, expected: int, rate: Rate) -> TaylorDirection:
-    slope, error = ray.slope, 0.0
-    if rate.verdict == "fail":
-        error = abs(rate.slope) / max(abs(slope + rate.slope), abs(slope))
+    slope, error, reason = ray.slope, 0.0, rate.reason
     size = abs(slope) or ray.size
     seen = rate.seen / size if size else np.inf
-    reason = rate.reason
     if rate.verdict == "fail":
+        error = abs(rate.slope) / max(abs(slope + rate.slope), abs(slope))
         reason = (
             f"slope expected {slope + rate.slope:.6g}, got {slope:.6g} from vjp: "
             f"the remainder falls at rate {rate.order:.1f} instead of {expected}"

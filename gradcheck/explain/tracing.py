@@ -12,7 +12,7 @@ from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Fact, Outcome, Seen
 from gradcheck.model.dtypes import Array, IntArray, as_float64
 from gradcheck.model.protocol import Subject
-from gradcheck.trace import StepTrace, Trace
+from gradcheck.report import StepTrace, Trace
 
 # The verdicts that decide most; of equal ones the element that is furthest off counts.
 _GRAVITY = {Status.WRONG: 2, Status.UNSURE: 1}

@@ -16,7 +16,7 @@ from gradcheck.judge.compare import Comparison, Status
 from gradcheck.judge.outcome import Outcome
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, is_floating
 from gradcheck.model.protocol import copy_inputs
-from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.ladder import Probe
 from gradcheck.numeric.tolerance import APART, BARS, SHARP, SHARP_PEAK
 
 # Three lengths, far apart, so that a threshold inside forward shows; the error is their square, which is nothing.

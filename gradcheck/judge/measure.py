@@ -11,9 +11,8 @@ from gradcheck.judge.outcome import Outcome
 from gradcheck.model.domain import Reach, measure_room
 from gradcheck.model.dtypes import BoolArray
 from gradcheck.numeric.columns import Columns, measure_elementwise, measure_singly
-from gradcheck.numeric.ladder import RATIO
+from gradcheck.numeric.ladder import RATIO, Probe
 from gradcheck.numeric.noise import measure_noise
-from gradcheck.numeric.probe import Probe
 from gradcheck.numeric.tolerance import APART, BARS, FLOOR
 
 # Bars wider than the relative error that every gradient is conceded are worth another ladder.

@@ -11,7 +11,7 @@ from gradcheck.judge.compare import Comparison, Status
 from gradcheck.model.dtypes import Array, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
 from gradcheck.numeric.columns import Columns
-from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.ladder import Probe
 from gradcheck.numeric.tolerance import Tolerance
 
 

@@ -12,8 +12,7 @@ from gradcheck.judge.variation import SMALL
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import SIGNS, perturb_inputs
-from gradcheck.numeric.ladder import Ladder
-from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.ladder import Ladder, Probe
 
 # In shares of the element's scale; the function may live on a finer one, down to where steps drown in rounding.
 _DISTANCES = (2.0**-24, 2.0**-34, 2.0**-44)

@@ -17,9 +17,8 @@ from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, fit
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
 from gradcheck.numeric.groups import is_elementwise, owners
-from gradcheck.numeric.ladder import ladder_steps
+from gradcheck.numeric.ladder import Probe, ladder_steps
 from gradcheck.numeric.noise import measure_noise
-from gradcheck.numeric.probe import Probe
 from gradcheck.numeric.tolerance import FLOOR, VARIED_FLOOR, Tolerance
 
 STEPS: Mapping[str, Step] = {

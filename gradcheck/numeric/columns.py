@@ -8,8 +8,7 @@ import numpy as np
 
 from gradcheck.model.dtypes import FloatArray, IntArray
 from gradcheck.numeric.kinks import Derivative, judge
-from gradcheck.numeric.ladder import Ladder
-from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.ladder import Ladder, Probe
 from gradcheck.numeric.quanta import flat_floor, hidden_change, quantisation, with_quanta
 from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.table import Table

@@ -26,7 +26,6 @@ GRADCHECK_FLOORS = {
     "coverage": 0,
     "picture": 0,
     "report": 0,
-    "trace": 0,
     "model": 1,
     "numeric": 2,
     "judge": 3,
