@@ -78,14 +78,14 @@ def shrink(
         """Takes the first smaller candidate that still fails as the next start, until none does or no check is left."""
         while True:
             tried = (made for made in candidates(best) if next(spent) <= checks and fails(made))
-            smaller = next(tried, None)
-            if smaller is None:
+            found = next(tried, None)
+            if found is None:
                 return best
-            best = smaller
+            best = found
 
-    best, before = start, ()
-    while before is not best:
-        before, best = best, descend(descend(best, _shorter), _simpler)
+    best = start
+    while (smaller := descend(descend(best, _shorter), _simpler)) is not best:
+        best = smaller
     return best
 
 

@@ -18,6 +18,8 @@ from gradcheck.numeric.remainders import Pulled, Rate, Ray, follow, pull, read_r
 from gradcheck.report import Verdict, counted
 
 _TOGETHER = "all"
+# Where s is one of the two slopes at a kink, bend and fault are as large; of a smooth function the bend falls with the
+# step, to nothing. A quarter lies between.
 _BEND = 0.25
 _KINK = "the slopes on both sides differ: a kink"
 _REACHES: tuple[Reach, ...] = ("typical", "wide", "narrow")

@@ -11,8 +11,7 @@ from gradcheck.explain.depict import depict
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.tracing import Tracer
 from gradcheck.explain.wording import as_given, count_noun, describe_number, describe_values, name_element, repro_call
-from gradcheck.judge.compare import Status
-from gradcheck.judge.outcome import Gradients, Outcome
+from gradcheck.judge.outcome import Gradients, Outcome, Status
 from gradcheck.judge.second_look import is_at_random
 from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.model.budget import Budget

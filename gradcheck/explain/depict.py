@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcheck.explain.wording import as_given, find_worst
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.budget import Budget
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, as_float64, fit_gradient, is_complex
 from gradcheck.model.evaluation import VjpError
@@ -21,7 +20,10 @@ from gradcheck.picture import GradientMap, JacobianMap, Picture, StepCurve
 _MOST_ELEMENTS = 1024
 _MOST_OUTPUTS = 64
 _MOST_COLUMNS = 64
-_SHARE = 0.02  # of the forward calls, for vjp's of single outputs
+# Of the forward calls, for vjp's of single outputs: a picture is worth less than what is still to be judged.
+_SHARE = 0.02
+# Of the rows and columns, for those around the worst element; the rest is spread over all others.
+_LEADING = 0.75
 _WORDS = {Status.RIGHT: "right", Status.WRONG: "wrong", Status.UNSURE: "unsure"}
 
 
@@ -156,9 +158,15 @@ def _map_jacobian(outcome: Outcome, position: int, most_outputs: int) -> Jacobia
         tuple(elements.tolist()),
         tuple(row.tolist()),
         tuple(column.tolist()),
-        *(tuple(float(f"{value:.6g}") for value in part[shown]) for part in (numeric, error, allowed)),
+        _rounded(numeric[shown]),
+        _rounded(error[shown]),
+        _rounded(allowed[shown]),
         _words(status[shown]),
     )
+
+
+def _rounded(values: FloatArray) -> tuple[float, ...]:
+    return tuple(float(f"{value:.6g}") for value in values)
 
 
 def choose(candidates: IntArray, first: IntArray, most: int) -> IntArray:
@@ -167,7 +175,7 @@ def choose(candidates: IntArray, first: IntArray, most: int) -> IntArray:
         return candidates
     _, order = np.unique(first, return_index=True)
     leading = first[np.sort(order)]
-    limit = most * 3 // 4
+    limit = int(_LEADING * most)
     if leading.size > limit:
         leading = leading[np.linspace(0, leading.size - 1, limit).astype(np.int64)]
     others = np.setdiff1d(candidates, leading)

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradcheck.explain.hypothesis import CLOSE, peak, same
-from gradcheck.model.dtypes import BoolArray, FloatArray
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 
+# A threshold has two elements on each side, or the one element says it all.
+_EACH_SIDE = 2
 _TRIANGLES = (
     ("on the diagonal", operator.eq),
     ("off the diagonal", operator.ne),
@@ -49,13 +51,13 @@ def _regions(wrong: BoolArray, right: BoolArray, values: FloatArray, name: str) 
         yield "at the last element", flat == wrong.size - 1
     else:
         yield from _slabs(wrong, name)
-    if wrong.sum() >= 2 and right.sum() >= 2:
+    if wrong.sum() >= _EACH_SIDE and right.sum() >= _EACH_SIDE:
         for measure, said in ((values, name), (np.abs(values), f"|{name}|")):
             bad, good = measure[wrong], measure[right]
             yield f"where {said} > {_between(good.max(), bad.min())}", measure >= bad.min()
             yield f"where {said} < {_between(bad.max(), good.min())}", measure <= bad.max()
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    yield f"where values of {name} repeat", (count > 1)[place.reshape(values.shape)]
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    yield f"where values of {name} repeat", (counts > 1)[place.reshape(values.shape)]
     if wrong.ndim == 2 and min(wrong.shape) >= 2:
         row, column = np.indices(wrong.shape)
         for said, inside in _TRIANGLES:
@@ -67,7 +69,8 @@ def _regions(wrong: BoolArray, right: BoolArray, values: FloatArray, name: str) 
 
 def _slabs(wrong: BoolArray, name: str) -> Iterator[tuple[str, BoolArray]]:
     """Yields, for each axis, an index, or a run of them at an end, or every other one."""
-    for axis, place in enumerate(np.indices(wrong.shape)):
+    for axis in range(wrong.ndim):
+        place: IntArray = np.indices(wrong.shape)[axis]
         bad, last = np.unique(place[wrong]), wrong.shape[axis] - 1
         along = f"along axis {axis} of {name}"
         if bad.size == 1:

@@ -11,8 +11,7 @@ from gradcheck.explain.causes import Jacobians, explain
 from gradcheck.explain.depict import settle, subject_rows
 from gradcheck.explain.elements import describe_effect, describe_place
 from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.dtypes import BoolArray, FloatArray, fit_gradient, is_complex
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import CONVENTIONS

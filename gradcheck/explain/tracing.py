@@ -8,8 +8,7 @@ import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.explain.wording import find_worst, name_element, tell_apart
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Fact, Outcome, Seen
+from gradcheck.judge.outcome import Comparison, Fact, Outcome, Seen, Status
 from gradcheck.model.dtypes import Array, IntArray, as_float64
 from gradcheck.model.protocol import Subject
 from gradcheck.report import StepTrace, Trace

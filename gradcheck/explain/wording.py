@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome
 from gradcheck.model.dtypes import Array, as_float64, is_complex, name_number
 from gradcheck.model.evaluation import GIVEN as GIVEN
 
+# As many values as a line of a report holds; more are drawn again by the seed.
 _REPRO_ELEMENTS = 12
+# Six digits are read at a glance, seventeen tell any two numbers of float64 apart.
+_DIGITS = range(6, 18)
 
 
 def describe_values(outcome: Outcome) -> tuple[str, dict[str, object]]:
@@ -94,7 +96,7 @@ def find_worst(comparison: Comparison) -> tuple[int, int]:
 
 def tell_apart(first: float, second: float) -> tuple[str, str]:
     """Writes two numbers with as many digits as show that they differ, at least six."""
-    for digits in range(6, 18):
+    for digits in _DIGITS:
         texts = f"{first:.{digits}g}", f"{second:.{digits}g}"
         if texts[0] != texts[1]:
             return texts

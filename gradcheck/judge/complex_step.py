@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, is_floating
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.ladder import Probe

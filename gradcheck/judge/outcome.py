@@ -1,18 +1,80 @@
-"""The record of one input's gradient at one point, which the steps of the judgement take and return."""
+"""The record of one input's gradient at one point, element by element, which the steps of the judgement hand on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.model.dtypes import Array, FloatArray, IntArray
+from gradcheck.model.dtypes import Array, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import Point
 from gradcheck.numeric.columns import Columns
 from gradcheck.numeric.ladder import Probe
+from gradcheck.numeric.table import Table
 from gradcheck.numeric.tolerance import Tolerance
+
+
+class Status(IntEnum):
+    """What is known about a gradient element; values above WRONG say why nothing is."""
+
+    RIGHT = 0
+    WRONG = 1
+    UNSURE = 2
+    JUMP = 3
+    STEEP = 4
+    UNDEFINED = 5
+
+
+@dataclass(frozen=True)
+class Comparison(Table):
+    """The outcome for E elements under C cotangents.
+
+    Args:
+        elements: flat indices, shape (E,).
+        analytic: the subject's gradient, shape (C, E).
+        low, high: the interval of right values, shape (C, E); equal except at kinks.
+        bar: half width of the uncertainty around it, shape (C, E).
+        allowance: the distance from the interval that is still accepted, shape (C, E).
+        floor: the part of it that rounding inside forward may hide where outputs rest, shape (C, E).
+        status: `Status` per element, shape (E,).
+        kink: elements at a kink, shape (E,).
+    """
+
+    elements: IntArray
+    analytic: FloatArray
+    low: FloatArray
+    high: FloatArray
+    bar: FloatArray
+    allowance: FloatArray
+    floor: FloatArray
+    status: IntArray
+    kink: BoolArray
+
+    @property
+    def numeric(self) -> FloatArray:
+        """The right value nearest to the subject's, shape (C, E)."""
+        return np.clip(np.nan_to_num(self.analytic), self.low, self.high)
+
+    @property
+    def wrong(self) -> BoolArray:
+        """The wrong elements, shape (E,)."""
+        return np.asarray(self.status == Status.WRONG)
+
+    def numbers(self, row: int, position: int) -> tuple[float, float, float, float, float]:
+        """Gives the subject's value, the nearest right one, low, high and bar of one element under one cotangent."""
+        parts = self.analytic, self.numeric, self.low, self.high, self.bar
+        analytic, numeric, low, high, bar = (float(part[row, position]) for part in parts)
+        return analytic, numeric, low, high, bar
+
+    def smallest_error_seen(self) -> float:
+        """The smallest uniform relative error of the gradient that would have made an element wrong; inf if none."""
+        judged = self.status == Status.RIGHT
+        size = np.abs(self.numeric[:, judged & ~self.kink])
+        allowance = self.allowance[:, judged & ~self.kink]
+        seen = allowance[size > 0] / size[size > 0]
+        return float(seen.min()) if seen.size else float("inf")
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.judge.variation import SMALL
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import GIVEN, Point

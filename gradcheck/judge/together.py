@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison
 from gradcheck.judge.measure import measure
-from gradcheck.judge.outcome import Directional, Outcome
+from gradcheck.judge.outcome import Comparison, Directional, Outcome
 from gradcheck.judge.second_look import accept_edges, accept_ties
 from gradcheck.model.dtypes import FloatArray, IntArray
 from gradcheck.numeric.columns import derive
@@ -45,14 +44,8 @@ def judge_together(outcome: Outcome) -> Outcome:
     if not found.size:
         return outcome
     single = replace(outcome, elements=found, facts=()).after(_SINGLY)
-    return replace(single, comparison=_joined(outcome.comparison, single.comparison), facts=outcome.facts)
-
-
-def _joined(first: Comparison, second: Comparison) -> Comparison:
-    """Puts two comparisons together, in order of the elements; the second wins where both have one."""
-    old = ~np.isin(first.elements, second.elements)
-    both = Comparison.concat([first[old], second])
-    return both[np.argsort(both.elements)]
+    both = Comparison.concat([outcome.comparison, single.comparison])  # of different elements
+    return replace(single, comparison=both[np.argsort(both.elements)], facts=outcome.facts)
 
 
 def _project(outcome: Outcome) -> tuple[Outcome, IntArray]:

@@ -13,7 +13,10 @@ from gradcheck.model.protocol import copy_inputs
 
 SIGNS = np.array([-1.0, 1.0])
 _OPEN = Bounds()
-# Of a cotangent: as many changes as show what rounding does to a gradient, each vjp being one call more.
+# Ones, which are read in messages, two of few bits and one of all 53; each costs a vjp at each point.
+_COTANGENTS = 4
+# A cotangent is changed three times, as one change may hide what rounding does by chance; by up to 32 units each, since
+# a single unit often cancels along with the terms.
 _PERTURBATIONS = 3
 _UNITS = 32
 Units: TypeAlias = Sequence[float] | Array
@@ -54,7 +57,7 @@ def perturb_inputs(
 
 
 def draw_cotangents(
-    center: FloatArray, generator: np.random.Generator, count: int = 4, *, is_short: bool = False
+    center: FloatArray, generator: np.random.Generator, count: int = _COTANGENTS, *, is_short: bool = False
 ) -> FloatArray:
     """Draws flat cotangents.
 

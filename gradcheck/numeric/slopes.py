@@ -118,14 +118,9 @@ def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, ord
         order: 1 for one-sided, 2 for central quotients.
         levels: how many times to extrapolate.
     """
-    parts = [
-        _extrapolate(quotients[:, start : start + _COLUMNS], steps, noise[start : start + _COLUMNS], order, levels)
-        for start in range(0, max(1, noise.size), _COLUMNS)
-    ]
-    return Slope.concat(parts)
-
-
-def _extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:
+    if noise.size > _COLUMNS:
+        parts = [slice(start, start + _COLUMNS) for start in range(0, noise.size, _COLUMNS)]
+        return Slope.concat([extrapolate(quotients[:, part], steps, noise[part], order, levels) for part in parts])
     values, bars = [], []
     table = quotients
     for level in range(levels + 1):

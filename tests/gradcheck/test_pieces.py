@@ -7,7 +7,7 @@ import pytest
 
 from gradcheck.checks.layouts import LAYOUTS
 from gradcheck.explain.wording import repro_call, tell_apart
-from gradcheck.judge.compare import Status
+from gradcheck.judge.outcome import Status
 from gradcheck.judge.values import Limits, judge_input, sample_elements, take_gradients
 from gradcheck.judge.variation import vary_inputs
 from gradcheck.model.domain import Bounds, measure_room
