@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -259,18 +258,14 @@ def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: in
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
             continue
-        findings += values.judge(point) + _other_dtypes(point, given.dtypes)
+        findings += values.judge(point)
+        for was, now in zip(given.dtypes, point.dtypes, strict=False):
+            if was != now and was.kind == now.kind == "f":  # a real one may become complex, as roots do
+                message = f"forward: expected one output dtype, got {was} and, at {label}, {now}; cast to one"
+                findings.append(Finding("output dtype", message))
+                break
     rerun = f"gradcheck.check(forward, vjp, inputs, seed={seed})"
     return [found if found.repro else replace(found, repro=rerun) for found in findings]
-
-
-def _other_dtypes(point: Point, dtypes: Sequence[np.dtype[Any]]) -> list[Finding]:
-    """Finds that other values give outputs of another floating dtype; a real one may become complex, as roots do."""
-    for was, now in zip(dtypes, point.dtypes, strict=False):
-        if was != now and was.kind == now.kind == "f":
-            message = f"forward: expected one output dtype, got {was} and, at {point.label}, {now}; cast to one"
-            return [Finding("output dtype", message)]
-    return []
 
 
 def _without_repeats(findings: list[Finding]) -> list[Finding]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.judge.outcome import Comparison, Outcome, Status
-from gradcheck.model.dtypes import FLOAT64_EPS, Array, BoolArray, FloatArray, is_floating
+from gradcheck.judge.outcome import Outcome, Status
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, is_floating
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.ladder import Probe
 from gradcheck.numeric.tolerance import APART, BARS, SHARP, SHARP_PEAK
@@ -66,7 +66,9 @@ def sharpen(outcome: Outcome) -> Outcome:
     if not unsure.any() or not isinstance(array, np.ndarray) or array.dtype != np.float64 or point.is_short:
         return outcome
     asked = comparison.elements[unsure]
-    sharp = _is_sharp(comparison)
+    known = np.isin(comparison.status, (Status.RIGHT, Status.WRONG)) & ~comparison.kink
+    size, blur = np.maximum(np.abs(comparison.low), np.abs(comparison.high)), comparison.floor / BARS
+    sharp = known & (np.maximum(comparison.bar, blur) <= _SHARP * size).all(axis=0)
     confirming = int((sharp & comparison.numeric.any(axis=0)).sum())
     others = comparison.elements.size - int(unsure.sum())
     if confirming < min(_CONFIRMING, max(others, 2)):
@@ -95,12 +97,6 @@ def sharpen(outcome: Outcome) -> Outcome:
     made = replace(comparison, low=value, high=value, bar=bar, allowance=allowance, status=status)
     judged = right | wrong
     return replace(outcome, comparison=made.where(judged, comparison), by_complex_step=int(judged.sum()))
-
-
-def _is_sharp(comparison: Comparison) -> BoolArray:
-    known = np.isin(comparison.status, (Status.RIGHT, Status.WRONG)) & ~comparison.kink
-    size = np.maximum(np.abs(comparison.low), np.abs(comparison.high))
-    return np.asarray(known & (np.maximum(comparison.bar, comparison.floor / BARS) <= _SHARP * size).all(axis=0))
 
 
 def _measure(outcome: Outcome) -> tuple[FloatArray, FloatArray] | None:

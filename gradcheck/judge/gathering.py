@@ -11,7 +11,7 @@ from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FloatArray, as_float64
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import Forward, copy_inputs, normalise_outputs
-from gradcheck.numeric.groups import is_elementwise, owners
+from gradcheck.numeric.columns import is_elementwise, owners
 
 # From so many outputs on their columns, one for each output and element, take longer than forward. In
 # so many groups eight outputs or more share one; signs and weights are drawn, so that faults seldom cancel.

@@ -16,7 +16,7 @@ from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, fit_gradient, is_continuous, resolution
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
-from gradcheck.numeric.groups import is_elementwise, owners
+from gradcheck.numeric.columns import is_elementwise, owners
 from gradcheck.numeric.ladder import Probe, ladder_steps
 from gradcheck.numeric.noise import measure_noise
 from gradcheck.numeric.tolerance import FLOOR, VARIED_FLOOR, Tolerance

@@ -46,12 +46,10 @@ def vary_inputs(
         yield label, tuple(changed)
 
 
-def _flip(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    return -values
-
-
 def _redraw(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    return _typical(values) * generator.choice([-1.0, 1.0], values.shape) * generator.uniform(0.3, 1.7, values.shape)
+    finite = np.abs(values[np.isfinite(values) & (values != 0)])
+    typical = float(np.median(finite)) if finite.size else 1.0
+    return typical * generator.choice([-1.0, 1.0], values.shape) * generator.uniform(0.3, 1.7, values.shape)
 
 
 def _shrink(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
@@ -62,10 +60,6 @@ def _shrink_some(values: FloatArray, generator: np.random.Generator, place: int)
     """Makes values small, and one element in four zero, others in each input."""
     turns = (np.arange(values.size).reshape(values.shape) - place) % 4
     return np.where(turns == min(1, values.size - 1), 0.0, _shrink(values, generator, place))
-
-
-def _grow(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    return values * generator.uniform(3.0, 8.0, values.shape)
 
 
 def _repeat(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
@@ -94,16 +88,11 @@ def _tie(drawn: FloatArray, axis: int, is_extreme: BoolArray) -> None:
                 return
 
 
-def _typical(values: FloatArray) -> float:
-    finite = np.abs(values[np.isfinite(values) & (values != 0)])
-    return float(np.median(finite)) if finite.size else 1.0
-
-
 _CHANGES: tuple[tuple[str, _Change], ...] = (
-    ("signs flipped", _flip),
+    ("signs flipped", lambda values, generator, place: -values),
     ("random values", _redraw),
     (SMALL, _shrink_some),
-    ("large magnitudes", _grow),
+    ("large magnitudes", lambda values, generator, place: values * generator.uniform(3.0, 8.0, values.shape)),
     ("repeated values", _repeat),
 )
 
@@ -180,7 +169,7 @@ def _resize_integers(value: Array, shape: Shape, generator: np.random.Generator)
             value = np.take(value, _places(old, length), axis=axis)
         elif np.all(np.moveaxis(ordered, axis, -1) == np.arange(old)):
             value = _permute(value, axis, length, generator, is_sorted=bool((ordered == value).all()))
-        elif value.ndim == 1 and not _is_monotone(value).any() and value.min() >= 0 and length <= value.max() + 1:
+        elif value.ndim == 1 and not _is_monotone(value) and value.min() >= 0 and length <= value.max() + 1:
             value = generator.permutation(int(value.max()) + 1)[:length].astype(value.dtype)
         else:
             return None
@@ -193,6 +182,6 @@ def _permute(value: Array, axis: int, length: int, generator: np.random.Generato
     return np.moveaxis(made if is_sorted else generator.permuted(made, axis=-1), -1, axis)
 
 
-def _is_monotone(value: Array) -> BoolArray:
+def _is_monotone(value: Array) -> bool:
     steps = np.diff(value)
-    return np.array([(steps >= 0).all(), (steps <= 0).all()])
+    return bool((steps >= 0).all() or (steps <= 0).all())

@@ -91,7 +91,17 @@ def read_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
         raise UsageError(f"inputs: expected a tuple of arrays and scalars, got {type(inputs).__name__}; write (x,)")
     if not inputs:
         raise UsageError("inputs: expected at least one array, got an empty sequence; pass the values to check at")
-    return tuple(_read_input(value, position) for position, value in enumerate(inputs))
+    found = list(inputs)
+    for position, value in enumerate(inputs):
+        if value is None or isinstance(value, (bool, int, str)):
+            continue
+        array = found[position] = np.array(value, order="C")
+        if not (is_continuous(array.dtype) or is_discrete(array.dtype)):
+            raise UsageError(
+                f"input {position}: expected a floating, complex, integer or bool dtype, got {array.dtype}; "
+                "pass arrays of numbers"
+            )
+    return tuple(found)
 
 
 def build_subject(
@@ -128,9 +138,10 @@ def build_subject(
     continuous = [k for k, value in enumerate(inputs) if isinstance(value, np.ndarray) and is_continuous(value.dtype)]
     differentiable = tuple(k for k in continuous if k not in excluded)
     if not differentiable:
-        kinds = ", ".join(f"{name} is {_kind(value)}" for name, value in zip(known, inputs, strict=True))
+        kinds = (getattr(value, "dtype", type(value).__name__) for value in inputs)
+        listed = ", ".join(f"{name} is {kind}" for name, kind in zip(known, kinds, strict=True))
         raise UsageError(
-            f"inputs: expected a floating or complex input to differentiate, got none ({kinds}); "
+            f"inputs: expected a floating or complex input to differentiate, got none ({listed}); "
             "pass an array of floats, or name fewer inputs in nondifferentiable"
         )
     bounds = read_domain(domain, known)
@@ -199,18 +210,6 @@ def copy_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
     return tuple(np.array(value, order="C") if isinstance(value, np.ndarray) else value for value in inputs)
 
 
-def _read_input(value: object, position: int) -> object:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    array = np.array(value, order="C")
-    if not (is_continuous(array.dtype) or is_discrete(array.dtype)):
-        raise UsageError(
-            f"input {position}: expected a floating, complex, integer or bool dtype, got {array.dtype}; "
-            "pass arrays of numbers"
-        )
-    return array
-
-
 def _position(item: str | int, names: tuple[str, ...]) -> int:
     if isinstance(item, str) and item in names:
         return names.index(item)
@@ -218,7 +217,3 @@ def _position(item: str | int, names: tuple[str, ...]) -> int:
         return item % len(names)
     known = ", ".join(names)
     raise UsageError(f"nondifferentiable: expected inputs among {known}, got {item!r}; use a name or position")
-
-
-def _kind(value: object) -> str:
-    return str(value.dtype) if isinstance(value, np.ndarray) else type(value).__name__

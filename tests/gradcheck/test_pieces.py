@@ -15,7 +15,7 @@ from gradcheck.model.dtypes import fit_gradient, is_discrete, is_floating, resol
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
 from gradcheck.model.protocol import build_subject, read_inputs
-from gradcheck.numeric.groups import is_elementwise, owners
+from gradcheck.numeric.columns import is_elementwise, owners
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.numeric.tolerance import gradients_close
 
