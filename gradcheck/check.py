@@ -19,8 +19,7 @@ from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError
 from gradcheck.explain.tracing import Tracer, read_trace
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
-from gradcheck.judge.gathering import GROUPS, gather
-from gradcheck.judge.variation import vary_inputs
+from gradcheck.judge.variation import GROUPS, gather, vary_inputs
 from gradcheck.model.budget import Budget
 from gradcheck.model.evaluation import Point, start_point
 from gradcheck.model.protocol import (

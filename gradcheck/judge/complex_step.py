@@ -158,19 +158,14 @@ def _imaginary(
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # among them that an imaginary part is dropped
             result = point.function(*inputs)
+        outputs = result if isinstance(result, (tuple, list)) else [result]
+        parts = [o.parts if isinstance(o, Analytic) else np.asarray(o, np.complex128) for o in outputs]
     except Exception:  # forward takes arrays only, or is not analytic
         return None
-    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-    if len(outputs) != len(point.outputs):
+    if tuple(part.shape for part in parts) != point.shapes:
         return None
-    parts = []
-    for output, usual in zip(outputs, point.outputs, strict=True):
-        if np.shape(output.parts if isinstance(output, Analytic) else output) != usual.shape:
-            return None
-        if not is_floating(usual.dtype):
-            continue
-        parts.append(np.ravel(output.parts if isinstance(output, Analytic) else np.asarray(output, np.complex128)))
-    whole = np.concatenate(parts)
+    pairs = zip(parts, point.dtypes, strict=True)
+    whole = np.concatenate([part.ravel() for part, dtype in pairs if is_floating(dtype)])
     center, size = point.center, float(np.max(np.abs(values), initial=1.0))
     rounding = _UNITS * FLOAT64_EPS * np.maximum(size, np.abs(center))
     if is_center and not (np.abs(whole.real - center) <= rounding).all():

@@ -11,7 +11,7 @@ from gradcheck.judge.variation import SMALL
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import SIGNS, perturb_inputs
-from gradcheck.numeric.ladder import Ladder, Probe
+from gradcheck.numeric.ladder import Ladder
 
 # In shares of the element's scale; the function may live on a finer one, down to where steps drown in rounding.
 _DISTANCES = (2.0**-24, 2.0**-34, 2.0**-44)
@@ -99,8 +99,15 @@ def accept_ties(outcome: Outcome) -> Outcome:
     tied = comparison[suspects]
     low, high = tied.low, tied.high
     inside: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
+    probe, room = outcome.probe, outcome.probe.room
     for _ in range(_BROKEN_TIES):
-        gradients = _nearby_gradients(outcome.probe, outcome.generator)
+        shift = _BREAKING * room.scale * outcome.generator.uniform(-1.0, 1.0, room.scale.shape)
+        near = probe.neighbour(np.where(shift > 0, shift * room.up, shift * room.down))
+        gradients = [] if near is None else [gradient for gradient in near.gradients if gradient is not None]
+        if near is not None:  # so many neighbours would end a small budget before other values
+            probe.point.evaluations -= len(outcome.cotangents)
+        if len(gradients) < len(outcome.cotangents):  # forward or vjp refuses the neighbour
+            gradients = []
         for row, gradient in enumerate(gradients):
             low[row] = np.fmin(low[row], gradient.ravel()[tied.elements])
             high[row] = np.fmax(high[row], gradient.ravel()[tied.elements])
@@ -110,18 +117,6 @@ def accept_ties(outcome: Outcome) -> Outcome:
             break
     outcome = outcome.saw("with the tie broken, yours goes from {:.6g} to {:.6g}", tied.elements, low, high)
     return outcome.called(Status.RIGHT, suspects[inside])
-
-
-def _nearby_gradients(probe: Probe, generator: np.random.Generator) -> list[FloatArray]:
-    """Gives the subject's gradients at a point with its ties broken; none where forward or vjp refuses it."""
-    room = probe.room
-    shift = _BREAKING * room.scale * generator.uniform(-1.0, 1.0, room.scale.shape)
-    near = probe.neighbour(np.where(shift > 0, shift * room.up, shift * room.down))
-    if near is None:
-        return []
-    probe.point.evaluations -= len(probe.cotangents)  # so many neighbours would end a small budget before other values
-    fitted = [gradient for gradient in near.gradients if gradient is not None]
-    return fitted if len(fitted) == len(near.gradients) else []
 
 
 def withdraw_rounding(outcome: Outcome) -> Outcome:

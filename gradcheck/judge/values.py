@@ -68,11 +68,6 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
 
     The limits bound how many elements are differentiated.
     """
-    return _begin(point, k, gradients, limits, generator).after(STEPS)
-
-
-def _begin(point: Point, k: int, gradients: Gradients, limits: Limits, generator: np.random.Generator) -> Outcome:
-    """Chooses the elements to measure, and finds out what it takes to move them."""
     values = point.values(k)
     room = measure_room(values, point.subject.domain[k])
     owner = owners(point, k)
@@ -80,12 +75,15 @@ def _begin(point: Point, k: int, gradients: Gradients, limits: Limits, generator
         owner = None
     elements = sample_elements(values.size, limits.singly if owner is None else limits.together, generator)
     analytic = _stack(gradients.raw, k, values)
-    elements = _with_broken(elements, analytic, values)
+    # Sums over directions leave out elements whose gradient is not finite, so that some of them need a look.
+    broken = ~np.isfinite(analytic).all(axis=0) & np.isfinite(values.ravel())
+    fresh = np.setdiff1d(np.flatnonzero(broken), elements)[:_MOST_BROKEN]
+    elements = np.asarray(np.union1d(elements, fresh), dtype=np.int64)
     tolerance = _tolerance(point, k, gradients, analytic)
     wanted = slice(None) if owner is None else np.flatnonzero(np.isin(owner, elements))
     noise = measure_noise(point, k, room, generator, wanted)
     probe = Probe(point, k, room, noise, ladder_steps(point.forward_eps), gradients.cotangents)
-    return Outcome(probe, generator, gradients, analytic, tolerance, owner, elements)
+    return Outcome(probe, generator, gradients, analytic, tolerance, owner, elements).after(STEPS)
 
 
 def _stack(rows: Sequence[tuple[Array | None, ...]], k: int, values: FloatArray) -> FloatArray:
@@ -103,13 +101,6 @@ def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray)
         eps = max(eps, resolution(gradient.dtype))
     floor = FLOOR if point.label == GIVEN else VARIED_FLOOR
     return Tolerance(eps, np.nan_to_num(perturbed, nan=0.0, posinf=0.0), floor)
-
-
-def _with_broken(elements: IntArray, analytic: FloatArray, values: FloatArray) -> IntArray:
-    """Adds some elements whose gradient is not finite: sums over directions leave them out, so they need a look."""
-    broken = ~np.isfinite(analytic).all(axis=0) & np.isfinite(values.ravel())
-    fresh = np.setdiff1d(np.flatnonzero(broken), elements)[:_MOST_BROKEN]
-    return np.asarray(np.union1d(elements, fresh), dtype=np.int64)
 
 
 def sample_elements(size: int, limit: int, generator: np.random.Generator) -> IntArray:

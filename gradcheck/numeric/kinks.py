@@ -107,15 +107,11 @@ def _is_rough(ladder: Ladder) -> BoolArray:
     finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
     least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
     least = np.maximum(least, _ROUGH_NOISE * ladder.least_noise)
-    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least) & ~_is_resolved(ladder))
-
-
-def _is_resolved(ladder: Ladder) -> BoolArray:
-    """Finds columns whose central quotients agree at all of the finest steps: those are short enough."""
-    steps = ladder.steps[-_FINEST:, None]
-    quotients = (ladder.plus[-_FINEST:] - ladder.minus[-_FINEST:]) / (2.0 * steps)
-    least, most = quotients.min(axis=0), quotients.max(axis=0)
-    return np.asarray(most - least <= _AGREED * np.maximum(np.abs(least), np.abs(most)))
+    # Where central quotients agree at all of the finest steps those are short enough.
+    quotients = (ladder.plus[-_FINEST:] - ladder.minus[-_FINEST:]) / (2.0 * ladder.steps[-_FINEST:, None])
+    lowest, highest = quotients.min(axis=0), quotients.max(axis=0)
+    agree = highest - lowest <= _AGREED * np.maximum(np.abs(lowest), np.abs(highest))
+    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least) & ~agree)
 
 
 def _jumps(ladder: Ladder, changes: FloatArray) -> BoolArray:

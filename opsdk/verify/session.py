@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.trace import Trace
+from gradcheck.report import Trace
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.kernel_id import KernelId
