@@ -22,19 +22,7 @@ from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
 from gradcheck.judge.variation import GROUPS, gather, vary_inputs
 from gradcheck.model.budget import Budget
 from gradcheck.model.evaluation import Point, start_point
-from gradcheck.model.protocol import (
-    Also,
-    Forward,
-    Jvp,
-    Jvp2,
-    Subject,
-    Vjp,
-    Vjp2,
-    build_subject,
-    copy_inputs,
-    read_inputs,
-    read_positions,
-)
+from gradcheck.model.protocol import Also, Forward, Jvp, Subject, Vjp, build_subject, read_inputs, read_positions
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Verdict
 
@@ -42,28 +30,23 @@ _VARIATIONS = ("values", "zeros", "sizes")
 # What is wrong at the given sizes is wrong at others, and says no more there.
 _VALUE_CHECKS = ("vjp value", "gradient missing", "gradient shape")
 # The order of findings: a fault before those that may follow from it.
-_GRAVITY = {
-    check: rank
-    for rank, check in enumerate(
-        (
-            "vjp raises",
-            "gradient count",
-            "gradient shape",
-            "mutation",
-            "repeats",
-            "interleaving",
-            "buffers",
-            "other thread",
-            "pickling",
-            "same array",
-            "gradient dtype",
-            "output dtype",
-            "gradient missing",
-            "vjp value",
-            "nondifferentiable",
-        )
-    )
-}
+_GRAVITY = (
+    "vjp raises",
+    "gradient count",
+    "gradient shape",
+    "mutation",
+    "repeats",
+    "interleaving",
+    "buffers",
+    "other thread",
+    "pickling",
+    "same array",
+    "gradient dtype",
+    "output dtype",
+    "gradient missing",
+    "vjp value",
+    "nondifferentiable",
+)
 
 
 def check(
@@ -72,8 +55,8 @@ def check(
     inputs: Sequence[object],
     *,
     jvp: Jvp | None = None,
-    vjp2: Vjp2 | None = None,
-    jvp2: Jvp2 | None = None,
+    vjp2: Vjp | None = None,
+    jvp2: Jvp | None = None,
     batched: Forward | None = None,
     batched_vjp: Vjp | None = None,
     surrogate: Forward | None = None,
@@ -208,12 +191,15 @@ def _run(
         findings += check_further(point, tally, seed)
         if "values" in vary:
             known = {finding.input for finding in findings}
-            found = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
-            findings += [f if f.cause or f.input in known else _only(f, "given values", "others") for f in found]
+            others = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
+            findings += [f if f.cause or f.input in known else _only(f, "given values", "others") for f in others]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
-            found = check_sizes(subject, inputs, values, seed, point.forward_eps)
-            findings += [_only(f, "given sizes", "these") for f in found]
-    findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
+            others = check_sizes(subject, inputs, values, seed, point.forward_eps)
+            findings += [_only(f, "given sizes", "these") for f in others]
+    kept: dict[tuple[str, str | None], Finding] = {}
+    for found in findings:  # the first of each check and input; later points show the same fault again
+        kept.setdefault((found.check, found.input), replace(found, cause=found.cause or CAUSES.get(found.check)))
+    findings = sorted(kept.values(), key=lambda f: _GRAVITY.index(f.check) if f.check in _GRAVITY else len(_GRAVITY))
     verdict: Verdict = "fail" if findings else "pass" if values.is_conclusive() else "inconclusive"
     if verdict == "pass" and not tally.tested:
         tally.note(f"nothing was judged: {_why_nothing(point)}")
@@ -252,7 +238,7 @@ def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: in
             values.tally.note("the budget ended before all variations were judged")
             break
         try:
-            point = Point(subject, copy_inputs(changed), label)
+            point = Point(subject, changed, label)
             point.forward_eps = max(point.forward_eps, given.forward_eps)
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
@@ -265,14 +251,6 @@ def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: in
                 break
     rerun = f"gradcheck.check(forward, vjp, inputs, seed={seed})"
     return [found if found.repro else replace(found, repro=rerun) for found in findings]
-
-
-def _without_repeats(findings: list[Finding]) -> list[Finding]:
-    """Keeps the first finding of each check and input; later points show the same fault again."""
-    kept: dict[tuple[str, str | None], Finding] = {}
-    for finding in findings:
-        kept.setdefault((finding.check, finding.input), finding)
-    return [replace(found, cause=found.cause or CAUSES.get(found.check)) for found in kept.values()]
 
 
 def _complete(report: Report, inputs: tuple[object, ...], given: Mapping[str, object]) -> Report:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcheck.explain.hypothesis import CLOSE, peak, same
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 
-# A threshold has two elements on each side, or the one element says it all.
+# A threshold has two elements on each side: between one and the rest there always is one.
 _EACH_SIDE = 2
 _TRIANGLES = (
     ("on the diagonal", operator.eq),

@@ -22,12 +22,14 @@ _MOST_OUTPUTS = 96
 # A factor so near to one is told from one to a hundredth of the difference only.
 _NEAR_ONE = 1e-3
 _NEAR_ONE_SHARE = 1e-2
-# Sums and means of one or two numbers differ by factors that much else gives as well.
+# Sums and means of one or two numbers differ by factors that much else gives as well. With twice as many, those of four
+# are not told.
 _LEAST_COUNT = 2
-# Last elements are a pattern of their own where they are no more than a quarter of all, four at least.
+# Last elements are a pattern of their own where they are no more than a quarter of all, four at least: of a half, or of
+# three, their place says less than what they have in common.
 _LAST_SHARE = 4
 # A float32 rounds by 2**-24; a few such operations stay below four times that, and err to both sides: one in ten at
-# least, as rounding does by chance and a factor does not.
+# least, as rounding does by chance and a factor does not; at one in five a cotangent rounded to float32 is missed.
 _SHORT_ROUNDING = 2.0**-22
 _BOTH_WAYS = 0.1
 # Values that are rearranged are three different ones at least, and one is off by an eighth of the largest.

@@ -50,7 +50,9 @@ class Tracer:
         places = np.flatnonzero(outcome.comparison.elements == element)
         if not places.size:
             return Trace(words, label, "not measured alone, only together with others")
-        row = _telling_row(outcome.comparison, int(places[0]))
+        row = int(np.argmax(_share(outcome.comparison)[:, places[0]]))  # under which it is furthest off
+        if outcome.comparison.wrong.any() and (worst := find_worst(outcome.comparison))[1] == places[0]:
+            row = worst[0]  # that of the message
         steps, before = [], None
         for seen in outcome.seen:
             found = np.flatnonzero(seen.comparison.elements == element)
@@ -100,15 +102,6 @@ def _share(comparison: Comparison) -> Array:
     """Gives how far each element is off, in shares of what is accepted, shape (C, E)."""
     with np.errstate(all="ignore"):
         return np.nan_to_num(np.abs(comparison.analytic - comparison.numeric) / comparison.allowance, nan=np.inf)
-
-
-def _telling_row(comparison: Comparison, place: int) -> int:
-    """Gives the cotangent under which an element is furthest off; that of the message where it is the worst of all."""
-    if comparison.wrong.any():
-        row, worst = find_worst(comparison)
-        if worst == place:
-            return row
-    return int(np.argmax(_share(comparison)[:, place]))
 
 
 def _find_worst(outcome: Outcome) -> tuple[tuple[int, float], int]:

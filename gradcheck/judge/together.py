@@ -60,7 +60,11 @@ def _project(outcome: Outcome) -> tuple[Outcome, IntArray]:
     for number, signs in enumerate(directions):
         signs = np.where(usable, signs, 0.0)
         judged = _along(outcome, signs)
-        outcome = _saw(outcome, judged, "ones" if number == 0 else "random signs")
+        direction = "ones" if number == 0 else "random signs"
+        said = "wrong" if judged.wrong else "right" if judged.sharp else "no verdict"
+        text = f"all elements along {direction}, yours {{:.6g}}, derivative {{:.6g}} ± {{:.0e}}: {said}"
+        numbers = [np.full(outcome.size, number) for number in (judged.analytic, judged.numeric, judged.bar)]
+        outcome = outcome.saw(text, np.arange(outcome.size), *numbers)
         if judged.sharp:
             outcome = replace(outcome, sensitivity=min(outcome.sensitivity, judged.sensitivity))
         if judged.wrong:
@@ -70,13 +74,6 @@ def _project(outcome: Outcome) -> tuple[Outcome, IntArray]:
             is_fault = number == 0 and _persists(outcome, signs, judged)
             return replace(outcome, shift=judged if is_fault else None), none
     return outcome, none
-
-
-def _saw(outcome: Outcome, judged: Directional, direction: str) -> Outcome:
-    numbers = [np.full(outcome.size, number) for number in (judged.analytic, judged.numeric, judged.bar)]
-    said = "wrong" if judged.wrong else "right" if judged.sharp else "no verdict"
-    text = f"all elements along {direction}, yours {{:.6g}}, derivative {{:.6g}} ± {{:.0e}}: {said}"
-    return outcome.saw(text, np.arange(outcome.size), *numbers)
 
 
 def _along(outcome: Outcome, signs: FloatArray) -> Directional:

@@ -7,19 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gradcheck.errors import UsageError, attach_note
-from gradcheck.model.dtypes import (
-    FLOAT64_EPS,
-    Array,
-    FloatArray,
-    as_float64,
-    from_float64,
-    is_complex,
-    is_continuous,
-    match_kind,
-    number_count,
-    resolution,
-    widened,
-)
+from gradcheck.model import dtypes
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.surrogate import judged_function
 
@@ -45,7 +34,7 @@ def no_cotangent(output: Array) -> Array:
 
 def to_conjugate(gradient: Array, convention: str) -> Array:
     """Takes a gradient or cotangent from `convention` to "conjugate", or back."""
-    if convention == "conjugate" or not is_complex(gradient.dtype):
+    if convention == "conjugate" or not dtypes.is_complex(gradient.dtype):
         return gradient
     return np.asarray(np.conj(gradient))
 
@@ -93,13 +82,13 @@ class Point:
         self.evaluations = 0
         self.shape_change: str | None = None
         self.dtype_change: str | None = None
-        native_eps = max([resolution(value.dtype) for value in floating_arrays(self.given)], default=FLOAT64_EPS)
+        native_eps = _coarsest(self.given)
         self.is_short = native_eps > FLOAT64_EPS
         self.function = judged_function(subject)
         self.inputs, self.outputs = self._start()
         native = self.inputs is self.given
         self.native_eps, self.raises_to_float64 = native_eps, not native
-        output_eps = max([resolution(output.dtype) for output in floating_arrays(self.outputs)], default=FLOAT64_EPS)
+        output_eps = _coarsest(self.outputs)
         self.forward_eps = max(native_eps if native else FLOAT64_EPS, output_eps)
         self.vjp_inputs, self.vjp_eps = self.inputs, native_eps if native else FLOAT64_EPS
         if self.is_short and not native and not self._vjp_accepts_float64():
@@ -162,7 +151,7 @@ class Point:
         except Exception as error:
             raise VjpError(f"forward raised on inputs it accepted before: {type(error).__name__}: {error}") from error
         made = call_vjp(self.subject, inputs, outputs, self.split(cotangent, outputs))
-        matched = (match_kind(g, v) for g, v in zip(made, inputs, strict=False))
+        matched = (dtypes.match_kind(g, v) for g, v in zip(made, inputs, strict=False))
         return tuple(None if g is None else to_conjugate(g, self.subject.also.convention) for g in matched)
 
     def split(self, cotangent: FloatArray, outputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -171,7 +160,7 @@ class Point:
         start = 0
         for output, wanted in zip(outputs, carries(self.subject, outputs), strict=True):
             if wanted:
-                stop = start + number_count(output)
+                stop = start + dtypes.number_count(output)
                 parts.append(to_conjugate(from_float64(cotangent[start:stop], output), self.subject.also.convention))
                 start = stop
             else:
@@ -191,7 +180,7 @@ class Point:
         if not self.is_short:
             return self.given, self._judged(self.given)
         raised = tuple(
-            widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
+            dtypes.widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
             for value in self.given
         )
         try:
@@ -205,7 +194,8 @@ class Point:
     def _vjp_accepts_float64(self) -> bool:
         try:
             outputs = call_forward(self.subject, self.inputs)
-            call_vjp(self.subject, copy_inputs(self.inputs), outputs, [widened(np.zeros_like(o)) for o in outputs])
+            zeros = [dtypes.widened(np.zeros_like(output)) for output in outputs]
+            call_vjp(self.subject, copy_inputs(self.inputs), outputs, zeros)
         except Exception:
             return False
         return True
@@ -248,6 +238,10 @@ def start_point(subject: Subject, inputs: Sequence[object], caller: str, role: s
                 f"got {position}; remove it"
             )
     return point
+
+
+def _coarsest(values: Sequence[object]) -> float:
+    return max([dtypes.resolution(value.dtype) for value in floating_arrays(values)], default=FLOAT64_EPS)
 
 
 def floating_arrays(values: Sequence[object]) -> list[Array]:

@@ -18,8 +18,6 @@ from gradcheck.model.dtypes import Array, is_continuous, is_discrete
 Forward = Callable[..., Any]
 Vjp = Callable[..., Any]
 Jvp = Callable[..., Any]
-Vjp2 = Callable[..., Any]
-Jvp2 = Callable[..., Any]
 
 _ROLES = ("vjp2", "jvp2", "batched", "batched_vjp", "surrogate")
 ALIASES = ("output", "cotangent", "gradients")
@@ -44,8 +42,8 @@ class Also:
         convention: of complex gradients.
     """
 
-    vjp2: Vjp2 | None = None
-    jvp2: Jvp2 | None = None
+    vjp2: Vjp | None = None
+    jvp2: Jvp | None = None
     batched: Forward | None = None
     batched_vjp: Vjp | None = None
     surrogate: Forward | None = None

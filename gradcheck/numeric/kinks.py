@@ -89,16 +89,12 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
         kind[(_diverges(ladder, changes) | _creeps(ladder, changes)) & ~is_known] = Kind.STEEP
     for changes in sides:
         kind[_jumps(ladder, changes)] = Kind.JUMP
-    kind[~np.isfinite(ladder.center) | _is_surrounded(ladder)] = Kind.UNDEFINED
-    return Derivative(low, high, bar, kind)
-
-
-def _is_surrounded(ladder: Ladder) -> BoolArray:
-    """Finds columns without a finite neighbour at any of the finer steps, on the sides where the input may move."""
+    # Nothing may be finite at any of the finer steps, on the sides where the input may move.
     half = len(ladder.steps) // 2
     above = np.isfinite(ladder.plus[half:]).any(axis=0) & ladder.has_plus
     below = np.isfinite(ladder.minus[half:]).any(axis=0) & ladder.has_minus
-    return np.asarray(~(above | below))
+    kind[~np.isfinite(ladder.center) | ~(above | below)] = Kind.UNDEFINED
+    return Derivative(low, high, bar, kind)
 
 
 def _is_rough(ladder: Ladder) -> BoolArray:
