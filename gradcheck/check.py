@@ -15,7 +15,6 @@ from gradcheck.checks.further import check_further
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.precision import check_precision
 from gradcheck.checks.sizes import check_sizes
-from gradcheck.coverage import Tally
 from gradcheck.errors import UsageError
 from gradcheck.explain.tracing import Tracer, read_trace
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
@@ -24,7 +23,7 @@ from gradcheck.model.budget import Budget
 from gradcheck.model.evaluation import Point, start_point
 from gradcheck.model.protocol import Also, Forward, Jvp, Subject, Vjp, build_subject, read_inputs, read_positions
 from gradcheck.numeric.hidden import hidden_eps
-from gradcheck.report import Finding, Report, Verdict
+from gradcheck.report import Finding, Report, Tally, Verdict
 
 _VARIATIONS = ("values", "zeros", "sizes")
 # What is wrong at the given sizes is wrong at others, and says no more there.

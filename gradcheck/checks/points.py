@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.coverage import Tally
 from gradcheck.explain.depict import depict
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.tracing import Tracer
@@ -20,7 +19,7 @@ from gradcheck.model.evaluation import GIVEN, Point, VjpError
 from gradcheck.model.protocol import Subject
 from gradcheck.numeric.ladder import ladder_steps
 from gradcheck.picture import Picture
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 _SINGLE_LIMIT = 64
 _SHARED_LIMIT = 100_000  # for memory only: one ladder serves any number of elements

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.coverage import Tally
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import (
     Array,
@@ -25,7 +24,7 @@ from gradcheck.numeric.ladder import Ladder, climb, displacements, ladder_steps
 from gradcheck.numeric.noise import least_noise, measure_noise
 from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.tolerance import ROUNDINGS
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 _DIRECTIONS = 3
 

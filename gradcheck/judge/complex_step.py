@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from gradcheck.judge.outcome import Outcome, Status
-from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, is_floating
+from gradcheck.model.domain import Bounds
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, is_floating
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.ladder import Probe
 from gradcheck.numeric.tolerance import APART, BARS, SHARP, SHARP_PEAK
@@ -109,7 +110,7 @@ def _measure(outcome: Outcome) -> tuple[FloatArray, FloatArray] | None:
     for place, length in enumerate(_LENGTHS):
         lengths = np.full(values.shape, max(length * scale, _LEAST_LENGTH))
         # What is ill-conditioned answers a change in the last places; the first run is at the point itself.
-        near = values if place == 0 else bounds.clip(values * (1.0 + FLOAT64_EPS * shares[place]))
+        near = values if place == 0 else _beside(values, shares[place], bounds)
         result = _run(outcome, near, lengths, place == 0)
         if result is None:
             return None
@@ -121,6 +122,10 @@ def _measure(outcome: Outcome) -> tuple[FloatArray, FloatArray] | None:
     largest = np.abs(outcome.cotangents).max(axis=1)[:, None]
     bar = _SPREADS * spread + _UNITS * FLOAT64_EPS * largest * peak
     return (value, bar) if np.isfinite(value + bar).all() else None
+
+
+def _beside(values: FloatArray, units: IntArray, bounds: Bounds) -> FloatArray:
+    return bounds.clip(values * (1.0 + FLOAT64_EPS * units))
 
 
 def _run(

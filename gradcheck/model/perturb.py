@@ -13,8 +13,8 @@ from gradcheck.model.protocol import copy_inputs
 
 SIGNS = np.array([-1.0, 1.0])
 _OPEN = Bounds()
-# Ones, which are read in messages, two of few bits and one of all 53; linearity combines three of them. Each costs a vjp
-# at each point, and twice as many find no more in the bank.
+# Ones, which are read in messages, two of few bits and one of all 53; linearity combines three of them. Each costs a
+# vjp at each point, and twice as many find no more in the bank.
 _COTANGENTS = 4
 # A cotangent is changed three times, as one change may hide what rounding does by chance; by up to 32 units each, since
 # a single unit often cancels along with the terms.
