@@ -5,11 +5,10 @@ The package needs NumPy only and knows nothing of what calls it.
 
 from gradcheck.case import Case
 from gradcheck.check import check
-from gradcheck.coverage import Coverage
 from gradcheck.door import gradcheck
 from gradcheck.errors import GradcheckError, UsageError
 from gradcheck.model.surrogate import stop_gradient
-from gradcheck.report import Finding, Report
+from gradcheck.report import Coverage, Finding, Report
 from gradcheck.show.html import render_html
 from gradcheck.show.junit import render_junit
 from gradcheck.show.render import render_text, to_json

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,57 +15,37 @@ from gradcheck.checks.further import check_further
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.precision import check_precision
 from gradcheck.checks.sizes import check_sizes
-from gradcheck.coverage import Tally
-from gradcheck.errors import UsageError, attach_note
+from gradcheck.errors import UsageError
 from gradcheck.explain.tracing import Tracer, read_trace
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
-from gradcheck.judge.gathering import GROUPS, gather
-from gradcheck.judge.variation import vary_inputs
+from gradcheck.judge.variation import GROUPS, gather, vary_inputs
 from gradcheck.model.budget import Budget
-from gradcheck.model.carriers import check_positions, read_positions
-from gradcheck.model.evaluation import Point
-from gradcheck.model.protocol import (
-    Also,
-    Forward,
-    Jvp,
-    Jvp2,
-    Subject,
-    Vjp,
-    Vjp2,
-    build_subject,
-    check_outputs,
-    copy_inputs,
-    read_inputs,
-)
+from gradcheck.model.evaluation import Point, start_point
+from gradcheck.model.protocol import Also, Forward, Jvp, Subject, Vjp, build_subject, read_inputs, read_positions
 from gradcheck.numeric.hidden import hidden_eps
-from gradcheck.report import Finding, Report, Verdict
+from gradcheck.report import Finding, Report, Tally, Verdict
 
 _VARIATIONS = ("values", "zeros", "sizes")
 # What is wrong at the given sizes is wrong at others, and says no more there.
 _VALUE_CHECKS = ("vjp value", "gradient missing", "gradient shape")
 # The order of findings: a fault before those that may follow from it.
-_GRAVITY = {
-    check: rank
-    for rank, check in enumerate(
-        (
-            "vjp raises",
-            "gradient count",
-            "gradient shape",
-            "mutation",
-            "repeats",
-            "interleaving",
-            "buffers",
-            "other thread",
-            "pickling",
-            "same array",
-            "gradient dtype",
-            "output dtype",
-            "gradient missing",
-            "vjp value",
-            "nondifferentiable",
-        )
-    )
-}
+_GRAVITY = (
+    "vjp raises",
+    "gradient count",
+    "gradient shape",
+    "mutation",
+    "repeats",
+    "interleaving",
+    "buffers",
+    "other thread",
+    "pickling",
+    "same array",
+    "gradient dtype",
+    "output dtype",
+    "gradient missing",
+    "vjp value",
+    "nondifferentiable",
+)
 
 
 def check(
@@ -75,8 +54,8 @@ def check(
     inputs: Sequence[object],
     *,
     jvp: Jvp | None = None,
-    vjp2: Vjp2 | None = None,
-    jvp2: Jvp2 | None = None,
+    vjp2: Vjp | None = None,
+    jvp2: Jvp | None = None,
     batched: Forward | None = None,
     batched_vjp: Vjp | None = None,
     surrogate: Forward | None = None,
@@ -141,16 +120,8 @@ def check(
     """
     given = {name: value for name, value in locals().items() if name in _OPTIONS and value is not _OPTIONS[name]}
     values = read_inputs(inputs)
-    also = Also(
-        vjp2,
-        jvp2,
-        batched,
-        batched_vjp,
-        surrogate,
-        read_positions(nondifferentiable_outputs),
-        none_cotangents,
-        convention,
-    )
+    silent = read_positions(nondifferentiable_outputs)
+    also = Also(vjp2, jvp2, batched, batched_vjp, surrogate, silent, none_cotangents, convention)
     subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok, also)
     kinds = _read_vary(vary)
     tracer = read_trace(trace, subject, values)
@@ -195,16 +166,22 @@ def _run(
     tracer: Tracer | None,
 ) -> Report:
     started = time.perf_counter()
-    point = _start(replace(subject, also=replace(subject.also, surrogate=None)), inputs)
-    budget.pace(time.perf_counter() - started, _numbers(point))
+    point = start_point(replace(subject, also=replace(subject.also, surrogate=None)), inputs, "gradcheck.check")
+    numbers = sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
+    budget.pace(time.perf_counter() - started, numbers)
     tally = Tally()
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
     if subject.also.surrogate is not None:
         tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
-        point = _start_surrogate(subject, inputs, point.forward_eps, seed)
+        least_eps = point.forward_eps
+        point = start_point(subject, inputs, "gradcheck.check", "surrogate")
+        point.forward_eps = max(point.forward_eps, least_eps)  # vjp gets forward's outputs, and is no finer than those
+        point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     values = PointCheck(subject, tally, seed, budget, tracer)
-    judged = _gathered(point, inputs, tally, seed)
+    judged = gather(point, np.random.default_rng([seed, 7]))
+    if judged is not point:
+        tally.note(f"{point.size} output elements were judged in {GROUPS} sums of some each")
     if not _is_hopeless(findings):
         findings += values.judge(judged)
     if not _is_hopeless(findings):
@@ -213,31 +190,20 @@ def _run(
         findings += check_further(point, tally, seed)
         if "values" in vary:
             known = {finding.input for finding in findings}
-            found = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
-            findings += [finding if finding.input in known else _at_others(finding) for finding in found]
+            others = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
+            findings += [f if f.cause or f.input in known else _only(f, "given values", "others") for f in others]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
-            findings += map(_elsewhere, check_sizes(subject, inputs, values, seed, point.forward_eps))
-    findings = sorted(_without_repeats(findings), key=lambda finding: _GRAVITY.get(finding.check, len(_GRAVITY)))
-    verdict = _verdict(findings, values)
+            others = check_sizes(subject, inputs, values, seed, point.forward_eps)
+            findings += [_only(f, "given sizes", "these") for f in others]
+    kept: dict[tuple[str, str | None], Finding] = {}
+    for found in findings:  # the first of each check and input; later points show the same fault again
+        kept.setdefault((found.check, found.input), replace(found, cause=found.cause or CAUSES.get(found.check)))
+    findings = sorted(kept.values(), key=lambda f: _GRAVITY.index(f.check) if f.check in _GRAVITY else len(_GRAVITY))
+    verdict: Verdict = "fail" if findings else "pass" if values.is_conclusive() else "inconclusive"
     if verdict == "pass" and not tally.tested:
         tally.note(f"nothing was judged: {_why_nothing(point)}")
     traces = () if tracer is None else tracer.traces()
     return Report(verdict, tuple(findings), tally.freeze(budget.used), seed, traces)
-
-
-def _numbers(point: Point) -> int:
-    return sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
-
-
-def _gathered(point: Point, inputs: tuple[object, ...], tally: Tally, seed: int) -> Point:
-    """Gives the point with its outputs gathered where they are many; else the point itself."""
-    subject = gather(point, np.random.default_rng([seed, 7]))
-    if subject is None:
-        return point
-    tally.note(f"{point.size} output elements were judged in {GROUPS} sums of some each")
-    gathered = Point(subject, inputs, point.label)
-    gathered.forward_eps = max(gathered.forward_eps, point.forward_eps)
-    return gathered
 
 
 def _why_nothing(point: Point) -> str:
@@ -250,55 +216,17 @@ def _why_nothing(point: Point) -> str:
     return "every input that could be differentiated is empty"
 
 
-def _at_others(finding: Finding) -> Finding:
-    """Says of a wrong value without another cause that the given ones are right."""
-    if finding.check != "vjp value" or finding.cause is not None:
-        return finding
-    return replace(finding, cause="right at the given values, wrong at others")
-
-
-def _elsewhere(finding: Finding) -> Finding:
-    """Says of a wrong value that it is wrong at other sizes only: what is found at the given ones ends the search."""
+def _only(finding: Finding, right: str, wrong: str) -> Finding:
+    """Says of a wrong value where it is right and where it is wrong, before its cause."""
     if finding.check != "vjp value":
         return finding
     rest = f": {finding.cause}" if finding.cause else ""
-    return replace(finding, cause=f"right at the given sizes, wrong at these{rest}")
+    return replace(finding, cause=f"right at the {right}, wrong at {wrong}{rest}")
 
 
 def _is_hopeless(findings: list[Finding]) -> bool:
     """Says whether vjp gives nothing that could be compared."""
     return any(finding.check in ("vjp raises", "gradient count") for finding in findings)
-
-
-def _start(subject: Subject, inputs: tuple[object, ...]) -> Point:
-    """Evaluates forward, so that its own exception reaches the caller before anything is judged."""
-    try:
-        point = Point(subject, inputs, GIVEN)
-    except Exception as error:
-        attach_note(error, "gradcheck.check: forward raised at the given inputs, so nothing was judged")
-        raise UsageError(
-            f"forward: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
-            "call forward(*inputs) to see it alone"
-        ) from error
-    check_outputs(point.outputs)
-    check_positions(subject, point.outputs)
-    return point
-
-
-def _start_surrogate(subject: Subject, inputs: tuple[object, ...], least_eps: float, seed: int) -> Point:
-    """Evaluates the declared surrogate; vjp gets forward's outputs, so it cannot be finer than those."""
-    try:
-        point = Point(subject, inputs, GIVEN)
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"surrogate: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
-            "call surrogate(*inputs) to see it alone"
-        ) from error
-    point.forward_eps = max(point.forward_eps, least_eps)
-    point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
-    return point
 
 
 def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: int, *, zeros: bool) -> list[Finding]:
@@ -309,49 +237,28 @@ def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: in
             values.tally.note("the budget ended before all variations were judged")
             break
         try:
-            point = Point(subject, copy_inputs(changed), label)
+            point = Point(subject, changed, label)
             point.forward_eps = max(point.forward_eps, given.forward_eps)
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
             continue
-        findings += values.judge(point) + _other_dtypes(point, given.dtypes)
+        findings += values.judge(point)
+        for was, now in zip(given.dtypes, point.dtypes, strict=False):
+            if was != now and was.kind == now.kind == "f":  # a real one may become complex, as roots do
+                message = f"forward: expected one output dtype, got {was} and, at {label}, {now}; cast to one"
+                findings.append(Finding("output dtype", message))
+                break
     rerun = f"gradcheck.check(forward, vjp, inputs, seed={seed})"
     return [found if found.repro else replace(found, repro=rerun) for found in findings]
 
 
-def _other_dtypes(point: Point, dtypes: Sequence[np.dtype[Any]]) -> list[Finding]:
-    """Finds that other values give outputs of another floating dtype; a real one may become complex, as roots do."""
-    for was, now in zip(dtypes, point.dtypes, strict=False):
-        if was != now and was.kind == now.kind == "f":
-            message = f"forward: expected one output dtype, got {was} and, at {point.label}, {now}; cast to one"
-            return [Finding("output dtype", message)]
-    return []
-
-
-def _without_repeats(findings: list[Finding]) -> list[Finding]:
-    """Keeps the first finding of each check and input; later points show the same fault again."""
-    kept: dict[tuple[str, str | None], Finding] = {}
-    for finding in findings:
-        kept.setdefault((finding.check, finding.input), finding)
-    return [replace(found, cause=found.cause or CAUSES.get(found.check)) for found in kept.values()]
-
-
 def _complete(report: Report, inputs: tuple[object, ...], given: Mapping[str, object]) -> Report:
     """Gives every finding an expression that shows it again, with the options that the caller gave."""
-    options = "".join(f", {name}={_written(name, value)}" for name, value in given.items())
+    # Words and numbers are written as they are, anything else by its name.
+    written = {name: repr(v) if isinstance(v, (str, bool, int, float)) else name for name, v in given.items()}
+    options = "".join(f", {name}={value}" for name, value in written.items())
     findings = []
     for found in report.findings:
         repro = found.repro or repro_call(inputs, GIVEN, report.seed)
         findings.append(replace(found, repro=f"{repro.removesuffix(')')}{options})"))
     return replace(report, findings=tuple(findings))
-
-
-def _written(name: str, value: object) -> str:
-    """Writes an option: words and numbers as they are, anything else by its name."""
-    return repr(value) if isinstance(value, (str, bool, int, float)) else name
-
-
-def _verdict(findings: list[Finding], values: PointCheck) -> Verdict:
-    if findings:
-        return "fail"
-    return "pass" if values.is_conclusive() else "inconclusive"

@@ -38,7 +38,17 @@ def gradcheck(
     for name, value in (("eps", eps), ("atol", atol), ("rtol", rtol)):
         if not value >= 0:
             raise UsageError(f"{name}: expected a number >= 0, got {value!r}; leave it out")
-    forward, vjp = _read_pair(fn)
+    forward: Any  # check judges whether they are callable
+    vjp: Any
+    if isinstance(fn, (tuple, list)) and len(fn) == 2:
+        forward, vjp = fn
+    elif hasattr(fn, "forward") and hasattr(fn, "vjp"):
+        forward, vjp = fn.forward, fn.vjp
+    else:
+        raise UsageError(
+            f"fn: expected an object with forward and vjp, or a (forward, vjp) pair, got {type(fn).__name__}; "
+            "write gradcheck((forward, vjp), inputs)"
+        )
     values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     report = check(forward, vjp, values)
     if report.verdict == "pass" or not raise_exception:
@@ -47,14 +57,3 @@ def gradcheck(
     report.raise_if_failed(str(subject))
     reasons = "; ".join(report.coverage.notes) or "too few elements could be judged"
     raise GradcheckError(f"{subject}: expected a judgement, got inconclusive: {reasons}; check at other values")
-
-
-def _read_pair(fn: object) -> tuple[Any, Any]:  # Any: check judges whether they are callable
-    if isinstance(fn, (tuple, list)) and len(fn) == 2:
-        return fn[0], fn[1]
-    if hasattr(fn, "forward") and hasattr(fn, "vjp"):
-        return fn.forward, fn.vjp
-    raise UsageError(
-        f"fn: expected an object with forward and vjp, or a (forward, vjp) pair, got {type(fn).__name__}; "
-        "write gradcheck((forward, vjp), inputs)"
-    )

@@ -1,18 +1,95 @@
-"""The frozen outcome of a check: a verdict, its findings and its coverage."""
+"""The frozen outcome of a check: a verdict, its findings, what was looked at, and how elements were judged."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gradcheck.coverage import Coverage
 from gradcheck.errors import GradcheckError, attach_note
 from gradcheck.picture import Picture
-from gradcheck.trace import Trace
 
 Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """A summary of one run.
+
+    Args:
+        checks: names of the checks that ran, in order.
+        points: labels of the input values at which derivatives were compared.
+        tested: number of gradient elements judged, over all points.
+        skipped: (reason, count) of elements that have no derivative to compare with.
+        inconclusive: (reason, count) of elements whose numeric derivative was too uncertain.
+        smallest_error_seen: smallest relative error, uniform over the gradient, that the run would have caught in
+            every differentiable input; inf when nothing was judged.
+        kinks: conventions met at points where left and right derivatives differ.
+        notes: sentences about limits of this run.
+        evaluations: number of forward calls made.
+    """
+
+    checks: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    tested: int = 0
+    skipped: tuple[tuple[str, int], ...] = ()
+    inconclusive: tuple[tuple[str, int], ...] = ()
+    smallest_error_seen: float = math.inf
+    kinks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    evaluations: int = 0
+
+    @property
+    def skipped_count(self) -> int:
+        """The number of elements skipped, over all reasons."""
+        return sum(count for _, count in self.skipped)
+
+    @property
+    def inconclusive_count(self) -> int:
+        """The number of inconclusive elements, over all reasons."""
+        return sum(count for _, count in self.inconclusive)
+
+
+@dataclass
+class Tally:
+    """The mutable counter that a run fills, frozen into a Coverage at its end."""
+
+    checks: list[str] = field(default_factory=list)
+    points: list[str] = field(default_factory=list)
+    tested: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    inconclusive: Counter[str] = field(default_factory=Counter)
+    sensitivity: dict[str, float] = field(default_factory=dict)
+    kinks: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def saw_down_to(self, name: str, error: float) -> None:
+        """Records that input `name` would have failed for a uniform relative error above `error`."""
+        self.sensitivity[name] = min(self.sensitivity.get(name, math.inf), error)
+
+    def add_kinks(self, conventions: Iterable[str]) -> None:
+        """Records kink conventions, each once."""
+        self.kinks.update(dict.fromkeys(conventions))
+
+    def note(self, sentence: str) -> None:
+        """Records a sentence about a limit of this run, once."""
+        self.notes[sentence] = None
+
+    def freeze(self, evaluations: int) -> Coverage:
+        """Gives the frozen summary."""
+        return Coverage(
+            checks=tuple(dict.fromkeys(self.checks)),
+            points=tuple(dict.fromkeys(self.points)),
+            tested=self.tested,
+            skipped=tuple(sorted((reason, count) for reason, count in self.skipped.items() if count)),
+            inconclusive=tuple(sorted((reason, count) for reason, count in self.inconclusive.items() if count)),
+            smallest_error_seen=max(self.sensitivity.values(), default=math.inf),
+            kinks=tuple(self.kinks),
+            notes=tuple(self.notes),
+            evaluations=evaluations,
+        )
 
 
 @dataclass(frozen=True)
@@ -47,6 +124,48 @@ class Finding:
     def headline(self) -> str:
         """The message with the cause, in one line."""
         return f"{self.message}; {self.cause}" if self.cause else self.message
+
+
+@dataclass(frozen=True)
+class StepTrace:
+    """What one step made of an element.
+
+    Args:
+        step: its name.
+        saw: what it found out, a sentence each; empty where it had no question to the element.
+        said: the verdict it left, with the numbers where they are new.
+    """
+
+    step: str
+    saw: tuple[str, ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The judgement of one element of an input at one point.
+
+    Args:
+        element: the input and the index, as in messages.
+        point: the label of the input values.
+        verdict: right, wrong, unsure, jump, steep or undefined, and under which cotangent; or why the element was left
+            out.
+        steps: in the order in which they were taken.
+    """
+
+    element: str
+    point: str
+    verdict: str
+    steps: tuple[StepTrace, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Writes the trace for people: the element and its verdict, then the steps, each with what it saw above."""
+        lines = [f"{self.element}, at {self.point}: {self.verdict}"]
+        for step in self.steps:
+            texts = [*(f"saw {text}" for text in step.saw), f"says {step.said}"]
+            names = [step.step, *[""] * (len(texts) - 1)]
+            lines += [f"  {name:<13} {text}" for name, text in zip(names, texts, strict=True)]
+        return lines
 
 
 @dataclass(frozen=True)

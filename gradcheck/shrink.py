@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from gradcheck.check import check
 from gradcheck.errors import UsageError
-from gradcheck.judge.resizing import resize_inputs
-from gradcheck.judge.variation import vary_inputs
+from gradcheck.judge.variation import resize_inputs, vary_inputs
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Also, Forward, Vjp, build_subject, read_inputs
 from gradcheck.report import Finding
@@ -19,6 +18,7 @@ from gradcheck.report import Finding
 _BUDGET = 400  # forward calls of one check: enough for a few elements
 _SINGLY = 16  # elements that are simplified one by one
 _LENGTHS = (3, 5, 7, 37, 1, 0)  # a fault of other sizes shows at one of them
+_Candidates: TypeAlias = Callable[[tuple[object, ...]], Iterator[tuple[object, ...]]]
 
 
 def shrink(
@@ -72,13 +72,21 @@ def shrink(
     if start is None:
         sought = f"the finding {wanted.check!r} of {wanted.input or 'the subject'}" if wanted else "a finding"
         raise UsageError(f"inputs: expected {sought} at these values, got none; pass inputs at which check fails")
-    search = _Search(start, fails, int(checks))
-    before: tuple[object, ...] = ()
-    while before is not search.best:
-        before = search.best
-        search.descend(_shorter)
-        search.descend(_simpler)
-    return search.best
+    spent = itertools.count(1)
+
+    def descend(best: tuple[object, ...], candidates: _Candidates) -> tuple[object, ...]:
+        """Takes the first smaller candidate that still fails as the next start, until none does or no check is left."""
+        while True:
+            tried = (made for made in candidates(best) if next(spent) <= checks and fails(made))
+            found = next(tried, None)
+            if found is None:
+                return best
+            best = found
+
+    best = start
+    while (smaller := descend(descend(best, _shorter), _simpler)) is not best:
+        best = smaller
+    return best
 
 
 def _starts(
@@ -102,26 +110,6 @@ def _starts(
                 yield resized
 
 
-@dataclass
-class _Search:
-    """A greedy descent: the first smaller candidate that still fails is the next start."""
-
-    best: tuple[object, ...]
-    fails: Callable[[tuple[object, ...]], bool]
-    left: int
-
-    def descend(self, candidates: Callable[[tuple[object, ...]], Iterator[tuple[object, ...]]]) -> None:
-        """Takes steps until no candidate fails, or no checks are left."""
-        found: tuple[object, ...] | None = self.best
-        while found is not None:
-            self.best = found
-            found = next((made for made in candidates(self.best) if self._spend() and self.fails(made)), None)
-
-    def _spend(self) -> bool:
-        self.left -= 1
-        return self.left >= 0
-
-
 def _shorter(inputs: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
     """Gives inputs with one length less: 1, 2 and 3 first, then a half, then one element less."""
     arrays = [value for value in inputs if isinstance(value, np.ndarray)]
@@ -141,7 +129,7 @@ def _simpler(inputs: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
     for k, value in enumerate(inputs):
         if not isinstance(value, np.ndarray) or not value.size:
             continue
-        given = _numbers(value)
+        given = as_float64(value) if is_continuous(value.dtype) else np.array(value, dtype=np.float64)
         whole = [np.full_like(given, number) for number in (0.0, 1.0, -1.0)]
         for made in (*whole, np.round(given), np.round(2.0 * given) / 2.0, np.round(given, 1)):
             if _weight(made) < _weight(given):
@@ -153,10 +141,6 @@ def _simpler(inputs: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
                 made.flat[element] = simple
                 if _weight(made) < _weight(given):
                     yield _replaced(inputs, k, made)
-
-
-def _numbers(value: Array) -> Array:
-    return as_float64(value) if is_continuous(value.dtype) else np.array(value, dtype=np.float64)
 
 
 def _replaced(inputs: tuple[object, ...], k: int, made: Array) -> tuple[object, ...]:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from gradcheck.checks.agreement import largest_given
-from gradcheck.coverage import Tally
-from gradcheck.model.cotangents import draw_cotangents
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
+from gradcheck.model.perturb import draw_cotangents
 from gradcheck.model.protocol import copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.numeric.tolerance import gradients_close
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 # Three tell a batch from a pair; one and none are where axes are dropped and reductions refuse.
 _SIZES = (3, 1, 0)

@@ -18,11 +18,10 @@ from gradcheck.checks.sharing import check_sharing
 from gradcheck.checks.state import check_interleaving, check_repeats
 from gradcheck.checks.structure import check_count, check_discrete, check_dtypes, check_shapes
 from gradcheck.checks.together import check_together
-from gradcheck.coverage import Tally
 from gradcheck.explain.wording import GIVEN, repro_call
 from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import Subject, copy_inputs
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 
 def check_behaviour(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:

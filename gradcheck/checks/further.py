@@ -11,10 +11,9 @@ from gradcheck.checks.batched import check_batched, check_batched_vjp
 from gradcheck.checks.second import check_jvp2, check_vjp2
 from gradcheck.checks.transpose import check_jvp
 from gradcheck.checks.undefined import check_declared_outputs, check_none_cotangents
-from gradcheck.coverage import Tally
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import Subject
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 # Text, because naming np.random at import time loads it.
 _Check: TypeAlias = "Callable[[Point, Tally, np.random.Generator], list[Finding]]"

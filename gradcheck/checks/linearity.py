@@ -8,9 +8,8 @@ import numpy as np
 
 from gradcheck.checks.agreement import largest, largest_given
 from gradcheck.checks.session import Session
-from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, name_number
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, match_kind, name_number
 from gradcheck.model.evaluation import floating_arrays
-from gradcheck.model.fitting import match_kind
 from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
 from gradcheck.report import Finding
 

@@ -6,25 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.coverage import Tally
-from gradcheck.explain.conjugation import as_given
 from gradcheck.explain.depict import depict
-from gradcheck.explain.diagnosis import Evidence
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.tracing import Tracer
-from gradcheck.explain.wording import GIVEN, count_noun, describe_number, describe_values, name_element, repro_call
-from gradcheck.judge.compare import Status
-from gradcheck.judge.outcome import Gradients, Outcome
-from gradcheck.judge.rounding import is_at_random
+from gradcheck.explain.wording import as_given, count_noun, describe_number, describe_values, name_element, repro_call
+from gradcheck.judge.outcome import Gradients, Outcome, Status
+from gradcheck.judge.second_look import is_at_random
 from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.model.budget import Budget
-from gradcheck.model.dtypes import Array, is_complex
-from gradcheck.model.evaluation import Point, VjpError
-from gradcheck.model.fitting import fit_gradient
+from gradcheck.model.dtypes import Array, fit_gradient
+from gradcheck.model.evaluation import GIVEN, Point, VjpError
 from gradcheck.model.protocol import Subject
 from gradcheck.numeric.ladder import ladder_steps
 from gradcheck.picture import Picture
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 _SINGLE_LIMIT = 64
 _SHARED_LIMIT = 100_000  # for memory only: one ladder serves any number of elements
@@ -126,7 +121,7 @@ class PointCheck:
             if self.tracer is not None:
                 self.tracer.look(outcome)
             self._remember(outcome, point)
-            findings += self._findings(outcome, outcomes, point, gradients)
+            findings += self._findings(outcome, outcomes, point)
         if point.shape_change:
             findings.append(Finding("output shape", f"forward: expected one output shape, got {point.shape_change}"))
         if point.dtype_change:
@@ -168,35 +163,23 @@ class PointCheck:
             self._nonzero.add(outcome.k)
         self.tally.add_kinks(_conventions(outcome, name, point))
 
-    def _findings(self, outcome: Outcome, outcomes: list[Outcome], point: Point, gradients: Gradients) -> list[Finding]:
+    def _findings(self, outcome: Outcome, outcomes: list[Outcome], point: Point) -> list[Finding]:
         name, value = self.subject.names[outcome.k], point.given[outcome.k]
         assert isinstance(value, np.ndarray)
-        given = replace(outcome, comparison=as_given(point, outcome.k, outcome.comparison))
+        given = replace(outcome, comparison=as_given(outcome))
         repro = repro_call(point.given, point.label, self.seed)
         if outcome.k in self.subject.declared:
             return [_declared(given, name, value, repro)] if outcome.comparison.wrong.any() else []
         if outcome.comparison.wrong.any():
-            sentence, fields = describe_values(given, name, value, point.label)
-            evidence = Evidence(
-                name,
-                value.shape,
-                point.values(outcome.k).ravel(),
-                outcome.comparison,
-                gradients.cotangents,
-                outcome.owner,
-                {
-                    self.subject.names[other.k]: other.comparison.numeric
-                    for other in outcomes
-                    if other.k != outcome.k and other.size == outcome.size == other.comparison.elements.size
-                },
-                frozenset(
-                    {int(n) for shape in point.shapes for n in (*shape, np.prod(shape), np.prod(shape) // value.size)}
-                ),
-                is_complex(value.dtype),
-            )
+            sentence, fields = describe_values(given)
+            others = {
+                other.name: other.comparison.numeric
+                for other in outcomes
+                if other.k != outcome.k and other.size == outcome.size and other.is_complete
+            }
             check = "gradient missing" if outcome.missing else "vjp value"
-            cause = explain_values(point, outcome, evidence)
-            fields["picture"] = self._picture(outcome, point, gradients)
+            cause = explain_values(outcome, others)
+            fields["picture"] = self._picture(outcome)
             return [replace(Finding(check, sentence, input=name, cause=cause, repro=repro), **fields)]  # type: ignore[arg-type]
         if outcome.shift is not None:
             shift = outcome.shift
@@ -208,12 +191,12 @@ class PointCheck:
             return [Finding("vjp value", sentence, name, None, shift.analytic, shift.numeric, shift.bar, cause, repro)]
         return []
 
-    def _picture(self, outcome: Outcome, point: Point, gradients: Gradients) -> Picture | None:
+    def _picture(self, outcome: Outcome) -> Picture | None:
         """Takes the picture of a wrong gradient, once per input: later points show the same fault again."""
         if outcome.k in self._pictured:
             return None
         self._pictured.add(outcome.k)
-        return depict(point, outcome, gradients, self.budget)
+        return depict(outcome, self.budget)
 
 
 def _fits(gradients: Gradients, k: int, point: Point) -> bool:
@@ -243,7 +226,7 @@ def _silenced(gradients: Gradients, k: int) -> Gradients:
 
 def _conventions(outcome: Outcome, name: str, point: Point) -> list[str]:
     """Words the kinks met: where, and which of the right values the subject chose."""
-    comparison = as_given(point, outcome.k, outcome.comparison)
+    comparison = as_given(outcome)
     value = point.given[outcome.k]
     assert isinstance(value, np.ndarray)
     found = np.flatnonzero(comparison.kink & (comparison.status == Status.RIGHT))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gradcheck.checks.agreement import beyond
-from gradcheck.model.dtypes import Array, FloatArray, name_number
+from gradcheck.model.dtypes import Array, FloatArray, fit_gradient, match_kind, name_number
 from gradcheck.model.evaluation import Point, call_forward, call_vjp
-from gradcheck.model.fitting import fit_gradient, match_kind
 from gradcheck.model.perturb import SIGNS, perturb_inputs
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding

@@ -16,16 +16,14 @@ from gradcheck.checks.behaviour import check_behaviour
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.symmetry import check_symmetry, hidden_rounding
 from gradcheck.checks.transpose import check_jvp
-from gradcheck.coverage import Tally
 from gradcheck.explain.wording import GIVEN
 from gradcheck.model.budget import Budget
-from gradcheck.model.carriers import carries, no_cotangent
-from gradcheck.model.cotangents import draw_cotangents
 from gradcheck.model.dtypes import Array, is_continuous
-from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
+from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp, carries, no_cotangent
+from gradcheck.model.perturb import draw_cotangents
 from gradcheck.model.protocol import Also, Subject, build_subject, copy_inputs
 from gradcheck.numeric.hidden import hidden_eps
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 # Forward calls; fewer than for the first derivative, since each is a forward and a vjp.
 _BUDGET = 10_000

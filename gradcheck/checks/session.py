@@ -8,10 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from gradcheck.model.carriers import carries, no_cotangent
-from gradcheck.model.cotangents import draw_cotangents
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, number_count, resolution
-from gradcheck.model.evaluation import call_forward, call_vjp, floating_arrays
+from gradcheck.model.evaluation import call_forward, call_vjp, carries, floating_arrays, no_cotangent
+from gradcheck.model.perturb import draw_cotangents
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_outputs
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.structure import check_count, check_shapes
 from gradcheck.explain.wording import repro_call
-from gradcheck.judge.resizing import Shape, resize_inputs
+from gradcheck.judge.variation import Shape, resize_inputs
 from gradcheck.model.dtypes import Array, is_continuous
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import Subject, copy_inputs

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.model.dtypes import Array, as_float64, is_complex, is_continuous
-from gradcheck.model.fitting import summed_axes
+from gradcheck.model.dtypes import Array, as_float64, is_complex, is_continuous, summed_axes
 from gradcheck.model.protocol import Subject
 from gradcheck.report import Finding
 

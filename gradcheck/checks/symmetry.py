@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcheck.checks.agreement import largest_given
-from gradcheck.coverage import Tally
 from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, is_floating
 from gradcheck.model.evaluation import Point, call_forward
 from gradcheck.model.perturb import perturb_array
 from gradcheck.numeric.tolerance import ROUNDINGS
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 if TYPE_CHECKING:
     from gradcheck.checks.second import Second

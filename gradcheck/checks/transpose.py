@@ -6,18 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.coverage import Tally
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import Array, BoolArray, FloatArray, as_float64, from_float64, is_complex, is_continuous
+from gradcheck.model.dtypes import (
+    Array,
+    BoolArray,
+    FloatArray,
+    as_float64,
+    fit_gradient,
+    from_float64,
+    is_complex,
+    is_continuous,
+)
 from gradcheck.model.evaluation import Point, VjpError
-from gradcheck.model.fitting import fit_gradient
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.kinks import Kind, judge
 from gradcheck.numeric.ladder import Ladder, climb, displacements, ladder_steps
 from gradcheck.numeric.noise import least_noise, measure_noise
 from gradcheck.numeric.slopes import differentiate
 from gradcheck.numeric.tolerance import ROUNDINGS
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 _DIRECTIONS = 3
 

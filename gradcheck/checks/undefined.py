@@ -9,12 +9,11 @@ import numpy as np
 from gradcheck.checks.agreement import close
 from gradcheck.checks.relation import REPEATS, Relation, judge
 from gradcheck.checks.session import Results, copy_arrays
-from gradcheck.coverage import Tally
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous, same_bits
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
 from gradcheck.model.perturb import SIGNS, perturb_array
 from gradcheck.model.protocol import copy_inputs
-from gradcheck.report import Finding
+from gradcheck.report import Finding, Tally
 
 _STEP = 2.0**-10
 

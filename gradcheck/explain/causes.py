@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from gradcheck.explain.elements import describe_place
 from gradcheck.explain.hypothesis import CLOSE, Hypothesis, fitting, peak, same
-from gradcheck.explain.places import describe_place
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 
 
@@ -36,17 +37,19 @@ class Jacobians:
     cotangents: FloatArray
     gradients: FloatArray
 
+    def rows(self) -> list[IntArray]:
+        """Gives the flat indices of each output."""
+        stops = np.cumsum([int(np.prod(shape)) for shape in self.output_shapes])
+        return np.split(np.arange(len(self.wrong)), stops[:-1])
+
 
 def explain(found: Jacobians, *, is_elementwise: bool = False) -> str | None:
     """Gives the first cause that accounts for the whole difference, in words; None where none does.
 
     Where each output depends on one element, single entries say no more than the gradient itself.
     """
-    for rule in _ELEMENTWISE_RULES if is_elementwise else _RULES:
-        text = rule(found)
-        if text is not None:
-            return text
-    return None
+    rules = _ELEMENTWISE_RULES if is_elementwise else _RULES
+    return next((text for rule in rules if (text := rule(found)) is not None), None)
 
 
 def _of_the_cotangent(found: Jacobians) -> str | None:
@@ -67,12 +70,8 @@ def _of_the_cotangent(found: Jacobians) -> str | None:
     return None
 
 
-def _turned(found: Jacobians) -> str | None:
-    """Finds the right entries at other places: outputs or elements reversed, shifted or with axes exchanged."""
-    return fitting(_turns(found), found.analytic, found.numeric)
-
-
 def _turns(found: Jacobians) -> Iterator[Hypothesis]:
+    """Yields the right entries at other places: outputs or elements reversed, shifted or with axes exchanged."""
     numeric, shapes = found.numeric, found.output_shapes
     for said, order in _orders(found.values.shape):
         yield f"yours is the derivative {said} of {found.name}", numeric[:, order]
@@ -88,14 +87,14 @@ def _turns(found: Jacobians) -> Iterator[Hypothesis]:
 
 def _several_outputs(found: Jacobians) -> str | None:
     """Finds that of several outputs only one is sent back wrongly, though not left out."""
-    stops = np.cumsum([int(np.prod(shape)) for shape in found.output_shapes])
-    parts = np.split(np.arange(len(found.wrong)), stops[:-1])
-    faulty = [position for position, rows in enumerate(parts) if found.wrong[rows].any()]
-    if len(parts) < 2 or len(faulty) != 1 or not found.analytic[parts[faulty[0]]].any():
+    faulty = [(position, rows) for position, rows in enumerate(found.rows()) if found.wrong[rows].any()]
+    if len(found.output_shapes) < 2 or len(faulty) != 1:
         return None
-    yours, right = found.analytic[parts[faulty[0]]], found.numeric[parts[faulty[0]]]
-    effect = ", with the opposite sign" if same(-right, yours) else ""
-    return f"only the contribution of output {faulty[0]} is wrong{effect}"
+    position, rows = faulty[0]
+    if not found.analytic[rows].any():
+        return None
+    effect = ", with the opposite sign" if same(-found.numeric[rows], found.analytic[rows]) else ""
+    return f"only the contribution of output {position} is wrong{effect}"
 
 
 def _lacking(found: Jacobians) -> str | None:
@@ -109,18 +108,14 @@ def _lacking(found: Jacobians) -> str | None:
     last = np.array([np.flatnonzero(column)[-1] for column in weights[:, touched].T])
     if (kept[:, touched].sum(axis=0) == 1).all() and kept[last, np.flatnonzero(touched)].all():
         return "yours is the contribution of the last output alone: '=' where '+=' is meant does this"
-    start = 0
-    for position, shape in enumerate(found.output_shapes):
-        rows = slice(start, start + int(np.prod(shape)))
-        start = rows.stop
-        elsewhere = missing[: rows.start].any() or missing[rows.stop :].any()
-        if len(found.output_shapes) > 1 and not elsewhere and not found.analytic[rows].any():
+    for position, rows in enumerate(found.rows()):
+        is_alone = not np.delete(missing, rows, axis=0).any()
+        if len(found.output_shapes) > 1 and is_alone and not found.analytic[rows].any():
             return f"output {position} is ignored"
     whole = np.asarray(missing.any(axis=1))
-    if not (found.analytic[whole] != 0).any() and (found.analytic[~whole] != 0).any():
+    if not found.analytic[whole].any() and found.analytic[~whole].any():
         return f"{_which(whole, weights.any(axis=1) & ~whole, found.output_shapes)} contribute nothing"
-    rows, columns = missing.shape
-    if rows == columns:
+    if len(missing) == len(missing.T):
         i, j = np.indices(missing.shape)
         for said, inside in (
             ("outputs at other places than the element's own", i != j),
@@ -182,17 +177,15 @@ def _offset(found: Jacobians) -> str | None:
 def _orders(shape: tuple[int, ...]) -> Iterator[tuple[str, IntArray]]:
     """Yields permutations of the flat indices of an array, and how they are called; none that moves nothing."""
     flat = np.arange(int(np.prod(shape))).reshape(shape)
-    for axis in range(len(shape)):
-        if shape[axis] > 1:
+    for axis, length in enumerate(shape):
+        if length > 1:
             yield f"reversed along axis {axis}", np.flip(flat, axis).ravel()
-            if shape[axis] > 2:
-                for shift in (1, -1):
-                    yield f"shifted by {shift} along axis {axis}", np.roll(flat, shift, axis).ravel()
-    for first in range(len(shape)):
-        for second in range(first + 1, len(shape)):
-            if min(shape[first], shape[second]) > 1:
-                turned = np.swapaxes(flat, first, second)
-                yield f"with axes {first} and {second} exchanged", turned.ravel()
+        if length > 2:
+            for shift in (1, -1):
+                yield f"shifted by {shift} along axis {axis}", np.roll(flat, shift, axis).ravel()
+    for first, second in itertools.combinations(range(len(shape)), 2):
+        if min(shape[first], shape[second]) > 1:
+            yield f"with axes {first} and {second} exchanged", np.swapaxes(flat, first, second).ravel()
 
 
 def _factors(x: FloatArray, name: str) -> Iterator[Hypothesis]:
@@ -228,11 +221,11 @@ _CHANGES: tuple[tuple[str, Callable[[FloatArray], FloatArray]], ...] = (
 )
 _RULES: tuple[Callable[[Jacobians], str | None], ...] = (
     _of_the_cotangent,
-    _turned,
+    lambda found: fitting(_turns(found), found.analytic, found.numeric),
     _several_outputs,
     _lacking,
     _surplus,
     _scaled,
     _offset,
 )
-_ELEMENTWISE_RULES = (_of_the_cotangent, _turned, _several_outputs, _scaled)
+_ELEMENTWISE_RULES = tuple(rule for rule in _RULES if rule not in (_lacking, _surplus, _offset))

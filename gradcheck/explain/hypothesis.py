@@ -9,7 +9,11 @@ import numpy as np
 
 from gradcheck.model.dtypes import FloatArray
 
+# Numbers agree that differ by so little beside the largest: ten times what is conceded to a gradient at values of the
+# checker's choice, `VARIED_FLOOR`, so that what is right is never far, and far less than a mistake makes.
 CLOSE = 1e-6
+# Beside zeros alone only zeros agree.
+_TINY = 1e-300
 
 Hypothesis: TypeAlias = tuple[str, FloatArray]  # what is said of a gradient, and what the subject gives if it is so
 
@@ -26,7 +30,7 @@ def same(first: FloatArray, second: FloatArray, size: float | None = None) -> bo
     """Says whether finite numbers, one at least, agree beside the largest of `second`, or beside `size`."""
     if not first.size or not np.isfinite(second).all():
         return False
-    return bool(np.all(np.abs(first - second) <= CLOSE * max(peak(second) if size is None else size, 1e-300)))
+    return bool(np.all(np.abs(first - second) <= CLOSE * max(peak(second) if size is None else size, _TINY)))
 
 
 def peak(values: FloatArray) -> float:

@@ -8,11 +8,10 @@ import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.explain.wording import find_worst, name_element, tell_apart
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Fact, Outcome, Seen
+from gradcheck.judge.outcome import Comparison, Fact, Outcome, Seen, Status
 from gradcheck.model.dtypes import Array, IntArray, as_float64
 from gradcheck.model.protocol import Subject
-from gradcheck.trace import StepTrace, Trace
+from gradcheck.report import StepTrace, Trace
 
 # The verdicts that decide most; of equal ones the element that is furthest off counts.
 _GRAVITY = {Status.WRONG: 2, Status.UNSURE: 1}
@@ -22,12 +21,10 @@ class Tracer:
     """Keeps, over the points of a run, the trace of each input's worst element, and of the elements asked for.
 
     Args:
-        subject: what is judged.
         asked: for some inputs, the elements to trace at every point, as numbers of a flat float64 view.
     """
 
-    def __init__(self, subject: Subject, asked: Mapping[int, Sequence[int]]) -> None:
-        self._names = subject.names
+    def __init__(self, asked: Mapping[int, Sequence[int]]) -> None:
         self._asked = asked
         self._worst: dict[int, tuple[tuple[int, float], Trace]] = {}
         self._others: list[Trace] = []
@@ -47,15 +44,15 @@ class Tracer:
         return tuple(dict.fromkeys([*(self._worst[k][1] for k in sorted(self._worst)), *self._others]))
 
     def _trace(self, outcome: Outcome, element: int) -> Trace:
-        point, name = outcome.probe.point, self._names[outcome.k]
-        value = point.given[outcome.k]
-        assert isinstance(value, np.ndarray)
-        index, part = name_element(element, value)
-        words = f"{name}{list(index)}{part}" if index else f"{name}{part}"
+        label = outcome.point.label
+        index, part = name_element(element, outcome.given)
+        words = f"{outcome.name}{list(index) if index else ''}{part}"
         places = np.flatnonzero(outcome.comparison.elements == element)
         if not places.size:
-            return Trace(words, point.label, "not measured alone, only together with others")
-        row = _telling_row(outcome.comparison, int(places[0]))
+            return Trace(words, label, "not measured alone, only together with others")
+        row = int(np.argmax(_share(outcome.comparison)[:, places[0]]))  # under which it is furthest off
+        if outcome.comparison.wrong.any() and (worst := find_worst(outcome.comparison))[1] == places[0]:
+            row = worst[0]  # that of the message
         steps, before = [], None
         for seen in outcome.seen:
             found = np.flatnonzero(seen.comparison.elements == element)
@@ -64,7 +61,7 @@ class Tracer:
                 steps.append(_trace_step(seen, element, row, before, after))
                 before = after
         under = f"under {'ones' if row == 0 else 'random numbers'} as cotangent"
-        return Trace(words, point.label, f"{_word(outcome.comparison[places])} {under}", tuple(steps))
+        return Trace(words, label, f"{_word(outcome.comparison[places])} {under}", tuple(steps))
 
 
 def read_trace(trace: object, subject: Subject, values: Sequence[object]) -> Tracer | None:
@@ -74,7 +71,7 @@ def read_trace(trace: object, subject: Subject, values: Sequence[object]) -> Tra
         UsageError: it is of another form, or names no element of a differentiated input.
     """
     if isinstance(trace, (bool, np.bool_)):
-        return Tracer(subject, {}) if trace else None
+        return Tracer({}) if trace else None
     if not isinstance(trace, Mapping):
         raise UsageError(f"trace: expected True, False or a mapping from names to indices, got {trace!r}; pass True")
     asked = {}
@@ -86,7 +83,7 @@ def read_trace(trace: object, subject: Subject, values: Sequence[object]) -> Tra
         value = values[k]
         assert isinstance(value, np.ndarray)
         asked[k] = [number for index in indices for number in _numbers(index, name, value)]
-    return Tracer(subject, asked)
+    return Tracer(asked)
 
 
 def _numbers(index: object, name: str, value: Array) -> list[int]:
@@ -107,15 +104,6 @@ def _share(comparison: Comparison) -> Array:
         return np.nan_to_num(np.abs(comparison.analytic - comparison.numeric) / comparison.allowance, nan=np.inf)
 
 
-def _telling_row(comparison: Comparison, place: int) -> int:
-    """Gives the cotangent under which an element is furthest off; that of the message where it is the worst of all."""
-    if comparison.wrong.any():
-        row, worst = find_worst(comparison)
-        if worst == place:
-            return row
-    return int(np.argmax(_share(comparison)[:, place]))
-
-
 def _find_worst(outcome: Outcome) -> tuple[tuple[int, float], int]:
     """Gives how grave an input's worst element is, and its number: that of the message where one is wrong."""
     comparison = outcome.comparison
@@ -132,13 +120,10 @@ def _trace_step(seen: Seen, element: int, row: int, before: Comparison | None, a
     saw = tuple(text for fact in seen.facts for text in _saw(fact, element, row))
     if before is not None and not _differ(before, after):
         return StepTrace(seen.step, saw, f"{_word(after)}, {'as before' if saw else 'not asked'}")
-    analytic, numeric, low, high, bar, allowance = (
-        float(part[row, 0])
-        for part in (after.analytic, after.numeric, after.low, after.high, after.bar, after.allowance)
-    )
+    analytic, numeric, low, high, bar = after.numbers(row, 0)
     yours, right = tell_apart(analytic, numeric)
     right = f"in [{low:.6g}, {high:.6g}]" if high > low else right
-    numbers = f"yours {yours}, derivative {right} ± {bar:.0e}, accepted to within {allowance:.0e}"
+    numbers = f"yours {yours}, derivative {right} ± {bar:.0e}, accepted to within {after.allowance[row, 0]:.0e}"
     return StepTrace(seen.step, saw, f"{_word(after)}: {numbers}{', a kink' if after.kink[0] else ''}")
 
 

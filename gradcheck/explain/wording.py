@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome
 from gradcheck.model.dtypes import Array, as_float64, is_complex, name_number
 from gradcheck.model.evaluation import GIVEN as GIVEN
 
+# As many values as a line of a report holds; more are drawn again by the seed.
 _REPRO_ELEMENTS = 12
+# Six digits are read at a glance, seventeen tell any two numbers of float64 apart.
+_DIGITS = range(6, 18)
 
 
-def describe_values(outcome: Outcome, name: str, value: Array, label: str) -> tuple[str, dict[str, object]]:
+def describe_values(outcome: Outcome) -> tuple[str, dict[str, object]]:
     """Puts a wrong comparison into words.
 
     Args:
         outcome: has at least one wrong element.
-        name: the input's name.
-        value: the input.
-        label: what its values are.
 
     Returns:
         One sentence, and the fields index, analytic, numeric and error_bar of the worst element.
     """
-    comparison = outcome.comparison
+    comparison, name, value = outcome.comparison, outcome.name, outcome.given
     row, worst = find_worst(comparison)
     index, part = name_element(int(comparison.elements[worst]), value)
-    analytic, bar = float(comparison.analytic[row, worst]), float(comparison.bar[row, worst])
-    low, high = float(comparison.low[row, worst]), float(comparison.high[row, worst])
-    numeric = float(comparison.numeric[row, worst])
+    analytic, numeric, low, high, bar = comparison.numbers(row, worst)
     yours, right = tell_apart(analytic, numeric)
     if high > low:
         right = f"in [{low:.6g}, {high:.6g}]"
     count = f"{int(comparison.wrong.sum())} of {comparison.elements.size} {count_noun(value.dtype)}"
-    if comparison.elements.size < outcome.size:
+    if not outcome.is_complete:
         count += f" tested, of {outcome.size}"
     given = "None" if outcome.missing else yours
     place = f"{name}{list(index)}" if index else name
@@ -45,9 +43,25 @@ def describe_values(outcome: Outcome, name: str, value: Array, label: str) -> tu
         f"gradient of {name!r}: wrong in {count}, worst {place} = {describe_number(value[index])}{part}: "
         f"yours {given}, derivative {right} ± {bar:.0e}"
     )
-    if label != GIVEN:
-        sentence += f", at {label}"
+    if outcome.point.label != GIVEN:
+        sentence += f", at {outcome.point.label}"
     return sentence, {"index": index, "analytic": analytic, "numeric": numeric, "error_bar": bar}
+
+
+def as_given(outcome: Outcome) -> Comparison:
+    """Takes a comparison from the convention of the judge to that of the caller, in which messages speak."""
+    comparison, point = outcome.comparison, outcome.probe.point
+    value = point.given[outcome.k]
+    assert isinstance(value, np.ndarray)
+    if point.subject.also.convention == "conjugate" or not is_complex(value.dtype):
+        return comparison
+    imaginary = comparison.elements % 2 == 1
+    return replace(
+        comparison,
+        analytic=np.where(imaginary, 0.0 - comparison.analytic, comparison.analytic),
+        low=np.where(imaginary, 0.0 - comparison.high, comparison.low),
+        high=np.where(imaginary, 0.0 - comparison.low, comparison.high),
+    )
 
 
 def name_element(flat: int, value: Array) -> tuple[tuple[int, ...], str]:
@@ -82,7 +96,7 @@ def find_worst(comparison: Comparison) -> tuple[int, int]:
 
 def tell_apart(first: float, second: float) -> tuple[str, str]:
     """Writes two numbers with as many digits as show that they differ, at least six."""
-    for digits in range(6, 18):
+    for digits in _DIGITS:
         texts = f"{first:.{digits}g}", f"{second:.{digits}g}"
         if texts[0] != texts[1]:
             return texts

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison, Status, compare
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.domain import Reach, measure_room
-from gradcheck.model.dtypes import BoolArray
-from gradcheck.numeric.columns import Columns, measure_elementwise, measure_singly
-from gradcheck.numeric.ladder import RATIO
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
+from gradcheck.numeric.columns import Columns, Entries, measure_elementwise, measure_singly
+from gradcheck.numeric.kinks import LOST, Kind
+from gradcheck.numeric.ladder import RATIO, Probe
 from gradcheck.numeric.noise import measure_noise
-from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.tolerance import APART, BARS, FLOOR
+from gradcheck.numeric.tolerance import APART, BARS, CLEAR, FLOOR, SHARP, SHARP_PEAK
 
 # Bars wider than the relative error that every gradient is conceded are worth another ladder.
 _WIDE = FLOOR
@@ -22,6 +21,8 @@ _WIDE = FLOOR
 _SMALL = 1.0 / RATIO
 # A narrow one is an element's own magnitude: worth it where that is three steps of the ladder below its scale.
 _FAR_BELOW = RATIO**-3
+# Leaps this small beside the largest change may be rounding hidden inside forward.
+_LEAST_STAIR = 2.0**-20
 
 
 def measure(outcome: Outcome) -> Outcome:
@@ -58,10 +59,82 @@ def _columns(outcome: Outcome, probe: Probe) -> Columns:
 
 
 def _compare(outcome: Outcome, columns: Columns) -> Comparison:
-    local = replace(outcome.tolerance, perturbed=outcome.tolerance.perturbed[columns.elements])
-    comparison = compare(columns, outcome.probe.cotangents, outcome.analytic[:, columns.elements], local)
-    moves = np.isfinite(outcome.probe.point.values(outcome.k).ravel()[columns.elements])
-    return replace(comparison, status=np.where(moves, comparison.status, int(Status.UNDEFINED)))
+    """Compares gradients with measured derivatives."""
+    cotangents, analytic = outcome.cotangents, outcome.analytic[:, columns.elements]
+    count, entry, element = columns.elements.size, columns.entries, columns.measured
+    lost = np.isin(entry.kind, LOST)
+    unknown = lost | ~np.isfinite(entry.low + entry.high)  # the bar of an entry without a value is infinite
+    weights = cotangents[:, entry.output]
+
+    def gather(values: FloatArray) -> FloatArray:
+        rows = [np.bincount(entry.owner, weights=row, minlength=count) for row in values]
+        return np.array(rows, dtype=np.float64).reshape(len(values), count)
+
+    first, second = weights * np.where(unknown, 0.0, entry.low), weights * np.where(unknown, 0.0, entry.high)
+    low, high = gather(np.minimum(first, second)), gather(np.maximum(first, second))
+    largest = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None]
+    entry_bar = np.where(lost | (weights == 0), 0.0, entry.bar)
+    bar = gather(np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0)) + largest * element.idle_bar
+    peak = np.max(gather(np.maximum(np.abs(first), np.abs(second))), initial=0.0, keepdims=True)
+    floor = BARS * (gather(np.abs(weights) * entry.floor) + largest * element.idle_floor)
+    numeric = np.clip(np.nan_to_num(analytic), low, high)
+    allowance = outcome.tolerance[columns.elements].allowance(numeric, bar, peak) + floor
+    status, kink = np.full(count, int(Status.RIGHT), dtype=np.int64), np.zeros(count, dtype=np.bool_)
+    kink[entry.owner[entry.kind == Kind.KINK]] = True
+    made = Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)
+    _decide(made, element.resolvable, peak)
+    _mark_stairs(made, entry)
+    _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))
+    status[~np.isfinite(outcome.point.values(outcome.k).ravel()[columns.elements])] = Status.UNDEFINED
+    return made
+
+
+def _decide(made: Comparison, resolvable: FloatArray, peak: FloatArray) -> None:
+    """Calls an element wrong if any cotangent shows it beyond doubt, unsure if the bars leave room for real faults.
+
+    A gradient of zero is right where the measured one is zero as exactly as the arithmetic can tell. `peak` is the
+    largest sum of magnitudes that any element's derivative is made of, before they cancel; shape (1, 1).
+    """
+    numeric, bars = made.numeric, BARS * made.bar
+    yours, right = np.abs(made.analytic), np.abs(numeric)
+    far = ~(np.abs(made.analytic - numeric) <= made.allowance)  # NaN counts as far
+    sharp = bars <= np.maximum(SHARP * right, SHARP_PEAK * peak)
+    clear = np.where(np.isfinite(yours), made.bar < CLEAR * np.maximum(yours, right), sharp | (bars <= resolvable))
+    zero = (yours <= made.bar) & (right <= made.bar) & (bars <= resolvable)
+    made.status[(far | ~(sharp | zero)).any(axis=0)] = Status.UNSURE
+    made.status[(far & clear).any(axis=0)] = Status.WRONG
+
+
+def _mark_stairs(made: Comparison, entry: Entries) -> None:
+    """Withdraws, in place, what is held against an element where outputs rest under small steps.
+
+    A staircase has derivative zero, but so fine a one as rounding makes also looks like a slope; then it is unsure
+    whether a gradient of zero is wrong. So it is where the derivative is zero between two stairs as fine, as an
+    iteration makes that ends at a given error.
+    """
+    moving = (entry.low != 0) | (entry.high != 0)
+    least, most = np.full(made.status.shape, np.inf), np.zeros(made.status.shape)
+    np.minimum.at(least, entry.owner[moving], entry.stairs[moving])
+    np.maximum.at(most, entry.owner, entry.stairs)
+    rests = made.wrong & (made.analytic == 0).all(axis=0) & np.isfinite(least) & (least > 0)
+    made.status[rests] = np.where(least[rests] >= _LEAST_STAIR, int(Status.RIGHT), int(Status.UNSURE))
+    made.status[made.wrong & (made.numeric == 0).all(axis=0) & (most > 0) & (most < _LEAST_STAIR)] = Status.UNSURE
+
+
+def _mark_lost(status: IntArray, entry: Entries, analytic: FloatArray, weighs: BoolArray) -> None:
+    """Marks, in place, elements that have no derivative to compare with.
+
+    An output that is not finite has cotangent zero, so the others are judged without it; but zero times NaN is NaN,
+    which a vjp may return then. `weighs` tells the entries whose output has another cotangent than zero.
+    """
+    kind = entry.kind
+    for lost, meaning in ((Kind.STEEP, Status.STEEP), (Kind.JUMP, Status.JUMP)):
+        status[entry.owner[kind == lost]] = meaning
+    defined = np.bincount(entry.owner[kind != Kind.UNDEFINED], minlength=status.size) > 0
+    undefined = np.bincount(entry.owner[kind == Kind.UNDEFINED], minlength=status.size) > 0
+    blank = undefined & (~defined | ~np.isfinite(analytic).all(axis=0))
+    blank[entry.owner[(kind == Kind.UNDEFINED) & weighs]] = True
+    status[blank] = Status.UNDEFINED
 
 
 def _other_reaches(outcome: Outcome) -> list[Reach]:

@@ -8,23 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcheck.judge.complex_step import sharpen
-from gradcheck.judge.degenerate import withdraw_degenerate
-from gradcheck.judge.edges import accept_edges
 from gradcheck.judge.measure import measure, measure_at_other_scales
 from gradcheck.judge.outcome import Gradients, Outcome, Step
-from gradcheck.judge.rounding import withdraw_rounding
-from gradcheck.judge.ties import accept_ties
+from gradcheck.judge.second_look import accept_edges, accept_ties, withdraw_degenerate, withdraw_rounding
 from gradcheck.judge.together import judge_together
-from gradcheck.model.cotangents import draw_cotangents, perturb_cotangent
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, is_continuous, resolution
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, fit_gradient, is_continuous, resolution
 from gradcheck.model.evaluation import GIVEN, Point
-from gradcheck.model.fitting import fit_gradient
-from gradcheck.numeric.groups import is_elementwise, owners
-from gradcheck.numeric.ladder import ladder_steps
+from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
+from gradcheck.numeric.columns import is_elementwise, owners
+from gradcheck.numeric.ladder import Probe, ladder_steps
 from gradcheck.numeric.noise import measure_noise
-from gradcheck.numeric.probe import Probe
-from gradcheck.numeric.sampling import sample_elements
 from gradcheck.numeric.tolerance import FLOOR, VARIED_FLOOR, Tolerance
 
 STEPS: Mapping[str, Step] = {
@@ -39,6 +33,8 @@ STEPS: Mapping[str, Step] = {
 }
 # Elements whose gradient is not finite that are measured beside the sampled ones: enough to name a place.
 _MOST_BROKEN = 8
+# Off-by-one faults live at the ends: that many elements at each end are always taken.
+_ENDS = 8
 
 
 @dataclass(frozen=True)
@@ -72,11 +68,6 @@ def judge_input(point: Point, k: int, gradients: Gradients, limits: Limits, gene
 
     The limits bound how many elements are differentiated.
     """
-    return _begin(point, k, gradients, limits, generator).after(STEPS)
-
-
-def _begin(point: Point, k: int, gradients: Gradients, limits: Limits, generator: np.random.Generator) -> Outcome:
-    """Chooses the elements to measure, and finds out what it takes to move them."""
     values = point.values(k)
     room = measure_room(values, point.subject.domain[k])
     owner = owners(point, k)
@@ -84,12 +75,15 @@ def _begin(point: Point, k: int, gradients: Gradients, limits: Limits, generator
         owner = None
     elements = sample_elements(values.size, limits.singly if owner is None else limits.together, generator)
     analytic = _stack(gradients.raw, k, values)
-    elements = _with_broken(elements, analytic, values)
+    # Sums over directions leave out elements whose gradient is not finite, so that some of them need a look.
+    broken = ~np.isfinite(analytic).all(axis=0) & np.isfinite(values.ravel())
+    fresh = np.setdiff1d(np.flatnonzero(broken), elements)[:_MOST_BROKEN]
+    elements = np.asarray(np.union1d(elements, fresh), dtype=np.int64)
     tolerance = _tolerance(point, k, gradients, analytic)
     wanted = slice(None) if owner is None else np.flatnonzero(np.isin(owner, elements))
     noise = measure_noise(point, k, room, generator, wanted)
     probe = Probe(point, k, room, noise, ladder_steps(point.forward_eps), gradients.cotangents)
-    return Outcome(probe, generator, gradients, analytic, tolerance, owner, elements)
+    return Outcome(probe, generator, gradients, analytic, tolerance, owner, elements).after(STEPS)
 
 
 def _stack(rows: Sequence[tuple[Array | None, ...]], k: int, values: FloatArray) -> FloatArray:
@@ -109,8 +103,14 @@ def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray)
     return Tolerance(eps, np.nan_to_num(perturbed, nan=0.0, posinf=0.0), floor)
 
 
-def _with_broken(elements: IntArray, analytic: FloatArray, values: FloatArray) -> IntArray:
-    """Adds some elements whose gradient is not finite: sums over directions leave them out, so they need a look."""
-    broken = ~np.isfinite(analytic).all(axis=0) & np.isfinite(values.ravel())
-    fresh = np.setdiff1d(np.flatnonzero(broken), elements)[:_MOST_BROKEN]
-    return np.asarray(np.union1d(elements, fresh), dtype=np.int64)
+def sample_elements(size: int, limit: int, generator: np.random.Generator) -> IntArray:
+    """Takes all of `size` elements if `limit` allows, else the first and last eight and random ones between.
+
+    Returns:
+        Sorted flat indices, shape (min(size, limit),).
+    """
+    if size <= limit:
+        return np.arange(size, dtype=np.int64)
+    ends = min(_ENDS, max(1, limit // 4))
+    middle = generator.choice(np.arange(ends, size - ends), size=max(limit - 2 * ends, 0), replace=False)
+    return np.concatenate([np.arange(ends), np.sort(middle), np.arange(size - ends, size)]).astype(np.int64)

@@ -1,16 +1,28 @@
-"""Other values of the same shapes, at which a backward that is right by luck shows its fault."""
+"""Other points to judge at: other values and shapes, which show what is right by luck, and many outputs in few sums."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradcheck.model.dtypes import BoolArray, FloatArray, as_float64, from_float64, is_continuous
-from gradcheck.model.protocol import Subject
+from gradcheck.model.domain import measure_room
+from gradcheck.model.dtypes import Array, BoolArray, FloatArray, IntArray, as_float64, from_float64, is_continuous
+from gradcheck.model.evaluation import Point
+from gradcheck.model.protocol import Forward, Subject, copy_inputs, normalise_outputs
+from gradcheck.numeric.columns import is_elementwise, owners
+
+Shape: TypeAlias = tuple[int, ...]
 
 SMALL = "small magnitudes and zeros"
+# Wide enough to part values that the stretch repeats, narrow enough to stay near what forward accepts.
+_JITTER = 0.1
+# From so many outputs on their columns, one for each output and element, take longer than forward. In
+# so many groups eight outputs or more share one; signs and weights are drawn, so that faults seldom cancel.
+MANY = 2048
+GROUPS = 256
 # Text, because naming np.random at import time loads it.
 _Change: TypeAlias = "Callable[[FloatArray, np.random.Generator, int], FloatArray]"
 
@@ -42,12 +54,10 @@ def vary_inputs(
         yield label, tuple(changed)
 
 
-def _flip(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    return -values
-
-
 def _redraw(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    return _typical(values) * generator.choice([-1.0, 1.0], values.shape) * generator.uniform(0.3, 1.7, values.shape)
+    finite = np.abs(values[np.isfinite(values) & (values != 0)])
+    typical = float(np.median(finite)) if finite.size else 1.0
+    return typical * generator.choice([-1.0, 1.0], values.shape) * generator.uniform(0.3, 1.7, values.shape)
 
 
 def _shrink(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
@@ -58,10 +68,6 @@ def _shrink_some(values: FloatArray, generator: np.random.Generator, place: int)
     """Makes values small, and one element in four zero, others in each input."""
     turns = (np.arange(values.size).reshape(values.shape) - place) % 4
     return np.where(turns == min(1, values.size - 1), 0.0, _shrink(values, generator, place))
-
-
-def _grow(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
-    return values * generator.uniform(3.0, 8.0, values.shape)
 
 
 def _repeat(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
@@ -90,15 +96,144 @@ def _tie(drawn: FloatArray, axis: int, is_extreme: BoolArray) -> None:
                 return
 
 
-def _typical(values: FloatArray) -> float:
-    finite = np.abs(values[np.isfinite(values) & (values != 0)])
-    return float(np.median(finite)) if finite.size else 1.0
-
-
 _CHANGES: tuple[tuple[str, _Change], ...] = (
-    ("signs flipped", _flip),
+    ("signs flipped", lambda values, generator, place: -values),
     ("random values", _redraw),
     (SMALL, _shrink_some),
-    ("large magnitudes", _grow),
+    ("large magnitudes", lambda values, generator, place: values * generator.uniform(3.0, 8.0, values.shape)),
     ("repeated values", _repeat),
 )
+
+
+def resize_inputs(
+    subject: Subject, inputs: Sequence[object], shapes: Sequence[Shape | None], generator: np.random.Generator
+) -> tuple[object, ...] | None:
+    """Gives inputs of the shapes, one per input, None for what is no array.
+
+    Each new element has the value of the old one nearest to its relative place, so that scales, signs, order, masks
+    and segments stay what they were; differentiated ones move by a few percent, inside the declared domain.
+
+    Returns:
+        None when an integer array of other length would lose what makes it an index: that its elements differ.
+    """
+    resized = list(inputs)
+    for k, (value, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        if not isinstance(value, np.ndarray) or shape is None or value.shape == shape:
+            continue
+        made = _resize_array(value, shape, generator, is_drawn=k in subject.differentiable)
+        if made is None:
+            return None
+        if is_continuous(value.dtype):
+            made = from_float64(subject.domain[k].clip(as_float64(made)), made)
+        resized[k] = made
+    return tuple(resized)
+
+
+def _resize_array(value: Array, shape: Shape, generator: np.random.Generator, *, is_drawn: bool) -> Array | None:
+    if is_drawn:
+        stretched = _stretch(value, shape)
+        factors = generator.uniform(1.0 - _JITTER, 1.0 + _JITTER, as_float64(stretched).shape)
+        return from_float64(as_float64(stretched) * factors, stretched)
+    if is_continuous(value.dtype):
+        return _interpolate(value, shape)
+    if value.dtype.kind == "b":
+        return _stretch(value, shape)
+    return _resize_integers(value, shape, generator)
+
+
+def _stretch(value: Array, shape: Shape) -> Array:
+    for axis, length in enumerate(shape):
+        value = np.take(value, _places(value.shape[axis], length), axis=axis)
+    return value
+
+
+def _places(old: int, new: int) -> IntArray:
+    return np.asarray((np.arange(new) + 0.5) * old / max(new, 1), dtype=np.int64)
+
+
+def _interpolate(value: Array, shape: Shape) -> Array:
+    """Draws lines between elements, so that floating input that is not differentiated, such as knots, stays sorted."""
+    for axis, length in enumerate(shape):
+        old = value.shape[axis]
+        if length == old:
+            continue
+        at = np.linspace(0.0, old - 1.0, length)
+        low = np.minimum(at.astype(np.int64), max(old - 2, 0))
+        share = (at - low).reshape(-1, *[1] * (value.ndim - axis - 1))
+        first, second = (np.take(value, np.minimum(low + step, old - 1), axis=axis) for step in (0, 1))
+        value = np.asarray(first * (1.0 - share) + second * share).astype(value.dtype)
+    return value
+
+
+def _resize_integers(value: Array, shape: Shape, generator: np.random.Generator) -> Array | None:
+    """Stretches integers; a permutation becomes one of the new length, distinct labels become distinct labels."""
+    for axis, length in enumerate(shape):
+        old = value.shape[axis]
+        if length == old or old < 2:
+            value = np.take(value, _places(old, length), axis=axis)
+            continue
+        ordered = np.sort(value, axis=axis)
+        if not np.asarray(np.diff(ordered, axis=axis) != 0).all():
+            value = np.take(value, _places(old, length), axis=axis)
+        elif np.all(np.moveaxis(ordered, axis, -1) == np.arange(old)):
+            value = _permute(value, axis, length, generator, is_sorted=bool((ordered == value).all()))
+        elif value.ndim == 1 and not _is_monotone(value) and value.min() >= 0 and length <= value.max() + 1:
+            value = generator.permutation(int(value.max()) + 1)[:length].astype(value.dtype)
+        else:
+            return None
+    return value
+
+
+def _permute(value: Array, axis: int, length: int, generator: np.random.Generator, *, is_sorted: bool) -> Array:
+    moved = np.moveaxis(value, axis, -1)
+    made = np.array(np.broadcast_to(np.arange(length, dtype=value.dtype), (*moved.shape[:-1], length)))
+    return np.moveaxis(made if is_sorted else generator.permuted(made, axis=-1), -1, axis)
+
+
+def _is_monotone(value: Array) -> bool:
+    steps = np.diff(value)
+    return bool((steps >= 0).all() or (steps <= 0).all())
+
+
+def gather(point: Point, generator: np.random.Generator) -> Point:
+    """Gives the point with the outputs in `GROUPS` groups, each the sum of its outputs times ±0.5 to ±1.5.
+
+    A cotangent of the groups is one of the outputs, so its gradient is judged as it stands; what an output
+    contributes wrongly shows in its group. For outputs of other shapes all sums are nan.
+
+    Returns:
+        The point itself where outputs are few or complex, where one is not finite, as that has to be known of each, and
+        where one element moves one output, which is cheap as it is.
+    """
+    if point.size < MANY or not np.isfinite(point.center).all():
+        return point
+    if any(output.dtype.kind == "c" for output in point.outputs):
+        return point
+    subject = point.subject
+    for k in (*subject.differentiable, *subject.declared):
+        owner = owners(point, k)
+        room = measure_room(point.values(k), subject.domain[k])
+        if owner is not None and is_elementwise(point, k, owner, room):
+            return point
+    group = generator.permutation(point.size) % GROUPS
+    weight = generator.choice([-1.0, 1.0], point.size) * generator.integers(4, 13, point.size) / 8.0
+
+    def summed(function: Forward) -> Forward:
+        def sums(*inputs: Any) -> FloatArray:
+            outputs = normalise_outputs(function(*inputs))
+            if tuple(output.shape for output in outputs) != point.shapes:
+                return np.full(GROUPS, np.nan)
+            return np.asarray(np.bincount(group, point.flatten(outputs) * weight, GROUPS), dtype=np.float64)
+
+        return sums
+
+    def vjp(inputs: Any, _: Any, cotangents: Any) -> Any:
+        outputs = normalise_outputs(subject.forward(*copy_inputs(inputs)))
+        return subject.vjp(inputs, outputs, point.split(as_float64(cotangents[0])[group] * weight, outputs))
+
+    surrogate = None if subject.also.surrogate is None else summed(subject.also.surrogate)
+    also = replace(subject.also, surrogate=surrogate, nondifferentiable_outputs=(), none_cotangents=False)
+    changed = replace(subject, forward=summed(subject.forward), vjp=vjp, also=also)
+    gathered = Point(changed, point.given, point.label)
+    gathered.forward_eps = max(gathered.forward_eps, point.forward_eps)
+    return gathered

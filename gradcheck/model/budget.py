@@ -9,9 +9,16 @@ import numpy as np
 
 from gradcheck.errors import UsageError
 
+# Half of it measures 64 elements of each of five inputs, by ladders of 42 calls; a twentieth, some at other values.
 _DEFAULT = 30_000
-_SMALL = 10_000  # numbers that a call may take and give before there are fewer calls
+# Numbers that a call may take and give before there are fewer calls, down to a tenth: with more it takes longer than
+# what is done around it, and a tenth still measures some elements.
+_SMALL = 10_000
+_LEAST_SHARE = 10
+# Half of it measures two elements, by ladders of 42 calls.
 _LEAST = 200
+# Seconds buy at most so many times the default, which is more than all elements that are ever measured need.
+_MOST_TIMES = 100
 
 
 @dataclass
@@ -51,7 +58,8 @@ class Budget:
     @property
     def is_spent(self) -> bool:
         """Whether no calls, or no time, are left."""
-        return self.used >= self.total or (self.seconds is not None and self._elapsed() >= self.seconds)
+        elapsed = time.perf_counter() - self.started
+        return self.used >= self.total or (self.seconds is not None and elapsed >= self.seconds)
 
     def pace(self, seconds_each: float, numbers: int = 0) -> None:
         """Turns seconds into a number of calls that take so long each; the clock then only ends what took longer.
@@ -59,12 +67,9 @@ class Budget:
         The default becomes less where inputs and outputs together have many numbers, as then each call takes longer.
         """
         if self.is_default:
-            self.total = int(np.clip(_DEFAULT * _SMALL / max(numbers, 1), _DEFAULT // 10, _DEFAULT))
+            self.total = int(np.clip(_DEFAULT * _SMALL / max(numbers, 1), _DEFAULT // _LEAST_SHARE, _DEFAULT))
         if self.seconds is not None:
-            self.total = int(np.clip(self.seconds / max(seconds_each, 1e-9), _LEAST, 100 * _DEFAULT))
-
-    def _elapsed(self) -> float:
-        return time.perf_counter() - self.started
+            self.total = int(np.clip(self.seconds / max(seconds_each, 1e-9), _LEAST, _MOST_TIMES * _DEFAULT))
 
     def elements(self, most: int, calls_each: int, share: float) -> int:
         """Gives how many elements can be measured singly, at `calls_each` calls, with a share of the total."""

@@ -16,6 +16,8 @@ Reach = Literal["typical", "wide", "narrow"]
 
 # A side with less room than this share of the other counts as closed: steps there would be lost in rounding.
 _NARROW = 2.0**-20
+# The first step of a ladder is an eighth of the scale, so the scale is at most eight times the room.
+_FIRST_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def measure_room(values: FloatArray, bounds: Bounds, reach: Reach = "typical") -
     least = {"typical": typical, "wide": max(typical, 1.0), "narrow": 0.0}[reach]
     wanted = np.maximum(magnitude, least)
     wanted = np.where(np.isfinite(wanted) & (wanted > 0), wanted, typical)
-    above, below = 8 * (bounds.high - values), 8 * (values - bounds.low)
+    above, below = _FIRST_STEPS * (bounds.high - values), _FIRST_STEPS * (values - bounds.low)
     up = above >= _NARROW * np.minimum(below, wanted)
     down = below >= _NARROW * np.minimum(above, wanted)
     allowed = np.minimum(np.where(up, above, np.inf), np.where(down, below, np.inf))

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradcheck.model.carriers import carries, no_cotangent
-from gradcheck.model.conventions import to_conjugate
-from gradcheck.model.dtypes import (
-    FLOAT64_EPS,
-    Array,
-    FloatArray,
-    as_float64,
-    from_float64,
-    is_continuous,
-    number_count,
-    resolution,
-    widened,
-)
-from gradcheck.model.fitting import match_kind
+from gradcheck.errors import UsageError, attach_note
+from gradcheck.model import dtypes
+from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.surrogate import judged_function
 
+_NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
 # The label of the point that the caller gave; every other one was made from it.
 GIVEN = "the given inputs"
 
 
 class VjpError(Exception):
     """The subject's vjp raised, or returned something that cannot be read; the reason is the cause."""
+
+
+def carries(subject: Subject, outputs: Sequence[Array]) -> tuple[bool, ...]:
+    """Says for each output whether it has a cotangent of its own; the others get `no_cotangent`."""
+    declared = subject.also.nondifferentiable_outputs
+    return tuple(is_continuous(output.dtype) and k not in declared for k, output in enumerate(outputs))
+
+
+def no_cotangent(output: Array) -> Array:
+    """Gives zeros in the shape of an output that carries no gradient: of its dtype if it could, else float64."""
+    return np.zeros(output.shape, dtype=output.dtype if is_continuous(output.dtype) else np.float64)
+
+
+def to_conjugate(gradient: Array, convention: str) -> Array:
+    """Takes a gradient or cotangent from `convention` to "conjugate", or back."""
+    if convention == "conjugate" or not dtypes.is_complex(gradient.dtype):
+        return gradient
+    return np.asarray(np.conj(gradient))
 
 
 def call_forward(subject: Subject, inputs: Sequence[object]) -> tuple[Array, ...]:
@@ -74,13 +82,13 @@ class Point:
         self.evaluations = 0
         self.shape_change: str | None = None
         self.dtype_change: str | None = None
-        native_eps = max([resolution(value.dtype) for value in floating_arrays(self.given)], default=FLOAT64_EPS)
+        native_eps = _coarsest(self.given)
         self.is_short = native_eps > FLOAT64_EPS
         self.function = judged_function(subject)
         self.inputs, self.outputs = self._start()
         native = self.inputs is self.given
         self.native_eps, self.raises_to_float64 = native_eps, not native
-        output_eps = max([resolution(output.dtype) for output in floating_arrays(self.outputs)], default=FLOAT64_EPS)
+        output_eps = _coarsest(self.outputs)
         self.forward_eps = max(native_eps if native else FLOAT64_EPS, output_eps)
         self.vjp_inputs, self.vjp_eps = self.inputs, native_eps if native else FLOAT64_EPS
         if self.is_short and not native and not self._vjp_accepts_float64():
@@ -88,7 +96,7 @@ class Point:
         self.floating = carries(subject, self.outputs)
         self.shapes = tuple(output.shape for output in self.outputs)
         self.dtypes = tuple(output.dtype for output in self.outputs)
-        self.center = self._flatten(self.outputs)
+        self.center = self.flatten(self.outputs)
 
     @property
     def size(self) -> int:
@@ -103,11 +111,16 @@ class Point:
 
     def forward_at(self, k: int, values: FloatArray) -> FloatArray:
         """Gives all floating outputs, flat, with input `k` replaced; NaN where forward raises or changes shape."""
+        return self.outputs_at({k: values})
+
+    def outputs_at(self, moved: Mapping[int, FloatArray]) -> FloatArray:
+        """Gives the same with several inputs replaced."""
         self.evaluations += 1
-        target = self.inputs[k]
-        assert isinstance(target, np.ndarray)
-        moved = from_float64(values, target)
-        inputs = (*copy_inputs(self.inputs[:k]), moved, *copy_inputs(self.inputs[k + 1 :]))
+        inputs = list(copy_inputs(self.inputs))
+        for k, values in moved.items():
+            target = inputs[k]
+            assert isinstance(target, np.ndarray)
+            inputs[k] = from_float64(values, target)
         try:
             outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
@@ -121,7 +134,7 @@ class Point:
                 names = ", ".join(map(str, found)), ", ".join(map(str, self.dtypes))
                 self.dtype_change = f"({names[0]}) after a small step, ({names[1]}) before"
             return np.full(self.size, np.nan)
-        return self._flatten(outputs)
+        return self.flatten(outputs)
 
     def gradients(self, cotangent: FloatArray) -> tuple[Array | None, ...]:
         """Gives what vjp returns for a flat cotangent, after a fresh forward at this point.
@@ -138,7 +151,7 @@ class Point:
         except Exception as error:
             raise VjpError(f"forward raised on inputs it accepted before: {type(error).__name__}: {error}") from error
         made = call_vjp(self.subject, inputs, outputs, self.split(cotangent, outputs))
-        matched = (match_kind(g, v) for g, v in zip(made, inputs, strict=False))
+        matched = (dtypes.match_kind(g, v) for g, v in zip(made, inputs, strict=False))
         return tuple(None if g is None else to_conjugate(g, self.subject.also.convention) for g in matched)
 
     def split(self, cotangent: FloatArray, outputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -147,19 +160,27 @@ class Point:
         start = 0
         for output, wanted in zip(outputs, carries(self.subject, outputs), strict=True):
             if wanted:
-                stop = start + number_count(output)
+                stop = start + dtypes.number_count(output)
                 parts.append(to_conjugate(from_float64(cotangent[start:stop], output), self.subject.also.convention))
                 start = stop
             else:
                 parts.append(no_cotangent(output))
         return tuple(parts)
 
+    def flatten(self, outputs: Sequence[Array]) -> FloatArray:
+        """Gives all outputs with a gradient, flat."""
+        carried = carries(self.subject, outputs)
+        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
+        if not parts:
+            return np.zeros(0)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
     def _start(self) -> tuple[tuple[object, ...], tuple[Array, ...]]:
         self.evaluations += 1
         if not self.is_short:
             return self.given, self._judged(self.given)
         raised = tuple(
-            widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
+            dtypes.widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
             for value in self.given
         )
         try:
@@ -173,17 +194,54 @@ class Point:
     def _vjp_accepts_float64(self) -> bool:
         try:
             outputs = call_forward(self.subject, self.inputs)
-            call_vjp(self.subject, copy_inputs(self.inputs), outputs, [widened(np.zeros_like(o)) for o in outputs])
+            zeros = [dtypes.widened(np.zeros_like(output)) for output in outputs]
+            call_vjp(self.subject, copy_inputs(self.inputs), outputs, zeros)
         except Exception:
             return False
         return True
 
-    def _flatten(self, outputs: Sequence[Array]) -> FloatArray:
-        carried = carries(self.subject, outputs)
-        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
-        if not parts:
-            return np.zeros(0)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+def start_point(subject: Subject, inputs: Sequence[object], caller: str, role: str = "forward") -> Point:
+    """Evaluates forward, or the declared surrogate, so that its own exception reaches the caller before all judging.
+
+    Args:
+        subject: what is judged.
+        inputs: as given.
+        caller: the function that was called, for the note on forward's exception.
+        role: what the subject's function is.
+
+    Raises:
+        UsageError: it raises, an output is None, text or another object, or there is none at a declared position.
+    """
+    try:
+        point = Point(subject, inputs, GIVEN)
+    except Exception as error:
+        if role == "forward":
+            attach_note(error, f"{caller}: forward raised at the given inputs, so nothing was judged")
+        elif isinstance(error, UsageError):
+            raise
+        raise UsageError(
+            f"{role}: expected it to accept the given inputs, got {type(error).__name__}: {error}; "
+            f"call {role}(*inputs) to see it alone"
+        ) from error
+    for position, output in enumerate(point.outputs):
+        if output.dtype.kind in _NO_NUMBERS:
+            kind = f"dtype {output.dtype}" if output.ndim else type(output.item()).__name__
+            raise UsageError(
+                f"forward: expected arrays of numbers, got {kind} for output {position}; return what it computes"
+            )
+    count = len(point.outputs)
+    for position in subject.also.nondifferentiable_outputs:
+        if not 0 <= position < count:
+            raise UsageError(
+                f"nondifferentiable_outputs: expected positions from 0 to {count - 1}, as forward returns {count}, "
+                f"got {position}; remove it"
+            )
+    return point
+
+
+def _coarsest(values: Sequence[object]) -> float:
+    return max([dtypes.resolution(value.dtype) for value in floating_arrays(values)], default=FLOAT64_EPS)
 
 
 def floating_arrays(values: Sequence[object]) -> list[Array]:

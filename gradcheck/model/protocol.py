@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gradcheck.errors import UsageError
-from gradcheck.model.conventions import CONVENTIONS
 from gradcheck.model.domain import Bounds, check_inside, read_domain
 from gradcheck.model.dtypes import Array, is_continuous, is_discrete
 
@@ -19,12 +18,13 @@ from gradcheck.model.dtypes import Array, is_continuous, is_discrete
 Forward = Callable[..., Any]
 Vjp = Callable[..., Any]
 Jvp = Callable[..., Any]
-Vjp2 = Callable[..., Any]
-Jvp2 = Callable[..., Any]
 
 _ROLES = ("vjp2", "jvp2", "batched", "batched_vjp", "surrogate")
 ALIASES = ("output", "cotangent", "gradients")
-_NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
+# Of complex gradients and cotangents, of a real loss L and z = x + iy: "conjugate" stores dL/dx + i dL/dy, as PyTorch
+# and Paddle do; "plain" stores its conjugate, as JAX does. Inside the judge everything is "conjugate", where the two
+# parts of a gradient are the derivatives along the two parts of the input.
+CONVENTIONS = ("conjugate", "plain")
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Also:
         convention: of complex gradients.
     """
 
-    vjp2: Vjp2 | None = None
-    jvp2: Jvp2 | None = None
+    vjp2: Vjp | None = None
+    jvp2: Jvp | None = None
     batched: Forward | None = None
     batched_vjp: Vjp | None = None
     surrogate: Forward | None = None
@@ -89,7 +89,17 @@ def read_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
         raise UsageError(f"inputs: expected a tuple of arrays and scalars, got {type(inputs).__name__}; write (x,)")
     if not inputs:
         raise UsageError("inputs: expected at least one array, got an empty sequence; pass the values to check at")
-    return tuple(_read_input(value, position) for position, value in enumerate(inputs))
+    found = list(inputs)
+    for position, value in enumerate(inputs):
+        if value is None or isinstance(value, (bool, int, str)):
+            continue
+        array = found[position] = np.array(value, order="C")
+        if not (is_continuous(array.dtype) or is_discrete(array.dtype)):
+            raise UsageError(
+                f"input {position}: expected a floating, complex, integer or bool dtype, got {array.dtype}; "
+                "pass arrays of numbers"
+            )
+    return tuple(found)
 
 
 def build_subject(
@@ -126,15 +136,32 @@ def build_subject(
     continuous = [k for k, value in enumerate(inputs) if isinstance(value, np.ndarray) and is_continuous(value.dtype)]
     differentiable = tuple(k for k in continuous if k not in excluded)
     if not differentiable:
-        kinds = ", ".join(f"{name} is {_kind(value)}" for name, value in zip(known, inputs, strict=True))
+        kinds = (getattr(value, "dtype", type(value).__name__) for value in inputs)
+        listed = ", ".join(f"{name} is {kind}" for name, kind in zip(known, kinds, strict=True))
         raise UsageError(
-            f"inputs: expected a floating or complex input to differentiate, got none ({kinds}); "
+            f"inputs: expected a floating or complex input to differentiate, got none ({listed}); "
             "pass an array of floats, or name fewer inputs in nondifferentiable"
         )
     bounds = read_domain(domain, known)
     check_inside(inputs, bounds, known)
     declared = tuple(k for k in continuous if k in excluded)
     return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases, also)
+
+
+def read_positions(positions: object) -> tuple[int, ...]:
+    """Reads what the caller declared; each position counts once.
+
+    Raises:
+        UsageError: it is no collection of integers.
+    """
+    role, remedy = "nondifferentiable_outputs", "write a tuple of output positions"
+    if isinstance(positions, str) or not isinstance(positions, Iterable):
+        raise UsageError(f"{role}: expected positions of outputs, got {positions!r}; {remedy}")
+    found = tuple(positions)
+    for position in found:
+        if isinstance(position, bool) or not isinstance(position, (int, np.integer)):
+            raise UsageError(f"{role}: expected positions of outputs, got {position!r}; {remedy}")
+    return tuple(sorted({int(position) for position in found}))
 
 
 def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -162,20 +189,6 @@ def normalise_outputs(result: object) -> tuple[Array, ...]:
     return tuple(np.asarray(value) for value in values)
 
 
-def check_outputs(outputs: Sequence[Array]) -> None:
-    """Checks that forward returned numbers.
-
-    Raises:
-        UsageError: an output is None, text or another object.
-    """
-    for position, output in enumerate(outputs):
-        if output.dtype.kind in _NO_NUMBERS:
-            kind = f"dtype {output.dtype}" if output.ndim else type(output.item()).__name__
-            raise UsageError(
-                f"forward: expected arrays of numbers, got {kind} for output {position}; return what it computes"
-            )
-
-
 def normalise_gradients(result: object) -> tuple[Array | None, ...]:
     """Turns what vjp returned into a tuple; one bare array counts as a tuple of one.
 
@@ -195,18 +208,6 @@ def copy_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
     return tuple(np.array(value, order="C") if isinstance(value, np.ndarray) else value for value in inputs)
 
 
-def _read_input(value: object, position: int) -> object:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    array = np.array(value, order="C")
-    if not (is_continuous(array.dtype) or is_discrete(array.dtype)):
-        raise UsageError(
-            f"input {position}: expected a floating, complex, integer or bool dtype, got {array.dtype}; "
-            "pass arrays of numbers"
-        )
-    return array
-
-
 def _position(item: str | int, names: tuple[str, ...]) -> int:
     if isinstance(item, str) and item in names:
         return names.index(item)
@@ -214,7 +215,3 @@ def _position(item: str | int, names: tuple[str, ...]) -> int:
         return item % len(names)
     known = ", ".join(names)
     raise UsageError(f"nondifferentiable: expected inputs among {known}, got {item!r}; use a name or position")
-
-
-def _kind(value: object) -> str:
-    return str(value.dtype) if isinstance(value, np.ndarray) else type(value).__name__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -58,12 +58,12 @@ class Surrogate:
             UsageError: the surrogate's outputs are of other shapes or kinds of dtype than forward's, or it stopped
                 another number of values before.
         """
-        if self._finite is None:
-            return self._start(inputs)
-        reader = _Reader(self._constants)
-        outputs = _run(self._function, inputs, reader)
-        reader.close()
-        return self._mask(outputs)
+        outputs = self._start(inputs) if self._finite is None else self._again(inputs)
+        assert self._finite is not None
+        return tuple(
+            output if finite.all() or output.shape != finite.shape else np.where(finite, output, np.nan)
+            for output, finite in zip(outputs, self._finite, strict=True)
+        )
 
     def _start(self, inputs: tuple[object, ...]) -> tuple[Array, ...]:
         wanted = normalise_outputs(self._forward(*copy_inputs(inputs)))
@@ -79,36 +79,30 @@ class Surrogate:
             raise UsageError(f"surrogate: expected outputs like forward's, {listed[0]}, got {listed[1]}; return those")
         self._constants = constants
         self._finite = tuple(np.isfinite(widened(output)) for output in wanted)
-        return self._mask(outputs)
+        return outputs
 
-    def _mask(self, outputs: tuple[Array, ...]) -> tuple[Array, ...]:
-        assert self._finite is not None
-        return tuple(
-            output if finite.all() or output.shape != finite.shape else np.where(finite, output, np.nan)
-            for output, finite in zip(outputs, self._finite, strict=True)
+    def _again(self, inputs: tuple[object, ...]) -> tuple[Array, ...]:
+        """Calls the surrogate with a copy of one held value after the other."""
+        stopped = 0
+
+        def read(value: Any) -> Any:
+            nonlocal stopped
+            stopped += 1
+            if stopped > len(self._constants):
+                self._refuse(stopped)
+            held = self._constants[stopped - 1]
+            return held.copy() if isinstance(value, np.ndarray) else held[()]
+
+        outputs = _run(self._function, inputs, read)
+        if stopped != len(self._constants):
+            self._refuse(stopped)
+        return outputs
+
+    def _refuse(self, stopped: int) -> NoReturn:
+        raise UsageError(
+            f"surrogate: expected {len(self._constants)} calls of stop_gradient, as at the point itself, "
+            f"got {stopped}; make their number independent of the values"
         )
-
-
-class _Reader:
-    """Gives held values one after the other, a copy each."""
-
-    def __init__(self, constants: list[Any]) -> None:
-        self._constants = constants
-        self._next = 0
-
-    def __call__(self, value: Any) -> Any:
-        self._next += 1
-        if self._next > len(self._constants):
-            self.close()
-        held = self._constants[self._next - 1]
-        return held.copy() if isinstance(value, np.ndarray) else held[()]
-
-    def close(self) -> None:
-        if self._next != len(self._constants):
-            raise UsageError(
-                f"surrogate: expected {len(self._constants)} calls of stop_gradient, as at the point itself, "
-                f"got {self._next}; make their number independent of the values"
-            )
 
 
 _HELD: ContextVar[Callable[[Any], Any] | None] = ContextVar("_HELD", default=None)

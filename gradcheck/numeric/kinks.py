@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 from gradcheck.numeric.ladder import Ladder
-from gradcheck.numeric.slopes import Slope, Slopes
+from gradcheck.numeric.slopes import Slopes
 from gradcheck.numeric.table import Table
 from gradcheck.numeric.tolerance import APART, BARS
 
@@ -49,6 +49,10 @@ class Kind(IntEnum):
     UNDEFINED = 4
 
 
+# Where there is no derivative: what was measured there means nothing.
+LOST = (Kind.JUMP, Kind.STEEP, Kind.UNDEFINED)
+
+
 @dataclass(frozen=True)
 class Derivative(Table):
     """What each column's derivative can be: any value in [low, high], widened by bar. All of shape (columns,).
@@ -72,31 +76,25 @@ def judge(ladder: Ladder, slopes: Slopes) -> Derivative:
     gap = np.abs(right.value - left.value)
     size = np.maximum(np.abs(right.value), np.abs(left.value))
     kink = gap > BARS * (right.bar + left.bar) + APART * size  # False where a side is NaN
-    best = _best(slopes)
+    side = right.where(right.bar <= left.bar, left)
+    best = slopes.central.where(np.isfinite(slopes.central.bar), side)
     low = np.where(kink, np.minimum(left.value, right.value), best.value)
     high = np.where(kink, np.maximum(left.value, right.value), best.value)
     bar = np.where(kink, np.maximum(left.bar, right.bar), best.bar)
     bar = np.where(_is_rough(ladder), np.inf, bar)
     kind = np.where(kink, int(Kind.KINK), int(Kind.SMOOTH)).astype(np.int64)
-    kind[_diverges(ladder) & ~np.isfinite(_settled(best))] = Kind.STEEP
-    kind[_creeps(ladder) & ~np.isfinite(_settled(best))] = Kind.STEEP
-    kind[_jumps(ladder)] = Kind.JUMP
-    kind[~np.isfinite(ladder.center) | _is_surrounded(ladder)] = Kind.UNDEFINED
-    return Derivative(low, high, bar, kind)
-
-
-def _best(slopes: Slopes) -> Slope:
-    """Takes the central slope, or the better one-sided slope where there is no central one."""
-    side = slopes.right.where(slopes.right.bar <= slopes.left.bar, slopes.left)
-    return slopes.central.where(np.isfinite(slopes.central.bar), side)
-
-
-def _is_surrounded(ladder: Ladder) -> BoolArray:
-    """Finds columns without a finite neighbour at any of the finer steps, on the sides where the input may move."""
+    is_known = best.bar < _KNOWN * np.abs(best.value)
+    sides = ladder.plus - ladder.center, ladder.minus - ladder.center
+    for changes in sides:
+        kind[(_diverges(ladder, changes) | _creeps(ladder, changes)) & ~is_known] = Kind.STEEP
+    for changes in sides:
+        kind[_jumps(ladder, changes)] = Kind.JUMP
+    # Nothing may be finite at any of the finer steps, on the sides where the input may move.
     half = len(ladder.steps) // 2
     above = np.isfinite(ladder.plus[half:]).any(axis=0) & ladder.has_plus
     below = np.isfinite(ladder.minus[half:]).any(axis=0) & ladder.has_minus
-    return np.asarray(~(above | below))
+    kind[~np.isfinite(ladder.center) | ~(above | below)] = Kind.UNDEFINED
+    return Derivative(low, high, bar, kind)
 
 
 def _is_rough(ladder: Ladder) -> BoolArray:
@@ -105,62 +103,44 @@ def _is_rough(ladder: Ladder) -> BoolArray:
     finest = changes[:, -_FINEST:].mean(axis=(0, 1))  # NaN where a value is not finite, which is not rough
     least = _ROUGH_LEAST * np.maximum(1.0, np.abs(ladder.center))
     least = np.maximum(least, _ROUGH_NOISE * ladder.least_noise)
-    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least) & ~_is_resolved(ladder))
+    # Where central quotients agree at all of the finest steps those are short enough.
+    quotients = (ladder.plus[-_FINEST:] - ladder.minus[-_FINEST:]) / (2.0 * ladder.steps[-_FINEST:, None])
+    lowest, highest = quotients.min(axis=0), quotients.max(axis=0)
+    agree = highest - lowest <= _AGREED * np.maximum(np.abs(lowest), np.abs(highest))
+    return np.asarray((finest > _ROUGH * changes.max(axis=(0, 1))) & (finest > least) & ~agree)
 
 
-def _is_resolved(ladder: Ladder) -> BoolArray:
-    """Finds columns whose central quotients agree at all of the finest steps: those are short enough."""
-    steps = ladder.steps[-_FINEST:, None]
-    quotients = (ladder.plus[-_FINEST:] - ladder.minus[-_FINEST:]) / (2.0 * steps)
-    least, most = quotients.min(axis=0), quotients.max(axis=0)
-    return np.asarray(most - least <= _AGREED * np.maximum(np.abs(least), np.abs(most)))
-
-
-def _settled(slope: Slope) -> FloatArray:
-    """Gives the bar where it is small beside the value, else inf."""
-    return np.where(slope.bar < _KNOWN * np.abs(slope.value), slope.bar, np.inf)
-
-
-def _jumps(ladder: Ladder) -> BoolArray:
+def _jumps(ladder: Ladder, changes: FloatArray) -> BoolArray:
     """Finds columns whose output stays away from its central value however small the step."""
-    found = np.zeros(ladder.center.shape, dtype=np.bool_)
-    for side in (ladder.plus, ladder.minus):
-        change = np.abs(side[-_STAYING:] - ladder.center)
-        least, most = change.min(axis=0), change.max(axis=0)
-        found |= np.isfinite(most) & (least > _STAYED * most) & (least > _LOUD * ladder.least_noise) & (least > 0)
-    return found
+    size = np.abs(changes[-_STAYING:])
+    least, most = size.min(axis=0), size.max(axis=0)
+    stays = np.isfinite(most) & (least > _STAYED * most) & (least > _LOUD * ladder.least_noise) & (least > 0)
+    return np.asarray(stays)
 
 
-def _diverges(ladder: Ladder) -> BoolArray:
+def _diverges(ladder: Ladder, changes: FloatArray) -> BoolArray:
     """Finds columns whose one-sided quotients grow steadily, without bound, as the step shrinks."""
-    found = np.zeros(ladder.center.shape, dtype=np.bool_)
-    steps = ladder.steps[-_GROWING:, None]
-    for side in (ladder.plus, ladder.minus):
-        change = np.abs(side[-_GROWING:] - ladder.center)
-        quotient = change / steps
-        with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no growth
-            growth = quotient[1:] / quotient[:-1]
-        steady = (growth > _GROWTH[0]) & (growth < _GROWTH[1])
-        found |= steady.all(axis=0) & (change[-1] > _LOUD * ladder.least_noise)
-    return found
+    size = np.abs(changes[-_GROWING:])
+    quotient = size / ladder.steps[-_GROWING:, None]
+    with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no growth
+        growth = quotient[1:] / quotient[:-1]
+    steady = (growth > _GROWTH[0]) & (growth < _GROWTH[1])
+    return np.asarray(steady.all(axis=0) & (size[-1] > _LOUD * ladder.least_noise))
 
 
-def _creeps(ladder: Ladder) -> BoolArray:
+def _creeps(ladder: Ladder, changes: FloatArray) -> BoolArray:
     """Finds columns whose one-sided quotients change by the same amount from step to step, as of x log(x) at 0.
 
     They have no limit, or one far beyond the smallest step. The finest steps count at which rounding does not tell.
     """
-    found = np.zeros(ladder.center.shape, dtype=np.bool_)
     steps = ladder.steps[:, None]
-    for side in (ladder.plus, ladder.minus):
-        change = np.diff((side - ladder.center) / steps, axis=0)
-        with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no creeping
-            ratio = change[1:] / change[:-1]
-        steady = (ratio > _CREEPING[0]) & (ratio < _CREEPING[1])
-        loud = np.abs(change[1:]) * steps[2:] > _LOUD * ladder.noise
-        last = np.where(loud.any(axis=0), len(loud) - 1 - np.argmax(loud[::-1], axis=0), 0)
-        run = np.ones(last.shape, dtype=np.bool_)
-        for back in range(_WINDOW):
-            run &= np.take_along_axis(steady, np.maximum(last - back, 0)[None], axis=0)[0]
-        found |= run & (last >= _WINDOW)
-    return found
+    change = np.diff(changes / steps, axis=0)
+    with np.errstate(all="ignore"):  # a flat side gives 0 / 0, which is no creeping
+        ratio = change[1:] / change[:-1]
+    steady = (ratio > _CREEPING[0]) & (ratio < _CREEPING[1])
+    loud = np.abs(change[1:]) * steps[2:] > _LOUD * ladder.noise
+    last = np.where(loud.any(axis=0), len(loud) - 1 - np.argmax(loud[::-1], axis=0), 0)
+    run = np.ones(last.shape, dtype=np.bool_)
+    for back in range(_WINDOW):
+        run &= np.take_along_axis(steady, np.maximum(last - back, 0)[None], axis=0)[0]
+    return np.asarray(run & (last >= _WINDOW))

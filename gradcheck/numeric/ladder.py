@@ -1,7 +1,8 @@
-"""The ladder of steps: forward evaluated at distances that shrink by powers of four."""
+"""The ladder of steps, powers of four, and the probe that climbs it: one input at a point, moved, and seen beside."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -9,8 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, fit_gradient, from_float64
 from gradcheck.model.evaluation import Point
+from gradcheck.model.protocol import copy_inputs
+from gradcheck.numeric.noise import least_noise
 from gradcheck.numeric.table import Table
 
 # The first step is an eighth of the element's scale, the last about 1e-13 of it: beyond that rounding is all one sees.
@@ -50,6 +53,16 @@ class Ladder(Table):
         """How far each output moves, shape (2 K, columns): on the plus side, then on the minus side; may be NaN."""
         return np.abs(np.concatenate([self.plus, self.minus]) - self.center)
 
+    @cached_property
+    def moves(self) -> FloatArray:
+        """The same with zero where a value is not finite."""
+        return np.where(np.isfinite(self.changes), self.changes, 0.0)
+
+    @cached_property
+    def least_move(self) -> FloatArray:
+        """The least change of each output, shape (columns,); inf where it moves at no step."""
+        return np.asarray(np.min(np.where(self.moves > 0, self.moves, np.inf), axis=0))
+
 
 def ladder_steps(eps: float) -> FloatArray:
     """Gives the steps, largest first, that are well above the resolution `eps` of the forward function."""
@@ -88,3 +101,86 @@ def displacements(room: Room, signs: FloatArray) -> FloatArray:
     toward = np.where(signs > 0, room.up, room.down) * signs * room.scale
     away = np.where(signs > 0, room.down, room.up) * signs * room.scale
     return np.stack([toward, away])
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The subject at other values.
+
+    Args:
+        center: its outputs there, flat.
+        gradients: for each cotangent, the gradient of the probed input in its shape; None where it does not fit.
+    """
+
+    center: FloatArray
+    gradients: tuple[FloatArray | None, ...]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Input `k` at a point.
+
+    Args:
+        point: where.
+        k: the input that moves.
+        room: how far its elements may.
+        noise: rounding noise of the outputs while it moves, shape (outputs,).
+        steps: of a ladder, in units of each element's scale, largest first.
+        cotangents: shape (C, outputs).
+    """
+
+    point: Point
+    k: int
+    room: Room
+    noise: FloatArray
+    steps: FloatArray
+    cotangents: FloatArray
+
+    def only(self, element: int) -> FloatArray:
+        """Gives the direction in which one element moves, by its flat index."""
+        signs = np.zeros(self.room.scale.shape)
+        signs.flat[element] = 1.0
+        return signs
+
+    def free(self) -> BoolArray:
+        """Says which elements may move to both sides."""
+        return np.asarray(self.room.up * self.room.down > 0)
+
+    def along(
+        self,
+        signs: FloatArray,
+        kept: IntArray | slice = slice(None),
+        has_plus: BoolArray | bool = True,
+        has_minus: BoolArray | bool = True,
+    ) -> Ladder:
+        """Climbs a ladder along a direction with entries -1, 0 and 1.
+
+        Args:
+            signs: in the shape of the input, in units of each element's scale.
+            kept: flat outputs that are wanted.
+            has_plus: whether what moves each output may move ahead.
+            has_minus: likewise back.
+        """
+        plus, minus = climb(self.point, self.k, displacements(self.room, signs), self.steps, kept)
+        center = self.point.center[kept]
+        sides = [np.broadcast_to(np.asarray(side), center.shape) for side in (has_plus, has_minus)]
+        return Ladder(self.steps, plus, minus, center, self.noise[kept], least_noise(self.point)[kept], *sides)
+
+    def neighbour(self, shift: FloatArray) -> Neighbour | None:
+        """Gives the subject with the probed input shifted; None where forward or vjp refuses that."""
+        inputs = list(self.point.inputs)
+        target = inputs[self.k]
+        assert isinstance(target, np.ndarray)
+        inputs[self.k] = from_float64(self.point.values(self.k) + shift, target)
+        return self.at(inputs)
+
+    def at(self, inputs: Sequence[object]) -> Neighbour | None:
+        """Gives the subject at other values of all inputs; None where forward or vjp refuses them."""
+        shape = self.room.scale.shape
+        try:
+            near = Point(self.point.subject, copy_inputs(inputs), self.point.label)
+            found = tuple(fit_gradient(near.gradients(row)[self.k], shape) for row in self.cotangents)
+        except Exception:  # a neighbour may be outside what the subject accepts
+            return None
+        self.point.evaluations += 1 + near.evaluations
+        return Neighbour(near.center, found)

@@ -108,17 +108,14 @@ def _without_structure(grid: FloatArray, sample: Callable[[float], FloatArray], 
         spacing /= _FINER
         grid = sample(spacing)
         finer, is_noise = grid_noise(grid)
-        faded = suspect & (_FADED * finer < estimate) & _moves(grid)
+        # A column that rests between most points goes in quanta, which do not fade.
+        moves = 2 * np.count_nonzero(np.diff(grid, axis=0), axis=0) > len(grid)
+        faded = suspect & (_FADED * finer < estimate) & moves
         if not faded.any():
             break
         again = grid_noise(sample(_SECOND * spacing))[0]  # a single spacing may hide rounding by chance
         estimate = np.where(faded, np.maximum(finer, again), estimate)
     return estimate
-
-
-def _moves(grid: FloatArray) -> BoolArray:
-    """Says of each column whether it changes from most points to the next; one that rests goes in quanta."""
-    return np.asarray(2 * np.count_nonzero(np.diff(grid, axis=0), axis=0) > len(grid))
 
 
 def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:

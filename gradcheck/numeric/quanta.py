@@ -1,4 +1,4 @@
-"""Outputs that move in quanta: rounding hidden inside a forward function, which a fine step does not even feel."""
+"""Outputs that rest under small steps and move in quanta: rounding hidden inside forward, and what it may swallow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray
 from gradcheck.numeric.ladder import Ladder
 
 # A quantum this small beside the largest change is rounding; a larger one is the function itself, such as a floor.
@@ -21,6 +21,9 @@ _WHOLE = 1e-6
 _STAIR = 64.0 * FLOAT64_EPS
 # An output at rest stays the same at so many of the finest steps, over a factor of sixteen.
 _RESTING = 3
+# An output is at rest when it stays the same, to the bit, at this share of the steps, the smallest ones: one with
+# a slope of its own size moves at all of them. With a quarter, numbers beside a large offset are left undecided.
+_RESTING_SHARE = 0.5
 
 
 def with_quanta(ladder: Ladder) -> Ladder:
@@ -33,8 +36,7 @@ def with_quanta(ladder: Ladder) -> Ladder:
     height = quantisation(ladder)
     if not (found.any() or height.any()):
         return ladder
-    least = _least_change(_changes(ladder))
-    noise = np.where((height > 0) & (height >= _share(least)), ladder.least_noise, ladder.noise)
+    noise = np.where((height > 0) & (height >= _share(ladder.least_move)), ladder.least_noise, ladder.noise)
     return replace(ladder, noise=np.maximum(noise, found), least_noise=np.maximum(ladder.least_noise, found))
 
 
@@ -43,24 +45,13 @@ def quantisation(ladder: Ladder, size: float = 0.0) -> FloatArray:
 
     Zero where the column moves there, or where its least change may be rounding of numbers of magnitude `size`.
     """
-    changes = _changes(ladder)
-    count = len(ladder.steps)
-    rests = ~(changes.reshape(2, count, -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
+    rests = ~(ladder.moves.reshape(2, len(ladder.steps), -1)[:, -_RESTING:] > 0).any(axis=(0, 1))
     if not rests.any():
         return np.zeros(rests.shape)
-    least = _least_change(changes)
+    least, most = ladder.least_move, ladder.moves.max(axis=0)
     scale = np.maximum(max(1.0, size), np.abs(np.nan_to_num(ladder.center, posinf=0.0, neginf=0.0)))
     found = rests & np.isfinite(least) & (least > _STAIR * scale)
-    most = changes.max(axis=0)
     return np.where(found, least / np.where(found, most, 1.0), 0.0)
-
-
-def _changes(ladder: Ladder) -> FloatArray:
-    return np.where(np.isfinite(ladder.changes), ladder.changes, 0.0)
-
-
-def _least_change(changes: FloatArray) -> FloatArray:
-    return np.asarray(np.min(np.where(changes > 0, changes, np.inf), axis=0))
 
 
 def _share(least: FloatArray) -> FloatArray:
@@ -73,15 +64,33 @@ def quantum(ladder: Ladder) -> FloatArray:
 
     The changes just above the flat core must all be whole multiples of the least of them.
     """
-    changes = _changes(ladder)
-    moving = changes > 0
+    moving, least = ladder.moves > 0, ladder.least_move
     flat = ~(moving[len(ladder.steps) - 1] | moving[-1])
     if not flat.any():
         return np.zeros(flat.shape)
-    least = _least_change(changes)
-    onset = np.sort(np.where(moving, changes, np.inf), axis=0)[:_ROWS]
+    onset = np.sort(np.where(moving, ladder.moves, np.inf), axis=0)[:_ROWS]
     with np.errstate(all="ignore"):
         multiples = onset / least
         whole = (np.abs(multiples - np.round(multiples)) < _WHOLE) | ~np.isfinite(onset)
-    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * changes.max(axis=0))
+    found = flat & moving.any(axis=0) & whole.all(axis=0) & (least < _share(least) * ladder.moves.max(axis=0))
     return np.where(found, least, 0.0)
+
+
+def hidden_change(ladder: Ladder, values: FloatArray, eps: float) -> float:
+    """Gives the largest change of an output that rounding inside forward may swallow.
+
+    What forward computes on the way is of unknown size: 1 + exp(x) rounds in units of `eps` although its logarithm may
+    be 1e-16. So the size of the inputs, of the outputs, and one count; but an output seen to change by less shows that
+    forward is finer than that.
+    """
+    sizes = (np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (values, ladder.center))
+    return float(min(eps * max(1.0, *sizes), np.min(ladder.least_move, initial=np.inf)))
+
+
+def flat_floor(ladder: Ladder, change: float) -> FloatArray:
+    """Gives the derivative per unit step that a hidden `change` allows, shape (columns,); zero where outputs move."""
+    rests: BoolArray = (ladder.plus == ladder.center) & (ladder.minus == ladder.center)
+    rungs = np.logical_and.accumulate(rests[::-1], axis=0).sum(axis=0)
+    flat = rungs >= _RESTING_SHARE * len(ladder.steps)
+    longest = ladder.steps[np.clip(len(ladder.steps) - rungs, 0, len(ladder.steps) - 1)]
+    return np.where(flat, change / longest, 0.0)

@@ -1,4 +1,4 @@
-"""Taylor remainders on a ladder of steps: how fast they fall, and what that says of the slope subtracted."""
+"""Taylor remainders along rays: weighed outputs, less what the gradient foretells, and how fast they fall."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcheck.model.dtypes import FloatArray
-from gradcheck.numeric.tolerance import SHARP
+from gradcheck.model.domain import Reach, Room, measure_room
+from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray, as_float64, fit_gradient, from_float64
+from gradcheck.model.evaluation import Point
+from gradcheck.model.perturb import perturb_cotangent
+from gradcheck.numeric.ladder import Ladder, ladder_steps
+from gradcheck.numeric.noise import least_noise, measure_noise
+from gradcheck.numeric.quanta import flat_floor, hidden_change
+from gradcheck.numeric.tolerance import BARS, FLOOR, PERTURBED, SHARP, UNITS
 from gradcheck.report import Verdict
 
+# Deviations of the weighed outputs' noise that a remainder may show, as bars are counted elsewhere.
+_NOISE_UNITS = BARS
+# Roundings of a sum of changes, in units of their magnitudes.
+_ROUNDINGS = 8.0
+# An output at rest stays the same at so many of the finest steps, over a factor of sixteen.
+_RESTING = 3
+# Weighed outputs that change there by this share of what they ever do oscillate faster than the steps.
+_ROUGH = 1e-3
+# Leaps of so many times its rounding are no unit in an output's last place.
+_OWN = 16.0
 # A remainder of another order changes by at least two from one step to the next when divided by the step, so a tenth is
 # far from it.
 _SETTLED = 0.1
@@ -21,8 +37,160 @@ _LEAST_STEPS = 6
 _STANDING = 0.5
 # Rates are 1, 2 or 3; the next term of the series bends what is measured by less than this.
 _RATE_SLACK = 0.7
-# Above this share of the slope nothing was really judged.
-_BLUNT = SHARP
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A cotangent, shape (outputs,), and for each input the gradient and its rounding, of the input's shape."""
+
+    cotangent: FloatArray
+    gradients: tuple[FloatArray, ...]
+    rounding: tuple[FloatArray, ...]
+
+    def weigh(self, outputs: FloatArray) -> FloatArray:
+        """Gives the sum of outputs, or of their changes, each times its cotangent; shape (K,) for (K, outputs)."""
+        return np.asarray(np.where(self.cotangent == 0, 0.0, outputs) @ self.cotangent)
+
+
+def pull(point: Point, generator: np.random.Generator) -> Pulled | str:
+    """Calls vjp for a random cotangent of full length; gives a sentence where the result does not fit the inputs."""
+    drawn = generator.choice([-1.0, 1.0], point.size) * generator.uniform(0.5, 1.5, point.size)
+    drawn = np.where(np.isfinite(point.center), drawn, 0.0)
+    # The subject sees the cotangent in the dtype of its output, so that is the one to weigh outputs with.
+    split = zip(point.split(drawn, point.outputs), point.floating, strict=True)
+    cotangent = np.concatenate([np.zeros(0), *(as_float64(part).ravel() for part, carried in split if carried)])
+    rows = [point.gradients(row) for row in (cotangent, *perturb_cotangent(cotangent, point.vjp_eps, generator))]
+    gradients, rounding = [np.zeros(0)] * len(point.inputs), [np.zeros(0)] * len(point.inputs)
+    for k in point.subject.differentiable:
+        name, shape = point.subject.names[k], point.values(k).shape
+        if len(rows[0]) <= k:
+            return f"vjp: expected {len(point.inputs)} gradients, got {len(rows[0])}; return one per input"
+        fitted = [fit_gradient(row[k], shape) for row in rows]
+        if any(gradient is None for gradient in fitted):
+            got = getattr(rows[0][k], "shape", None)
+            return f"gradient of {name!r}: expected shape {shape}, got {got}; return the shape of the input"
+        whole = np.array(fitted, dtype=np.float64)
+        gradients[k] = whole[0]
+        rounding[k] = np.max(np.nan_to_num(np.abs(whole[1:] - whole[0]), posinf=0.0), axis=0)
+    return Pulled(cotangent, tuple(gradients), tuple(rounding))
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Remainders along one direction.
+
+    Args:
+        steps: lengths, shape (K,), largest first.
+        ahead: <c, F(x + h d) - F(x)> - h s, shape (K,).
+        behind: <c, F(x) - F(x - h d)> - h s; None where some element may not move to both sides.
+        noise: what rounding of the outputs may add to them, as measured, shape (K,).
+        least_noise: what it adds at least, shape (K,).
+        allowed: error of s that rounding of the subject explains.
+        slope: s, the gradient along d.
+        size: the magnitude of s before its terms cancel; where that is zero, of a quotient of differences.
+        is_resolved: outputs neither rest at the finest steps and leap above, like a staircase, nor change there by as
+            much as they ever do, like an oscillation faster than the steps; nor
+            is a zero slope told of stairs as fine as rounding.
+    """
+
+    steps: FloatArray
+    ahead: FloatArray
+    behind: FloatArray | None
+    noise: FloatArray
+    least_noise: FloatArray
+    allowed: float
+    slope: float
+    size: float
+    is_resolved: bool
+
+
+def follow(point: Point, inputs: tuple[int, ...], pulled: Pulled, reach: Reach, generator: np.random.Generator) -> Ray:
+    """Evaluates remainders along a random direction of some inputs, into the domain where an element is at its end."""
+    rooms = {k: measure_room(point.values(k), point.subject.domain[k], reach) for k in inputs}
+    directions = {k: _draw(room, generator) for k, room in rooms.items()}
+    has_behind = all((room.up == room.down).all() for room in rooms.values())
+    steps = ladder_steps(point.forward_eps)
+    noise = np.max([measure_noise(point, k, room, generator) for k, room in rooms.items()], axis=0)
+    ahead, told_ahead = _walk(point, directions, steps, pulled)
+    behind, told_behind = _walk(point, directions, -steps, pulled) if has_behind else (ahead, told_ahead)
+    changes = [pulled.weigh(side - point.center) for side in (ahead, behind)]
+    center = np.where(pulled.cotangent == 0, 0.0, point.center)
+    everywhere = np.ones(point.size, dtype=np.bool_)
+    ladder = Ladder(steps, ahead, behind, center, noise, least_noise(point), everywhere, everywhere)
+    terms = np.concatenate([np.where(d == 0, 0.0, pulled.gradients[k] * d).ravel() for k, d in directions.items()])
+    size = float(max(abs(terms.sum()), np.sqrt((terms**2).sum())))
+    perturbed = sum(float((np.abs(d) * pulled.rounding[k]).sum()) for k, d in directions.items())
+    eps = max(point.vjp_eps, point.forward_eps)
+    swing = np.abs(_finite(ahead - point.center)) @ np.abs(pulled.cotangent)
+    summing = _ROUNDINGS * FLOAT64_EPS * (swing + steps * np.abs(terms).sum())
+    leaps = _leaps(ladder)
+    # An output that rests at the finest steps and moves above them may do so because of rounding inside forward, which
+    # hides changes as large as the least that is seen.
+    hidden = leaps
+    for k in inputs:
+        change = hidden_change(ladder, point.values(k), point.forward_eps)
+        hidden = np.maximum(hidden, np.where(flat_floor(ladder, change) > 0, change, 0.0))
+    weighed = [pulled.cotangent * np.maximum(one, hidden) for one in (ladder.noise, ladder.least_noise)]
+    measured, least = (float(_NOISE_UNITS * np.sqrt(np.sum(part**2))) for part in weighed)
+    is_unresolved = bool((leaps > _OWN * ladder.least_noise).any()) or any(map(_is_rough, changes))
+    # Where outputs are rounded more coarsely than float64, a zero slope may be meant, of fine stairs.
+    is_coarse = point.forward_eps > FLOAT64_EPS or bool((ladder.noise > _OWN * ladder.least_noise).any())
+    return Ray(
+        steps,
+        changes[0] - told_ahead,
+        told_behind - changes[1] if has_behind else None,
+        measured + summing,
+        least + summing,
+        max(FLOOR, UNITS * eps) * size + PERTURBED * perturbed,
+        float(terms.sum()),
+        size or float(swing[0] / steps[0]),
+        not (is_unresolved or (is_coarse and not terms.any())),
+    )
+
+
+def _draw(room: Room, generator: np.random.Generator) -> FloatArray:
+    """Draws signs and magnitudes of few bits, so that steps are exact; zero where an element may not move."""
+    signs = generator.choice([-1.0, 1.0], room.scale.shape)
+    signs = np.where(room.up > 0, np.where(room.down > 0, signs, 1.0), np.where(room.down > 0, -1.0, 0.0))
+    return np.asarray(signs * room.scale * (2 * generator.integers(64, 128, room.scale.shape) + 1) / 256.0)
+
+
+def _walk(
+    point: Point, directions: dict[int, FloatArray], steps: FloatArray, pulled: Pulled
+) -> tuple[FloatArray, FloatArray]:
+    """Gives outputs, shape (K, outputs), and the changes that the gradient foretells, shape (K,).
+
+    What an input really moves by, after rounding to its dtype, is what the gradient has to foretell.
+    """
+    outputs, told = [], []
+    for step in steps:
+        moved, sum_told = {}, 0.0
+        for k, direction in directions.items():
+            array = point.inputs[k]
+            assert isinstance(array, np.ndarray)
+            values = point.values(k)
+            moved[k] = as_float64(from_float64(values + step * direction, array))
+            change = np.where(direction == 0, 0.0, moved[k] - values)
+            sum_told += float(np.where(change == 0, 0.0, pulled.gradients[k] * change).sum())
+        outputs.append(point.outputs_at(moved))
+        told.append(sum_told)
+    return np.array(outputs).reshape(len(steps), -1), np.array(told)
+
+
+def _leaps(ladder: Ladder) -> FloatArray:
+    """Gives the least change of outputs that rest at the finest steps and move above to both sides; zero of others."""
+    moving = ladder.moves.reshape(2, *ladder.plus.shape) > 0
+    rests = ~moving[:, -_RESTING:].any(axis=(0, 1))
+    return np.where(rests & moving.any(axis=1).all(axis=0), ladder.least_move, 0.0)
+
+
+def _is_rough(changes: FloatArray) -> bool:
+    fine, most = np.median(np.abs(changes[-_RESTING:])), np.max(np.abs(_finite(changes)))
+    return bool(fine > _ROUGH * most)
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 @dataclass(frozen=True)
@@ -69,7 +237,7 @@ def read_rate(
     bounds = np.abs(quotients) + noise / steps + allowed
     # One remainder may vanish by chance, where terms of two orders cancel; three in a row do not.
     seen = float(np.min(np.maximum(np.maximum(bounds[:-2], bounds[1:-1]), bounds[2:])))
-    is_sharp = seen <= _BLUNT * size or seen == 0
+    is_sharp = seen <= SHARP * size or seen == 0
     above = np.abs(remainders) > noise + allowed * steps
     if not above.any():
         return _outcome(is_sharp, np.nan, seen)

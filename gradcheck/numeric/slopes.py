@@ -118,14 +118,9 @@ def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, ord
         order: 1 for one-sided, 2 for central quotients.
         levels: how many times to extrapolate.
     """
-    parts = [
-        _extrapolate(quotients[:, start : start + _COLUMNS], steps, noise[start : start + _COLUMNS], order, levels)
-        for start in range(0, max(1, noise.size), _COLUMNS)
-    ]
-    return Slope.concat(parts)
-
-
-def _extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, order: int, levels: int) -> Slope:
+    if noise.size > _COLUMNS:
+        parts = [slice(start, start + _COLUMNS) for start in range(0, noise.size, _COLUMNS)]
+        return Slope.concat([extrapolate(quotients[:, part], steps, noise[part], order, levels) for part in parts])
     values, bars = [], []
     table = quotients
     for level in range(levels + 1):
@@ -141,7 +136,10 @@ def _extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, or
         bar[~np.isfinite(bar)] = np.inf
         values.append(middle)
         bars.append(bar)
-    return _least(np.concatenate(values), np.concatenate(bars))
+    table, every = np.concatenate(values), np.concatenate(bars)
+    best, columns = np.argmin(every, axis=0), np.arange(table.shape[1])
+    value, least = table[best, columns], every[best, columns]
+    return Slope(np.where(np.isfinite(least), value, np.nan), least)
 
 
 def _contradiction(values: FloatArray, noise: FloatArray) -> FloatArray:
@@ -163,13 +161,6 @@ def _contradiction(values: FloatArray, noise: FloatArray) -> FloatArray:
         np.minimum(below, least[row + 1], out=below)
         beyond[row] = np.maximum(above - values[row], values[row] - below)
     return np.asarray(np.maximum(beyond, 0.0))
-
-
-def _least(values: FloatArray, bars: FloatArray) -> Slope:
-    columns = np.arange(values.shape[1])
-    best = np.argmin(bars, axis=0)
-    value, bar = values[best, columns], bars[best, columns]
-    return Slope(np.where(np.isfinite(bar), value, np.nan), bar)
 
 
 def _mask(slope: Slope, allowed: BoolArray) -> Slope:

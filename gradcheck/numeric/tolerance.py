@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from gradcheck.model.dtypes import FLOAT64_EPS, FloatArray
+from gradcheck.numeric.table import Table
 
 # A right derivative evaluated in float64 loses some digits to cancellation; seven are conceded, no more, so that a
 # uniform relative error of 1e-8 is caught.
@@ -38,7 +40,7 @@ ROUNDINGS = 1024.0
 
 
 @dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Table):
     """The rounding allowed to one gradient.
 
     Args:
@@ -47,6 +49,8 @@ class Tolerance:
             place.
         floor: relative error conceded in any case.
     """
+
+    _shared: ClassVar[tuple[str, ...]] = ("eps", "floor")
 
     eps: float
     perturbed: FloatArray

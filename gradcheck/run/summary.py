@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gradcheck.coverage import Coverage
-from gradcheck.report import Finding, Report, tallied
+from gradcheck.report import Coverage, Finding, Report, tallied
 from gradcheck.run.workers import Outcome
 from gradcheck.show.render import render_text
 

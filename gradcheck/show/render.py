@@ -7,9 +7,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from gradcheck.coverage import Coverage
 from gradcheck.errors import UsageError
-from gradcheck.report import Report, counted, labelled, notes_of, verdict_word
+from gradcheck.report import Coverage, Report, counted, labelled, notes_of, verdict_word
 
 SCHEMA = 1
 

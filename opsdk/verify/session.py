@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from gradcheck.trace import Trace
+from gradcheck.report import Trace
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.core.origin import shorten
 from opsdk.define.kernel.kernel import Kernel, KernelId

@@ -23,10 +23,8 @@ FLOORS = {
 # The same inside gradcheck: folders, and the modules beside them by name.
 GRADCHECK_FLOORS = {
     "errors": 0,
-    "coverage": 0,
     "picture": 0,
     "report": 0,
-    "trace": 0,
     "model": 1,
     "numeric": 2,
     "judge": 3,

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.model.conventions import to_conjugate
-from gradcheck.model.dtypes import as_float64, from_float64, is_continuous, name_number, number_count, widened
-from gradcheck.model.fitting import fit_gradient, match_kind
+from gradcheck.model.dtypes import (
+    as_float64,
+    fit_gradient,
+    from_float64,
+    is_continuous,
+    match_kind,
+    name_number,
+    number_count,
+    widened,
+)
+from gradcheck.model.evaluation import to_conjugate
 
 _DRAW = np.random.default_rng(5)
 

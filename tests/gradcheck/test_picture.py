@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gradcheck import Finding, check, to_json
-from gradcheck.explain.jacobian import choose, entry_status
-from gradcheck.judge.compare import Status
+from gradcheck.explain.depict import choose, entry_status
+from gradcheck.judge.outcome import Status
 from gradcheck.picture import JacobianMap, Picture
 
 MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])  # forward: x -> MATRIX @ x

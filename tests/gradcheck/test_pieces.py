@@ -7,18 +7,16 @@ import pytest
 
 from gradcheck.checks.layouts import LAYOUTS
 from gradcheck.explain.wording import repro_call, tell_apart
-from gradcheck.judge.compare import Status
-from gradcheck.judge.values import Limits, judge_input, take_gradients
+from gradcheck.judge.outcome import Status
+from gradcheck.judge.values import Limits, judge_input, sample_elements, take_gradients
 from gradcheck.judge.variation import vary_inputs
-from gradcheck.model.cotangents import draw_cotangents, perturb_cotangent
 from gradcheck.model.domain import Bounds, measure_room
-from gradcheck.model.dtypes import is_discrete, is_floating, resolution, same_bits
+from gradcheck.model.dtypes import fit_gradient, is_discrete, is_floating, resolution, same_bits, summed_axes
 from gradcheck.model.evaluation import Point, VjpError
-from gradcheck.model.fitting import fit_gradient, summed_axes
+from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
 from gradcheck.model.protocol import build_subject, read_inputs
-from gradcheck.numeric.groups import is_elementwise, owners
+from gradcheck.numeric.columns import is_elementwise, owners
 from gradcheck.numeric.hidden import hidden_eps
-from gradcheck.numeric.sampling import sample_elements
 from gradcheck.numeric.tolerance import gradients_close
 
 X = np.linspace(-2, 3, 12).reshape(3, 4)

@@ -19,9 +19,8 @@ from gradcheck import (
     render_text,
     to_json,
 )
-from gradcheck.coverage import Tally
 from gradcheck.errors import attach_note
-from gradcheck.report import annotate, labelled, tallied
+from gradcheck.report import Tally, annotate, labelled, tallied
 
 FINDING = Finding(
     "vjp value", "gradient of 'x': wrong in 1 of 2 elements", "x", (1,), math.nan, 1.0, 1e-9, "a sign", "rerun()"

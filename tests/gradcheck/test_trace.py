@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.trace import StepTrace, Trace
+from gradcheck.report import StepTrace, Trace
 
 PAGE = Path(__file__).parents[2] / "docs" / "gradcheck.md"
 X = np.array([-1.5, 0.5, 2.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcheck import check, render_text
-from gradcheck.judge.resizing import resize_inputs
+from gradcheck.judge.variation import resize_inputs
 from gradcheck.model.protocol import Also, build_subject
 
 # Any, in this file: subjects are plain NumPy functions of every signature.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.numeric.analytic import Analytic, NotAnalytic
+from gradcheck.judge.complex_step import Analytic, NotAnalytic
 
 X = np.random.default_rng(1).normal(size=24)
 MIXED = np.concatenate([X, [1e-9, -2e-9, 3e-12]])

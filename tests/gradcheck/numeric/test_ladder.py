@@ -7,8 +7,7 @@ import numpy as np
 from gradcheck.model.domain import Bounds, measure_room
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
-from gradcheck.numeric.ladder import ladder_steps
-from gradcheck.numeric.probe import Probe
+from gradcheck.numeric.ladder import Probe, ladder_steps
 
 X = np.array([1.0, 2.0, 4.0])
 

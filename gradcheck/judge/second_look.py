@@ -1,4 +1,4 @@
-"""A second look at elements found wrong: whether rounding, of the inputs or inside forward, could be all of it."""
+"""A second look at elements found wrong: at edges and ties, beside rounding, and where the checker chose the values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcheck.judge.compare import Comparison, Status
-from gradcheck.judge.outcome import Outcome
+from gradcheck.judge.outcome import Comparison, Outcome, Status
+from gradcheck.judge.variation import SMALL
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
-from gradcheck.model.evaluation import Point
+from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import SIGNS, perturb_inputs
 from gradcheck.numeric.ladder import Ladder
+
+# In shares of the element's scale; the function may live on a finer one, down to where steps drown in rounding.
+_DISTANCES = (2.0**-24, 2.0**-34, 2.0**-44)
+# The subject's gradient inside has to be so much nearer to the derivative than the one at the edge: it bends by 2**-24
+# of itself on the way, so a thousandth leaves room for a second derivative ten thousand times as large.
+_MUCH_NEARER = 1e-3
+
+# Random orders of forty tied elements show an element in a given place, but for one time in a hundred.
+_BROKEN_TIES = 192
+# Breaks ties, and changes a smooth gradient by less than `_SLACK`, a thousandfold second derivative included.
+_BREAKING = 2.0**-30
+_SLACK = 1e-6
 
 # As many elements as a message has use for: each costs a ladder of steps.
 _MOST = 64
@@ -34,6 +46,79 @@ _PARTS = (1, 2, 3, 4, 5, 6, 7, 8)
 _NEARER = 0.5
 
 
+def accept_edges(outcome: Outcome) -> Outcome:
+    """Accepts finite gradients at an edge that differ from the derivative there, but not beside it.
+
+    A clip whose bounds are also those of the domain has a kink at the edge, and only the inner side is ever seen. A
+    subject that chooses the outer one is right; the same subject a little inside shows that its fault is no other.
+    """
+    comparison, room = outcome.comparison, outcome.probe.room
+    closed = ~outcome.probe.free().ravel()[comparison.elements]
+    suspects = np.flatnonzero(comparison.wrong & closed & np.isfinite(comparison.analytic).all(axis=0))
+    if not suspects.size:
+        return outcome
+    edge = comparison[suspects]
+    distance = np.abs(edge.analytic - np.clip(edge.analytic, edge.low, edge.high))
+    far = distance > edge.allowance
+    is_right: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
+    least = distance
+    for share in _DISTANCES:
+        shift = np.zeros(room.scale.shape)
+        shift.flat[edge.elements] = (share * room.scale * (room.up - room.down)).ravel()[edge.elements]
+        near = outcome.probe.neighbour(shift)
+        if near is None:
+            continue
+        blank = np.full(suspects.size, np.nan)
+        inside = np.array([blank if g is None else g.ravel()[edge.elements] for g in near.gradients])
+        left = np.abs(inside - np.clip(inside, edge.low, edge.high))
+        least = np.fmin(least, left)
+        is_right |= ((left <= _MUCH_NEARER * distance) | ~far).all(axis=0)
+    text = "here yours is {:.2g} away from the derivative, a little inside the domain {:.2g}"
+    accepted = replace(
+        comparison,
+        low=np.minimum(comparison.low, comparison.analytic),
+        high=np.maximum(comparison.high, comparison.analytic),
+        status=np.full(comparison.status.shape, int(Status.RIGHT)),
+        kink=np.ones(comparison.kink.shape, dtype=np.bool_),
+    ).where(np.isin(comparison.elements, edge.elements[is_right]), comparison)
+    return replace(outcome, comparison=accepted).saw(text, edge.elements, distance, least)
+
+
+def accept_ties(outcome: Outcome) -> Outcome:
+    """Accepts, at kinks, gradients that lie between the subject's own gradients at nearby points.
+
+    Of three equal elements, a stable sort sends the second to the middle place, which neither raising nor lowering it
+    alone does; breaking the tie in random ways shows all places. The subject's gradients are taken there because at
+    points without ties they are judged on their own. The sum over elements that move together is judged elsewhere. No
+    element of an elementwise function is tied to another.
+    """
+    comparison = outcome.comparison
+    suspects = np.flatnonzero(comparison.wrong & comparison.kink)
+    if outcome.owner is not None or not suspects.size:
+        return outcome
+    tied = comparison[suspects]
+    low, high = tied.low, tied.high
+    inside: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
+    probe, room = outcome.probe, outcome.probe.room
+    for _ in range(_BROKEN_TIES):
+        shift = _BREAKING * room.scale * outcome.generator.uniform(-1.0, 1.0, room.scale.shape)
+        near = probe.neighbour(np.where(shift > 0, shift * room.up, shift * room.down))
+        gradients = [] if near is None else [gradient for gradient in near.gradients if gradient is not None]
+        if near is not None:  # so many neighbours would end a small budget before other values
+            probe.point.evaluations -= len(outcome.cotangents)
+        if len(gradients) < len(outcome.cotangents):  # forward or vjp refuses the neighbour
+            gradients = []
+        for row, gradient in enumerate(gradients):
+            low[row] = np.fmin(low[row], gradient.ravel()[tied.elements])
+            high[row] = np.fmax(high[row], gradient.ravel()[tied.elements])
+        slack = tied.allowance + _SLACK * np.maximum(np.abs(low), np.abs(high))
+        inside = np.all((tied.analytic >= low - slack) & (tied.analytic <= high + slack), axis=0)
+        if inside.all() or not gradients:
+            break
+    outcome = outcome.saw("with the tie broken, yours goes from {:.6g} to {:.6g}", tied.elements, low, high)
+    return outcome.called(Status.RIGHT, suspects[inside])
+
+
 def withdraw_rounding(outcome: Outcome) -> Outcome:
     """Calls wrong elements unsure where one of two things explains the difference.
 
@@ -51,10 +136,7 @@ def withdraw_rounding(outcome: Outcome) -> Outcome:
         return outcome
     outcome, moves = _moves_with_rounding(outcome, comparison[suspects])
     outcome, below = _is_below_rounding(outcome, comparison[suspects[~moves]])
-    status = comparison.status.copy()
-    status[suspects[moves]] = Status.UNSURE
-    status[suspects[~moves][below]] = Status.UNSURE
-    return replace(outcome, comparison=replace(comparison, status=status))
+    return outcome.called(Status.UNSURE, np.append(suspects[moves], suspects[~moves][below]))
 
 
 def _moves_with_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:
@@ -106,7 +188,9 @@ def _perturbed(point: Point, generator: np.random.Generator) -> tuple[object, ..
 
 def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:
     probe, room, cotangents = outcome.probe, outcome.probe.room, outcome.probe.cotangents
-    rounding = _HIDDEN * probe.point.forward_eps * max(1.0, *_sizes(probe.point, probe.k))
+    arrays = probe.point.values(probe.k), probe.point.center
+    sizes = (float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array))) for array in arrays)
+    rounding = _HIDDEN * probe.point.forward_eps * max(1.0, *sizes)
     found: BoolArray = np.zeros(suspects.elements.size, dtype=np.bool_)
     for place, element in enumerate(suspects.elements.tolist()):
         ladder = probe.along(probe.only(element))
@@ -132,21 +216,39 @@ def _first(where: BoolArray) -> IntArray:
     return np.where(where.any(axis=0), where.argmax(axis=0), len(where))
 
 
-def _sizes(point: Point, k: int) -> list[float]:
-    return [float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in (point.values(k), point.center)]
-
-
 def _grid(ladder: Ladder) -> FloatArray:
     """Gives for each output the power of two that all its changes are multiples of, where it is small beside them.
 
     A large number that is added and taken away again leaves its last digit behind as such a grid; shape (outputs,).
     """
-    changes = np.nan_to_num(ladder.changes, posinf=0.0)
-    least = np.min(np.where(changes > 0, changes, np.inf), axis=0)
+    changes = ladder.moves
     found = np.zeros(ladder.center.shape)
     with np.errstate(all="ignore"):
         for parts in _PARTS:
-            unit = least / parts
+            unit = ladder.least_move / parts
             whole = (np.mod(changes, unit) == 0).all(axis=0) & (np.frexp(unit)[0] == 0.5)
             found = np.where((found == 0) & whole & (unit < _GRID_SHARE * changes.max(axis=0)), unit, found)
     return found
+
+
+def withdraw_degenerate(outcome: Outcome) -> Outcome:
+    """Takes a gradient that is not finite for none at all, at kinks, lengths of one and zeros that were not given.
+
+    The deviation of a single number, the distance of two equal ones and a product divided by a factor of zero are 0 / 0
+    in most derivatives, and nobody who passes other values asks for them. At the given inputs the same is a fault.
+
+    Where a rounding of the inputs moves forward by a share of its size, as the solution of a system that repeated
+    values made singular, every number is chance, and nothing is wrong.
+    """
+    point, comparison = outcome.point, outcome.comparison
+    asked = comparison.elements[comparison.wrong]
+    if point.label == GIVEN or not asked.size:
+        return outcome
+    if is_at_random(point, outcome.generator):
+        outcome = outcome.saw("a rounding of the inputs moves forward by a share of its size", asked)
+        return outcome.called(Status.UNSURE, comparison.wrong)
+    broken = comparison.wrong & ~np.isfinite(comparison.analytic).all(axis=0)
+    is_single = point.is_resized and any(1 in value.shape for value in point.given if isinstance(value, np.ndarray))
+    is_chosen = comparison.kink | is_single | (point.label == SMALL)
+    outcome = outcome.saw("yours is not finite, at a place that the checker chose", comparison.elements[broken])
+    return outcome.called(Status.UNDEFINED, broken & is_chosen)
