@@ -103,7 +103,7 @@ _BY_CLASS: dict[type, Callable[[Any], Any]] = {
     CellType: lambda cell: (cell.cell_contents,),
     ContextVar: lambda variable: (variable.get(None),),
     GetSetDescriptorType: lambda slot: slot.__name__,
-    GeneratorType: lambda made: (made.gi_code, made.gi_frame and (made.gi_frame.f_lasti, made.gi_frame.f_locals)),
+    GeneratorType: lambda made: (made.gi_code, made.gi_frame and (made.gi_frame.f_lasti, dict(made.gi_frame.f_locals))),
     MappingProxyType: dict,
     MemberDescriptorType: lambda slot: slot.__name__,
     MethodType: lambda method: (method.__func__, method.__self__),

@@ -60,7 +60,9 @@ print(os.waitpid(pid, 0)[1])
 def run(layer, tmp_path):
     told = {"NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2", "OPSDK_CACHE_DIR": str(tmp_path)}
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **told}
-    done = subprocess.run([sys.executable, "-c", SOURCE], env=environment, capture_output=True, text=True, check=False)
+    # Python 3.12 and later warn of every fork of a process with threads, which is what is tried here.
+    command = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", SOURCE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if "No threading layer could be loaded" in done.stderr:
         pytest.skip(f"Numba has no layer {layer} here")
     assert done.stderr == ""
