@@ -1,4 +1,4 @@
-"""Second mechanisms: a perturbation, a judge of two arrays or a test for new memory beside the one that there is."""
+"""Second mechanisms: of perturbing, judging arrays, telling new memory and digesting functions there is one."""
 
 import ast
 
@@ -32,6 +32,14 @@ ASKS = {
     "opsdk.backends.cuda.author": "whether a kernel handed its view on",
     "opsdk.backends.memory": "what is lent, and to whom",
     "opsdk.verify.kernels.rows": "whether two outputs of a call are one memory",
+}
+
+READS_CODE = {"co_code", "co_consts", "__closure__", "get_instructions"}
+DIGEST = "opsdk.define.identity"
+# By module, why it reads the code of a function by itself.
+READS = {
+    "opsdk.backends.numba.reading": "machine code differs by lines and overloads too, and one doubt refuses all",
+    "opsdk.expr.trace": "the operation that an error came from, and nothing else of the code",
 }
 
 
@@ -86,6 +94,17 @@ def second_memory_tests(modules):
         if not any(name == home or name.startswith(f"{home}.") for home in ASKS)
         for node in ast.walk(module.syntax)
         if _called(node) in SHARES
+    ]
+
+
+def second_digests(modules):
+    """Finds questions for what a function is made of, outside of the package that makes digests of functions."""
+    return [
+        f"{module.path}:{node.lineno}: reads {node.attr}; {DIGEST} knows what a function is made of"
+        for name, module in modules.items()
+        if not name.startswith(f"{DIGEST}.") and name not in READS
+        for node in ast.walk(module.syntax)
+        if isinstance(node, ast.Attribute) and node.attr in READS_CODE
     ]
 
 

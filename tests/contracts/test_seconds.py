@@ -16,13 +16,21 @@ def tree():
     return read_tree()
 
 
-@pytest.mark.parametrize("find", [seconds.second_perturbations, seconds.second_judges, seconds.second_memory_tests])
+FINDERS = [seconds.second_perturbations, seconds.second_judges, seconds.second_memory_tests, seconds.second_digests]
+
+
+@pytest.mark.parametrize("find", FINDERS)
 def test_each_mechanism_is_there_once(tree, find):
     assert find(tree) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "find"), [("PERTURBS", seconds.second_perturbations), ("COMPARES", seconds.second_judges)]
+    ("name", "find"),
+    [
+        ("PERTURBS", seconds.second_perturbations),
+        ("COMPARES", seconds.second_judges),
+        ("READS", seconds.second_digests),
+    ],
 )
 def test_every_exemption_is_needed(tree, monkeypatch, name, find):
     known = getattr(seconds, name)
@@ -68,6 +76,17 @@ def test_a_second_test_for_new_memory_is_found(tmp_path, call):
     (problem,) = seconds.second_memory_tests(planted(tmp_path, "opsdk/static/planted.py", f"return {call}"))
     name = call.partition("(")[0].partition(".")[2]
     assert f"opsdk/static/planted.py:7: asks {name}; whether an array is new is known to" in problem
+
+
+@pytest.mark.parametrize(
+    "read", ["x.__code__.co_code", "x.__code__.co_consts", "x.__closure__", "dis.get_instructions(x)"]
+)
+def test_a_second_digest_of_functions_is_found(tmp_path, read):
+    (problem,) = seconds.second_digests(planted(tmp_path, "opsdk/backends/planted.py", f"return {read}"))
+    assert problem.startswith("opsdk/backends/planted.py:7: reads ")
+    assert problem.endswith("; opsdk.define.identity knows what a function is made of")
+    at_home = planted(tmp_path / "home", "opsdk/define/identity/planted.py", f"return {read}")
+    assert seconds.second_digests(at_home) == []
 
 
 def test_draws_and_sizes_and_numbers_are_left_alone(tmp_path):
