@@ -13,6 +13,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.core.sums import total
+from opsdk.core.written import entry, written
 from opsdk.expr.node import FLOAT, Node, rewritten, topological
 from opsdk.expr.primitives.entry import HOLOMORPHIC, VALUED, Meaning, Primitive, Rule
 from opsdk.expr.primitives.table import PRIMITIVES
@@ -39,10 +40,6 @@ def _logsumexp(xp: Any, a: Any) -> Any:
     top = _extreme(xp, xp.max, a, -xp.inf)
     shift = xp.where(xp.abs(top) == xp.inf, xp.zeros_like(top), top)
     return shift + xp.log(_sum(xp, xp.exp(a - shift)))
-
-
-def _mean(xp: Any, a: Any) -> Any:
-    return _sum(xp, a) / (a.shape[-1] or xp.nan)
 
 
 def _take(xp: Any, a: Any, index: Any) -> Any:
@@ -79,29 +76,39 @@ def _shared(y: Symbol, a: Symbol) -> tuple[Symbol]:
     return (apply("where", is_top, apply("reciprocal", count), 0.0),)
 
 
-def _reduction(name: str, meaning: Meaning, rule: Rule, complex: str = VALUED, operands: str = "a") -> Primitive:
+def _reduction(
+    name: str, doc: str, meaning: Meaning, rule: Rule, complex: str = VALUED, operands: str = "x"
+) -> Primitive:
     """Returns a reduction; its rule is what it sends to each element, per unit of its cotangent."""
     names = tuple(operands.split())
-    return Primitive(name, names, (FLOAT,) * len(names), FLOAT, meaning, rule, complex=complex)
+    kinds = (FLOAT,) * len(names)
+    return Primitive(name, names, kinds, FLOAT, meaning, rule, doc, complex=complex, origin=entry())
 
 
+# What each reduction is, as a table.
+# fmt: off
 REDUCTIONS = {
     reduction.name: reduction
     for reduction in (
-        _reduction("row_sum", _sum, lambda y, a: (1.0,), HOLOMORPHIC),
-        _reduction("row_max", lambda xp, a: _extreme(xp, xp.max, a, -xp.inf), _shared),
-        _reduction("row_min", lambda xp, a: _extreme(xp, xp.min, a, xp.inf), _shared),
-        _reduction("row_mean", _mean, lambda y, a: (apply("reciprocal", Symbol(SIZE)),), HOLOMORPHIC),
-        _reduction("row_logsumexp", _logsumexp, lambda y, a: (apply("exp", a - y),)),
-        _reduction(
-            "row_take",
-            _take,
-            lambda y, a, at: (_one_where(apply("eq", Symbol(INDEX), at)), None),
-            HOLOMORPHIC,
-            operands="a at",
-        ),
+        _reduction("row_sum", "Returns Σ x over the row.", _sum, lambda y, a: (1.0,), HOLOMORPHIC),
+        _reduction("row_max",
+            "Returns the greatest x of the row, -inf for a row of nothing; its derivative is shared among ties.",
+            lambda xp, a: _extreme(xp, xp.max, a, -xp.inf), _shared),
+        _reduction("row_min",
+            "Returns the least x of the row, inf for a row of nothing; its derivative is shared among ties.",
+            lambda xp, a: _extreme(xp, xp.min, a, xp.inf), _shared),
+        _reduction("row_mean", "Returns the mean of x over the row; nan for a row of nothing.",
+            lambda xp, a: _sum(xp, a) / (a.shape[-1] or xp.nan),
+            lambda y, a: (apply("reciprocal", Symbol(SIZE)),), HOLOMORPHIC),
+        _reduction("row_logsumexp", "Returns log Σ exp x over the row, without overflow.",
+            _logsumexp, lambda y, a: (apply("exp", a - y),)),
+        _reduction("row_take",
+            "Returns the element of x at a position: a whole number per row, `0 ≤ index < row_size`, not "
+            "differentiable.",
+            _take, lambda y, a, at: (_one_where(apply("eq", Symbol(INDEX), at)), None), HOLOMORPHIC, "x index"),
     )
 }
+# fmt: on
 ROW_PRIMITIVES = {**PRIMITIVES, **REDUCTIONS}  # all that an expression over one row is made of
 
 
@@ -110,34 +117,15 @@ def _applied(name: str, *values: Any) -> Symbol:  # Any: what a user's expressio
     return made(Node(name, tuple(as_node(value, f"vmath.{name}", made.number) for value in values), None, FLOAT))
 
 
-def row_sum(x: Any) -> Symbol:
-    """Returns Σ x over the row."""
-    return _applied("row_sum", x)
+def _function(reduction: Primitive) -> Any:
+    """Returns the function of a reduction, as one that is written here."""
+    name = reduction.name
+    made = {1: lambda x: _applied(name, x), 2: lambda x, index: _applied(name, x, index)}[reduction.arity]
+    types = {**dict.fromkeys(reduction.operands, "Any"), "return": "Symbol"}
+    return written(made, name, types, module=__name__, doc=reduction.doc, origin=reduction.origin)
 
 
-def row_mean(x: Any) -> Symbol:
-    """Returns the mean of x over the row; nan for a row of nothing."""
-    return _applied("row_mean", x)
-
-
-def row_max(x: Any) -> Symbol:
-    """Returns the greatest x of the row, -inf for a row of nothing; its derivative is shared among ties."""
-    return _applied("row_max", x)
-
-
-def row_min(x: Any) -> Symbol:
-    """Returns the least x of the row, inf for a row of nothing; its derivative is shared among ties."""
-    return _applied("row_min", x)
-
-
-def row_logsumexp(x: Any) -> Symbol:
-    """Returns log Σ exp x over the row, without overflow."""
-    return _applied("row_logsumexp", x)
-
-
-def row_take(x: Any, index: Any) -> Symbol:
-    """Returns the element of x at a position: a whole number per row, `0 ≤ index < row_size`, not differentiable."""
-    return _applied("row_take", x, index)
+row_sum, row_max, row_min, row_mean, row_logsumexp, row_take = map(_function, REDUCTIONS.values())
 
 
 def row_index() -> Symbol:
