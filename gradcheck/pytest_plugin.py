@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
 import pytest
@@ -63,8 +62,11 @@ def gradcheck_fixture(request: pytest.FixtureRequest) -> Callable[..., Report]:
             report = check(forward, vjp, inputs, **chosen)
             report.raise_if_failed(subject)
         except (GradcheckError, UsageError) as error:
-            if error.__cause__ is not None:
-                error.__cause__.with_traceback(_without_ours(error.__cause__.__traceback__))
+            if error.__cause__ is not None:  # without the frames of this package before the first of somebody else's
+                trace = error.__cause__.__traceback__
+                while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+                    trace = trace.tb_next
+                error.__cause__.with_traceback(trace)
             raise error.with_traceback(None) from error.__cause__  # the test's line is what is of interest
         if report.verdict == "inconclusive" and not allow_inconclusive:
             reasons = "; ".join(report.coverage.notes) or "too few elements could be judged"
@@ -75,10 +77,3 @@ def gradcheck_fixture(request: pytest.FixtureRequest) -> Callable[..., Report]:
         return report
 
     return judge
-
-
-def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """Leaves out the frames of this package before the first that is somebody else's."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
-        trace = trace.tb_next
-    return trace

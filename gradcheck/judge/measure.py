@@ -168,21 +168,14 @@ def _sharper(first: Comparison, second: Comparison) -> Comparison:
     torn = (gap > BARS * (first_bar + second_bar) + APART * size).any(axis=0)
     torn &= (first.status <= Status.UNSURE) & (second.status <= Status.UNSURE)
     chosen = second.where(better, first)
-    unsure = torn | _flat_only(better, first, second)
+    # A ladder that saw no change at all may be too fine to feel the function. Where an element is called wrong by that
+    # alone, what the other one sees speaks against a fault, unless it is no more than a kink, which its steps crossed.
+    flat_first, flat_second = ((one.low == 0).all(axis=0) & (one.high == 0).all(axis=0) for one in (first, second))
+    first_alone = ~better & flat_first & first.wrong & ~second.wrong & ~second.kink
+    second_alone = better & flat_second & second.wrong & ~first.wrong & ~first.kink
+    unsure = torn | first_alone | second_alone
     return replace(
         chosen,
         bar=np.where(torn, np.maximum(chosen.bar, gap), chosen.bar),
         status=np.where(unsure, int(Status.UNSURE), chosen.status),
     )
-
-
-def _flat_only(better: BoolArray, first: Comparison, second: Comparison) -> BoolArray:
-    """Finds elements called wrong only because the chosen ladder saw no change at all.
-
-    Such a ladder may be too fine to feel the function; what the other one sees then speaks against a fault, unless it
-    sees no more than a kink, which its own steps crossed.
-    """
-    flat_first = (first.low == 0).all(axis=0) & (first.high == 0).all(axis=0)
-    flat_second = (second.low == 0).all(axis=0) & (second.high == 0).all(axis=0)
-    first_alone = ~better & flat_first & first.wrong & ~second.wrong & ~second.kink
-    return np.asarray(first_alone | (better & flat_second & second.wrong & ~first.wrong & ~first.kink))

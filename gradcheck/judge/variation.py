@@ -176,18 +176,15 @@ def _resize_integers(value: Array, shape: Shape, generator: np.random.Generator)
         if not np.asarray(np.diff(ordered, axis=axis) != 0).all():
             value = np.take(value, _places(old, length), axis=axis)
         elif np.all(np.moveaxis(ordered, axis, -1) == np.arange(old)):
-            value = _permute(value, axis, length, generator, is_sorted=bool((ordered == value).all()))
+            moved = np.moveaxis(value, axis, -1)
+            made = np.array(np.broadcast_to(np.arange(length, dtype=value.dtype), (*moved.shape[:-1], length)))
+            is_sorted = bool((ordered == value).all())
+            value = np.moveaxis(made if is_sorted else generator.permuted(made, axis=-1), -1, axis)
         elif value.ndim == 1 and not _is_monotone(value) and value.min() >= 0 and length <= value.max() + 1:
             value = generator.permutation(int(value.max()) + 1)[:length].astype(value.dtype)
         else:
             return None
     return value
-
-
-def _permute(value: Array, axis: int, length: int, generator: np.random.Generator, *, is_sorted: bool) -> Array:
-    moved = np.moveaxis(value, axis, -1)
-    made = np.array(np.broadcast_to(np.arange(length, dtype=value.dtype), (*moved.shape[:-1], length)))
-    return np.moveaxis(made if is_sorted else generator.permuted(made, axis=-1), -1, axis)
 
 
 def _is_monotone(value: Array) -> bool:
