@@ -227,26 +227,18 @@ def settle(measured: tuple[Columns, ...], outputs: IntArray, elements: IntArray)
 
 def _dense(columns: Columns, outputs: IntArray, elements: IntArray) -> Derivative:
     """Spreads listed entries over the map; an output that is not listed did not move, an element may be missing."""
-    entries, place = columns.entries, _places(columns.elements, elements)
     low, high, bar = np.zeros((3, outputs.size, elements.size))
     kind = low.astype(np.int64)
     bar[:, np.isin(elements, columns.elements, invert=True)] = np.inf
-    column, row = place[entries.owner], _places(entries.output, outputs)
-    listed = (column >= 0) & (row >= 0)
-    at, entries = (row[listed], column[listed]), entries[listed]
+    moved = columns.elements[columns.entries.owner]
+    listed = np.isin(moved, elements) & np.isin(columns.entries.output, outputs)
+    entries = columns.entries[listed]
+    at = np.searchsorted(outputs, entries.output), np.searchsorted(elements, moved[listed])
     known, lost = np.isfinite(entries.low + entries.high), np.isin(entries.kind, LOST)
     low[at], high[at] = np.where(known, entries.low, 0.0), np.where(known, entries.high, 0.0)
     bar[at] = np.where(lost, 0.0, np.where(known, entries.bar, np.inf))
     kind[at] = entries.kind
     return Derivative(low, high, bar, kind)
-
-
-def _places(values: IntArray, among: IntArray) -> IntArray:
-    """Gives the position of each value in the sorted array `among`, -1 where it is not there."""
-    if not among.size:
-        return np.full(values.shape, -1, dtype=np.int64)
-    position = np.minimum(np.searchsorted(among, values), among.size - 1)
-    return np.asarray(np.where(among[position] == values, position, -1))
 
 
 def entry_status(
