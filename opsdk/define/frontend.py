@@ -87,7 +87,10 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
     Raises:
         MixedRuntimeError: values of two runtimes in one call.
     """
-    if _are_plain(inputs):
+    for value in inputs:  # a loop, since this is on the way of every call on arrays
+        if value.__class__ not in _PLAIN:
+            break
+    else:
         return _fallback[0].apply(opdef, inputs, attrs)
     owners: list[Frontend] = []
     for entry in inputs:
@@ -101,13 +104,6 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
             f"got {' and '.join(frontend.name for frontend in owners)} in one call"
         )
     return (owners or _fallback)[0].apply(opdef, inputs, attrs)
-
-
-def _are_plain(inputs: Sequence[Any]) -> bool:
-    for value in inputs:  # noqa: SIM110 - a loop, since this is on the way of every call on arrays
-        if value.__class__ not in _PLAIN:
-            return False
-    return True
 
 
 OUTPUTS = "outputs"

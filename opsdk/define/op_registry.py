@@ -130,7 +130,21 @@ class OpRegistry(Generic[H]):
             NameClashError: two installed packages define it, or the op that it is the gradient of, differently.
         """
         bare, _, version = name.partition("@")
-        held = self.held(bare) or self._supplied(bare)
+        held = self.held(bare)
+        if held is None:
+            for _ in self._providers.supply(bare):  # installed packages register it when they are loaded
+                held = self.held(bare)
+                if held is not None:
+                    break
+        if held is None:
+            failures = self._providers.failures()
+            rest = (
+                f"packages that did not load: {failures}" if failures else "correct the name, or import what defines it"
+            )
+            raise UnknownOpError(
+                f"op {bare!r}: not registered; registered: {alternatives(bare, self.names())}; {rest}",
+                help="opsdk list --providers shows every package that announces ops" if failures else "",
+            )
         if version and version != str(held.opdef.schema.version):
             raise UnknownOpError(
                 f"op {name!r}: expected version {version}, registered is '{held.opdef.schema.identity}', "
@@ -165,19 +179,6 @@ class OpRegistry(Generic[H]):
             if clash is not None:
                 raise clash.with_traceback(None)
             held = None if held.opdef.gradient_of is None else self.get(held.opdef.gradient_of)
-
-    def _supplied(self, name: str) -> H:
-        """Returns an op that an installed package registers when it is loaded."""
-        for _ in self._providers.supply(name):
-            held = self.held(name)
-            if held is not None:
-                return held
-        failures = self._providers.failures()
-        rest = f"packages that did not load: {failures}" if failures else "correct the name, or import what defines it"
-        raise UnknownOpError(
-            f"op {name!r}: not registered; registered: {alternatives(name, self.names())}; {rest}",
-            help="opsdk list --providers shows every package that announces ops" if failures else "",
-        )
 
     def _named(self, name: str) -> H | None:
         """Returns the op of a full name; a derived gradient, which exists once it is asked for, is asked for."""
@@ -302,7 +303,8 @@ class Providers:
         found: list[Provider] = []
         for distribution in metadata.distributions():
             for provider in _announced_by(distribution):
-                first = next((known for known in found if _same(known, provider)), None)
+                same = (known for known in found if known.entry == provider.entry)
+                first = next((each for each in same if _canonical(each.name) == _canonical(provider.name)), None)
                 if first is None:
                     found.append(provider)
                 elif (first.version, first.value) != (provider.version, provider.value):
@@ -368,10 +370,6 @@ def _announced_by(distribution: Any) -> Iterable[Provider]:
         name, version = None, None
     folder = str(distribution.locate_file(""))
     return [Provider(name or point.name, version or "?", point.name, point.value, folder) for point in points]
-
-
-def _same(one: Provider, other: Provider) -> bool:
-    return one.entry == other.entry and _canonical(one.name) == _canonical(other.name)
 
 
 def _canonical(name: str) -> str:

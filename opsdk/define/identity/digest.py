@@ -299,12 +299,13 @@ class Reader:
 
     def _reduced(self, value: Any, made: type) -> str:
         """Returns the text of an object of a library's class, from what it says of itself to be copied."""
-        if not is_library(made.__module__):
-            return f"{self._unread(made.__name__, value)}{_memory(value)}"
         try:
-            told = value.__reduce_ex__(4)
+            told = value.__reduce_ex__(4) if is_library(made.__module__) else None
         except Exception:  # a lock, a file: there is nothing to say
-            return f"{self._unread(made.__name__, value)}{_memory(value)}"
+            told = None
+        if told is None:
+            view = memory_of(value)
+            return f"{self._unread(made.__name__, value)}{'' if view is None else f' {_content(view)}'}"
         if not isinstance(told, tuple):  # a name, of something that says nothing of what it holds
             return self._unread(made.__name__, value)
         items = [None if part is None else list(part) for part in told[3:5]]
@@ -318,11 +319,6 @@ class Reader:
 def unseen(what: str) -> str:
     """Returns a text for what cannot be read, which no other text is equal to, of this process or another."""
     return f"{UNSEEN} {what} {os.urandom(8).hex()}"
-
-
-def _memory(value: Any) -> str:
-    view = memory_of(value)
-    return "" if view is None else f" {_content(view)}"
 
 
 def _options(compiled: Any) -> str:

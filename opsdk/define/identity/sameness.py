@@ -29,8 +29,12 @@ def is_one(old: Any, new: Any) -> bool:
         return True
     if not holds_same(old, new) or (inner is not None and "<locals>" in inner.__qualname__):
         return False
-    known = getattr(python_of(old), "__globals__", None)
-    return inner is None or known is inner.__globals__ or not _sees_module(inner)
+    if inner is None or getattr(python_of(old), "__globals__", None) is inner.__globals__:
+        return True
+    _, names, _ = reads_of(inner.__code__)
+    known = {**vars(builtins), **inner.__globals__}
+    own = [known[name] for name in names if name in inner.__globals__]
+    return known.keys() >= names and all(isinstance(each, ModuleType) and is_library(each.__name__) for each in own)
 
 
 def holds_same(old: Any, new: Any) -> bool:
@@ -48,15 +52,6 @@ def _held(value: Any) -> list[Any]:
         return [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     inner = python_of(value)
     return [value] if inner is None else _held(inner)
-
-
-def _sees_module(function: FunctionType) -> bool:
-    """Whether a function reads globals of its module other than libraries."""
-    _, names, _ = reads_of(function.__code__)
-    known = function.__globals__
-    found = [known[name] for name in names if name in known]
-    is_open = any(name not in known and not hasattr(builtins, name) for name in names)
-    return is_open or any(not isinstance(value, ModuleType) or not is_library(value.__name__) for value in found)
 
 
 def reads_world(function: Any) -> bool:

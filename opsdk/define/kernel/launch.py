@@ -147,7 +147,7 @@ def elementwise(name: str, threads: int = 256) -> Elementwise:
     Raises:
         DefinitionError: `name` is no name, or there are too few or too many threads.
     """
-    return Elementwise((_name(name, "elementwise"),), _threads(threads, "elementwise"))
+    return Elementwise(*_checked("elementwise", (name,), threads))
 
 
 def rows(name: str, *others: str, threads: int = 128) -> Rows:
@@ -161,7 +161,7 @@ def rows(name: str, *others: str, threads: int = 128) -> Rows:
     Raises:
         DefinitionError: a name is no name, or there are too few or too many threads.
     """
-    return Rows(tuple(_name(each, "rows") for each in (name, *others)), _threads(threads, "rows"))
+    return Rows(*_checked("rows", (name, *others), threads))
 
 
 def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
@@ -256,16 +256,15 @@ def as_scratch(value: Any, schema: OpSchema, subject: str) -> dict[str, Scratch]
     return {name: Scratch(function, f"{subject}, scratch {name!r}") for name, function in value.items()}
 
 
-def _name(value: Any, shape: str) -> str:
-    if not isinstance(value, str):
-        raise DefinitionError(f"launch.{shape}: expected the name of an input or output, got {value!r}")
-    return value
-
-
-def _threads(value: Any, shape: str) -> int:
-    if not _is_whole(value) or not 1 <= value <= MAX_THREADS:
-        raise DefinitionError(f"launch.{shape}: threads expected a whole number from 1 to {MAX_THREADS}, got {value!r}")
-    return int(value)
+def _checked(shape: str, names: tuple[Any, ...], threads: Any) -> tuple[tuple[str, ...], int]:
+    for name in names:
+        if not isinstance(name, str):
+            raise DefinitionError(f"launch.{shape}: expected the name of an input or output, got {name!r}")
+    if not _is_whole(threads) or not 1 <= threads <= MAX_THREADS:
+        raise DefinitionError(
+            f"launch.{shape}: threads expected a whole number from 1 to {MAX_THREADS}, got {threads!r}"
+        )
+    return names, int(threads)
 
 
 def _is_whole(value: Any) -> bool:

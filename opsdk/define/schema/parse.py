@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from opsdk.core.dtype import KINDS
@@ -31,16 +31,31 @@ def parse_schema(text: str, namespace: str) -> OpSchema:
     parameters, arrow, results = text[head.end() + 1 : close], text[close + 1 :].strip()[:2], text[close + 1 :]
     if arrow != "->":
         raise SchemaError(f"schema {text!r}: expected '-> results' after the parameters, got {results.strip()!r}")
-    inputs, attrs, positional = _parameters(split(parameters), text)
-    outputs = _results(results.strip()[2:].strip(), text)
+    inputs: list[InputDecl] = []
+    attrs: list[AttrDecl] = []
+    positional: list[str] = []
+    keyword_only = False
+    for part in split(parameters):
+        if part == "*":
+            keyword_only = True
+            continue
+        decl = _parameter(part, text)
+        if isinstance(decl, AttrDecl):
+            attrs.append(decl)
+        elif keyword_only:
+            raise SchemaError(f"schema {text!r}: tensor {decl.name!r} expected before '*', only attributes go after it")
+        else:
+            inputs.append(decl)
+        if not keyword_only:
+            positional.append(decl.name)
     schema = OpSchema(
         namespace=head["ns"] or namespace,
         name=head["name"],
-        inputs=inputs,
-        attrs=attrs,
-        outputs=outputs,
+        inputs=tuple(inputs),
+        attrs=tuple(attrs),
+        outputs=_results(results.strip()[2:].strip(), text),
         version=int(head["version"] or 1),
-        positional=positional,
+        positional=tuple(positional),
     )
     check_schema(schema)
     return schema
@@ -102,27 +117,6 @@ def split(text: str, at: str = ",") -> list[str]:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()] if text.strip() else []
-
-
-def _parameters(parts: Sequence[str], text: str) -> tuple[tuple[InputDecl, ...], tuple[AttrDecl, ...], tuple[str, ...]]:
-    inputs: list[InputDecl] = []
-    attrs: list[AttrDecl] = []
-    positional: list[str] = []
-    keyword_only = False
-    for part in parts:
-        if part == "*":
-            keyword_only = True
-            continue
-        decl = _parameter(part, text)
-        if isinstance(decl, AttrDecl):
-            attrs.append(decl)
-        elif keyword_only:
-            raise SchemaError(f"schema {text!r}: tensor {decl.name!r} expected before '*', only attributes go after it")
-        else:
-            inputs.append(decl)
-        if not keyword_only:
-            positional.append(decl.name)
-    return tuple(inputs), tuple(attrs), tuple(positional)
 
 
 def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
