@@ -138,9 +138,8 @@ class OpRegistry(Generic[H]):
                     break
         if held is None:
             failures = self._providers.failures()
-            rest = (
-                f"packages that did not load: {failures}" if failures else "correct the name, or import what defines it"
-            )
+            remedy = "correct the name, or import what defines it"
+            rest = f"packages that did not load: {failures}" if failures else remedy
             raise UnknownOpError(
                 f"op {bare!r}: not registered; registered: {alternatives(bare, self.names())}; {rest}",
                 help="opsdk list --providers shows every package that announces ops" if failures else "",

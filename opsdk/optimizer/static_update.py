@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
-from opsdk.optimizer.parameters import Slot, learning_rate_factor, rate_dtype
+from opsdk.optimizer.parameters import learning_rate_factor, rate_dtype
 from opsdk.static.build.backward import append_backward
 from opsdk.static.ir.operator import OPTIMIZE, Operator
 from opsdk.static.ir.parameter import create_global_var
@@ -150,16 +151,13 @@ class StaticUpdate:
         block = param.block.program.current_block()
         factor = learning_rate_factor(param)
         own_rate = rate if factor == 1.0 else scale(rate, scale=factor)
-        state = {slot.name: _new_state(param, slot) for slot in self._optimizer.slots}
+        state: dict[str, Variable] = {}
+        for slot in self._optimizer.slots:
+            name = f"{param.name}_{slot.name}"
+            number = next(number for number in count() if not param.block.has_var(f"{name}_{number}"))
+            shape, value, dtype = slot.filling(param)
+            state[slot.name] = create_global_var(shape, value, dtype, persistable=True, name=f"{name}_{number}")
         if state:
             self._states.append((param, state))
         self._optimizer.update(param, self._optimizer.decayed(param, grad), own_rate, state)
         return block.ops[-1]
-
-
-def _new_state(param: Variable, slot: Slot) -> Variable:
-    number = 0
-    while param.block.has_var(f"{param.name}_{slot.name}_{number}"):
-        number += 1
-    name = f"{param.name}_{slot.name}_{number}"
-    return create_global_var(*slot.filling(param), persistable=True, name=name)
