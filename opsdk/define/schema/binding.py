@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from opsdk.core.errors import BindingError, InputValueError, ReturnError
 from opsdk.core.origin import origin_of
@@ -18,18 +18,9 @@ from opsdk.core.suggest import alternatives
 from opsdk.define.schema.schema import OpSchema
 
 
-class Parameters(NamedTuple):
-    """The parameter names of a callable, by how they are passed."""
-
-    by_position: tuple[str, ...]
-    variadic: tuple[str, ...]  # the one of `*xs`, if any
-    by_keyword: tuple[str, ...]
-    gathering: tuple[str, ...]  # the one of `**options`, if any
-
-
 # Any, in this file: callables of any signature, and the values of a call.
-def read_parameters(function: Callable[..., Any]) -> Parameters:
-    """Returns the parameter names of a callable, by how they are passed.
+def read_parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], ...]:
+    """Returns the parameter names of a callable by how they are passed: by position, `*xs`, by keyword, `**options`.
 
     Raises:
         BindingError: the callable has no readable signature.
@@ -40,7 +31,7 @@ def read_parameters(function: Callable[..., Any]) -> Parameters:
         count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
         names = code.co_varnames
         starred = end + bool(code.co_flags & inspect.CO_VARARGS)
-        return Parameters(
+        return (
             names[:count],
             names[end:starred],
             names[count:end],
@@ -54,7 +45,7 @@ def read_parameters(function: Callable[..., Any]) -> Parameters:
     def of_kinds(*kinds: object) -> tuple[str, ...]:
         return tuple(parameter.name for parameter in parameters if parameter.kind in kinds)
 
-    return Parameters(
+    return (
         of_kinds(inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD),
         of_kinds(inspect.Parameter.VAR_POSITIONAL),
         of_kinds(inspect.Parameter.KEYWORD_ONLY),
