@@ -73,7 +73,7 @@ def append_explicit(
     """
     schema = opdef.schema
     given = _slots(block, opdef, "input", schema.input_names, inputs)
-    values = [_of_kind(opdef, decl, given.get(decl.name, [])) for decl in schema.inputs]
+    values = [_of_kind(opdef, decl, given[decl.name]) for decl in schema.inputs]
     for name in attrs:
         if name not in schema.attr_names:
             known = alternatives(name, schema.attr_names)
@@ -85,7 +85,7 @@ def append_explicit(
     made = _slots(block, opdef, "output", schema.output_names, outputs)
     results: list[Any] = []
     for position, (decl, spec) in enumerate(zip(schema.outputs, inferred, strict=True)):
-        variables = made.get(decl.name, [])
+        variables = made[decl.name]
         if decl.mutated:
             results.append(_handed_on(opdef, decl.name, values[schema.mutated_source(position)], variables))
             continue
@@ -209,24 +209,24 @@ def _handed_on(opdef: OpDef, output: str, source: Any, variables: list[Variable]
 def _slots(
     block: Block, opdef: OpDef, role: str, known: Sequence[str], given: Mapping[str, Any]
 ) -> dict[str, list[Variable]]:
-    slots: dict[str, list[Variable]] = {}
+    slots: dict[str, list[Variable]] = {name: [] for name in known}
     lowered = {name.lower(): name for name in known}
     for slot, value in given.items():
         if slot.lower() not in lowered:
             raise ProgramError(f"{opdef.subject}: no {role} is called {slot!r}; there are {alternatives(slot, known)}")
-        entries = [] if value is None else value if isinstance(value, (list, tuple)) else [value]
-        slots[lowered[slot.lower()]] = [_variable(block, opdef, entry) for entry in entries]
+        entries = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+        variables: list[Variable] = []
+        for entry in entries:
+            variable = block.var(entry) if isinstance(entry, str) else entry
+            if not isinstance(variable, Variable):
+                raise ProgramError(f"{opdef.subject}: expected a Variable or its name, got {type(variable).__name__}")
+            if block.vars.get(variable.name) is not variable:
+                raise VariableNotFoundError(
+                    f"{opdef.subject}: variable {variable.name!r} expected in this block, it is not there"
+                )
+            variables.append(variable)
+        slots[lowered[slot.lower()]] = variables
     return slots
-
-
-def _variable(block: Block, opdef: OpDef, entry: Any) -> Variable:
-    if isinstance(entry, str):
-        return block.var(entry)
-    if not isinstance(entry, Variable):
-        raise ProgramError(f"{opdef.subject}: expected a Variable or its name, got {type(entry).__name__}")
-    if block.vars.get(entry.name) is not entry:
-        raise VariableNotFoundError(f"{opdef.subject}: variable {entry.name!r} expected in this block, it is not there")
-    return entry
 
 
 def may_agree(left: Shape, right: Shape) -> bool:

@@ -60,7 +60,12 @@ def _run(opened: slice, tried: Tried) -> Generator[tuple[str, Sequence[Any]], No
         for variable in asked:
             variable.stop_gradient = False
         made = tried.apply(variables)
-        found = _gradients(tried, made, asked, feed, opened) if asked else []
+        found: list[Variable | None] = []
+        if asked:  # gradients of the real outputs that carry one
+            pairs = zip(made, tried.cotangents, strict=True)
+            carried = [(y, dy) for y, dy in pairs if not y.stop_gradient and dy.dtype.kind != "c"]
+            seeds = [data_like(f"seed{i}", dy, feed, opened) for i, (_, dy) in enumerate(carried)]
+            found = gradients([y for y, _ in carried], asked, seeds) if carried else []
     if found:
         yield BACKWARD, ()  # the whole Program is one run: where it raises although the forward runs, the gradient does
     fetches = [*made, *(gradient for gradient in found if gradient is not None)]
@@ -69,16 +74,6 @@ def _run(opened: slice, tried: Tried) -> Generator[tuple[str, Sequence[Any]], No
     if found:
         given = iter(values[len(made) :])
         yield "static", [None if gradient is None else next(given) for gradient in found]
-
-
-def _gradients(
-    tried: Tried, made: Sequence[Variable], asked: list[Variable], feed: dict[str, Any], opened: slice
-) -> list[Variable | None]:
-    """Appends the gradients of the real outputs that carry one; nothing where there is none."""
-    pairs = zip(made, tried.cotangents, strict=True)
-    carried = [(y, dy) for y, dy in pairs if not y.stop_gradient and dy.dtype.kind != "c"]
-    seeds = [data_like(f"seed{i}", dy, feed, opened) for i, (_, dy) in enumerate(carried)]
-    return gradients([y for y, _ in carried], asked, seeds) if carried else []
 
 
 def data_like(name: str, array: Any, feed: dict[str, Any], opened: slice = _KNOWN) -> Variable:
