@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import Bounds
-from opsdk.verify.inputs.calls import Call, copies, flat
+from opsdk.verify.inputs.calls import Call, copies, each, flat
 from opsdk.verify.kernels.launch import out_of_bounds, plan_of
 from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
@@ -107,25 +108,23 @@ def _patterned(session: Session, call: Call, is_first: bool) -> Iterator[Call]:
     bounds = [session.opdef.traits.domain.get(name, (None, None)) for name in names]
     for reason in (*ORDERS, *NUMBERS):
         for positions in chosen:
-            inputs = [_changed(v, reason, bounds[i]) if i in positions else v for i, v in enumerate(call.inputs)]
-            if any(new is not old for new, old in zip(inputs, call.inputs, strict=True)):
+            inputs = list(call.inputs)
+            for i in positions:
+                (inputs[i],) = each([call.inputs[i]], partial(_changed, reason=reason, bounds=bounds[i]))
+            if any(new is not old for new, old in zip(flat(inputs), flat(call.inputs), strict=True)):
                 yield replace(call, inputs=inputs, reason=f"values: {reason}", declared=False)
 
 
-# Any: an array, a list of arrays, or None.
-def _changed(value: Any, reason: str, bounds: Bounds) -> Any:
+def _changed(array: np.ndarray, reason: str, bounds: Bounds) -> np.ndarray:
     """Returns an input with a pattern of values; itself where the pattern does not apply."""
-    if isinstance(value, list):
-        made = [_changed(item, reason, bounds) for item in value]
-        return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
-    if value is None or value.dtype.kind not in ("f" if reason in NUMBERS else "fiu"):
-        return value
+    if array.dtype.kind not in ("f" if reason in NUMBERS else "fiu"):
+        return array
     pattern = ORDERS.get(reason) or NUMBERS[reason]
-    array: np.ndarray = pattern(np.ravel(value)).astype(value.dtype).reshape(value.shape)
+    made: np.ndarray = pattern(np.ravel(array)).astype(array.dtype).reshape(array.shape)
     low, high = bounds
     if low is None and high is None:
-        return array
-    return value if np.isnan(array).any() else np.clip(array, low, high).astype(value.dtype)
+        return made
+    return array if np.isnan(made).any() else np.clip(made, low, high).astype(array.dtype)
 
 
 def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool:
