@@ -11,6 +11,7 @@ import numpy as np
 
 from opsdk.backends.c.options import c_options
 from opsdk.backends.call.language import Language, NativeEntry, register_language
+from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.origin import Origin
@@ -62,8 +63,7 @@ class CffiC(Language):
 
     def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
         """Returns the dtypes that the compiled source has functions for."""
-        found: tuple[np.dtype[Any], ...] = slow("opsdk.backends.c.row").dtypes_of(opdef, kernel)
-        return found
+        return tuple(map(as_dtype, slow("opsdk.backends.c.library").library_of(opdef, kernel).functions))
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int

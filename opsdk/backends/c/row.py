@@ -64,15 +64,6 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
     return CFunction(symbol, address, prototype(opdef.schema, symbol, returns), library.file)
 
 
-def dtypes_of(opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
-    """Returns the dtypes that a kernel has a function for.
-
-    Raises:
-        CompileError, BindingError: the source does not compile, or not to what the schema says.
-    """
-    return tuple(map(as_dtype, library_of(opdef, kernel).functions))
-
-
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     """Returns the launch of a kernel: it compiles the source where that is not done yet.
 

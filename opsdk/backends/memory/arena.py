@@ -258,14 +258,6 @@ class Arena:
             dropped.append(block)
         return dropped
 
-    def before_fork(self) -> None:
-        """Waits until no other thread is at work, so that the child finds everything in order."""
-        self._lock.acquire()
-
-    def after_fork(self) -> None:
-        """Goes on in the parent."""
-        self._lock.release()
-
     def after_fork_in_child(self) -> None:
         """Goes on in the child; its blocks are copies of the parent's, made when they are written to."""
         self._lock = RLock()
@@ -321,5 +313,7 @@ def _adopt_limit() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=ARENA.before_fork, after_in_parent=ARENA.after_fork, after_in_child=ARENA.after_fork_in_child
+        before=lambda: ARENA._lock.acquire(),  # no other thread is at work: the child finds everything in order
+        after_in_parent=lambda: ARENA._lock.release(),  # in a child it is another lock, so that it is asked for anew
+        after_in_child=ARENA.after_fork_in_child,
     )
