@@ -184,8 +184,7 @@ def machine() -> str:
 def _which(name: str) -> str | None:
     """Returns the path of a program; shutil, which knows it too, takes 4 ms to import."""
     if os.name != "posix":
-        found: str | None = slow("shutil").which(name)
-        return found
+        return slow("shutil").which(name)
     folders = [""] if "/" in name else os.get_exec_path()
     paths = [os.path.join(folder, name) for folder in folders]  # noqa: PTH118
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113

@@ -58,8 +58,7 @@ class CffiC(Language):
         """Returns that the source has no function for the first dtype, where it can be told."""
         if not dtypes:
             return ""
-        missing: str = slow("opsdk.backends.c.source").missing_function(opdef, kernel, dtypes[0])
-        return missing
+        return slow("opsdk.backends.c.source").missing_function(opdef, kernel, dtypes[0])
 
     def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
         """Returns the dtypes that the compiled source has functions for."""
@@ -69,8 +68,7 @@ class CffiC(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
-        made: list[Any] = slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
-        return made
+        return slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

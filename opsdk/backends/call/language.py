@@ -85,8 +85,7 @@ class Language(Notation):
         """Returns the callable of a row; compilation itself may wait until the first launch."""
         if not self.module:
             raise NotImplementedError
-        launch: Launch = slow(self.module).launch_of(opdef, kernel)
-        return launch
+        return slow(self.module).launch_of(opdef, kernel)
 
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns why a call with tensors of these dtypes will fail, as far as is known without compiling anything."""

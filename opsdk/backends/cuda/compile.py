@@ -70,12 +70,11 @@ class CudaCode:
         try:
             source = core.ObjectCode.from_ptx(self.ptx.encode())
             linker = core.Linker(source, options=core.LinkerOptions(arch=f"sm_{self.cc[0]}{self.cc[1]}"))
-            linked: bytes = linker.link("cubin").code
+            return linker.link("cubin").code
         except (ImportError, RuntimeError) as error:
             raise MissingDependencyError(
                 f'linking CUDA code needs nvJitLink, which does not work here ({error}): pip install "opsdk[cuda]"'
             ) from error
-        return linked
 
 
 # Any, in this file: attribute values, Numba's types and functions.

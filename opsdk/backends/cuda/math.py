@@ -87,8 +87,7 @@ def compiled_text(source: str, name: str, names: Mapping[str, Any]) -> Function:
     """Returns the function of a name that a source defines, with what the source refers to."""
     space = dict(names)
     exec(compile(source, f"<opsdk CUDA {name}>", "exec"), space)
-    function: Function = space[name]
-    return function
+    return space[name]
 
 
 def kernel_of(source: str, name: str, computed: np.dtype[Any], stored: np.dtype[Any], scalar: str = "") -> Function:
