@@ -25,6 +25,7 @@ from opsdk.backends.vmath.table import numba_functions
 FASTMATH = frozenset({"contract"})
 RAISED = 1  # the status of a function that ended with an exception
 
+_STORED = {"float16": uint16, "bfloat16": uint16, "bool": uint8}  # what stands for dtypes that Numba has not
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 _ENTRY = (ir.IntType(8).as_pointer().as_pointer(), _INT64.as_pointer(), ir.DoubleType().as_pointer(), _INT64, _INT64)
 
@@ -81,31 +82,27 @@ def compile_object(name: str, exports: Sequence[Export]) -> tuple[bytes, str]:
     context.refresh()
     library = context.codegen().create_library(name)
     for export in exports:
+        flags = compiler.Flags()
+        flags.no_compile = True
+        flags.no_cpython_wrapper = True
+        flags.no_cfunc_wrapper = True
+        flags.nrt = export.may_raise  # Numba's own memory, which arrays that a kernel makes live in
+        flags.error_model = "numpy"
+        flags.noalias = export.noalias
+        flags.fastmath = cpu.FastMathOptions(set(export.fastmath))
         compiled = compiler.compile_extra(
             typing_context,
             context,
             export.function,
             export.signature.args,
             export.signature.return_type,
-            _flags(export),
+            flags,
             locals={},
             library=library,
         )
         library.add_ir_module(_wrapper(library, context, compiled.fndesc, export))
     library.finalize()
     return library.emit_native_object(), library.get_asm_str()
-
-
-def _flags(export: Export) -> Any:  # Any: Numba's flags
-    flags = compiler.Flags()
-    flags.no_compile = True
-    flags.no_cpython_wrapper = True
-    flags.no_cfunc_wrapper = True
-    flags.nrt = export.may_raise  # Numba's own memory, which arrays that a kernel makes live in
-    flags.error_model = "numpy"
-    flags.noalias = export.noalias
-    flags.fastmath = cpu.FastMathOptions(set(export.fastmath))
-    return flags
 
 
 def _wrapper(library: Any, context: Any, descriptor: Any, export: Export) -> Any:  # Any: Numba's objects
@@ -172,12 +169,7 @@ def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtyp
         "inexact": intrinsics.inexact,
     }
     exec(compile(text, f"<opsdk kernel {name}>", "exec"), names)  # our own printer wrote it
-    pointers = [types.CPointer(_storage(dtype)) for dtype in dtypes]
+    stored = [_STORED.get(dtype) or numpy_support.from_dtype(np.dtype(dtype)) for dtype in dtypes]
+    pointers = [types.CPointer(kind) for kind in stored]
     signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * attrs)
     return compile_object(name, [Export(name, names["kernel"], signature, noalias=True, is_range=True)])
-
-
-def _storage(dtype: str) -> Any:
-    if dtype in ("float16", "bfloat16"):
-        return uint16
-    return uint8 if dtype == "bool" else numpy_support.from_dtype(np.dtype(dtype))

@@ -50,8 +50,8 @@ class Rowwise(Kernels):
         rows.check_constants(static, dtypes)
         outputs = zip(rows.results, expression.outputs, strict=True)
         results = [role for role, node in outputs if node is not None]
-        names, most = [each.name for each in dtypes], rows.most_positions(static, dtypes)
-        source = row_source(expression, rows.roles, results, names, dtype.name, most, self._whole)
+        writer = _Writer(expression, rows.roles, results, [each.name for each in dtypes], dtype.name)
+        source = writer.text(rows.most_positions(static, dtypes), self._whole)
         read = rows.numbers(static, dtypes)
         rounds = any(
             name in read and role in (FULL, COLUMN) and may_round(each, compute_dtype(dtype))
@@ -196,32 +196,9 @@ def check_rows(opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[
         )
 
 
-def row_source(
-    expression: Expression,
-    roles: Sequence[str],
-    results: Sequence[str],
-    dtypes: Sequence[str],
-    dtype: str,
-    most: int | None = None,
-    whole: Sequence[str] = (),
-) -> str:
-    """Returns source that defines `kernel(start, stop, sizes, *pointers, *numbers)`, where start and stop count rows.
-
-    Args:
-        expression: what to compute.
-        roles: of the inputs.
-        results: roles of the results that are wanted.
-        dtypes: names of the inputs' dtypes.
-        dtype: name of the results' dtype.
-        whole: attributes that are whole numbers; the kernel refuses one that would be rounded.
-        most: the length up to which positions are exact, beyond which the kernel refuses a row; None for any.
-
-    `sizes` holds the length of a row, and how many rows share one line of a `column` result.
-    """
-    return _Writer(expression, roles, results, dtypes, dtype).text(most, whole)
-
-
 class _Writer(RowWriter):
+    """The loops of one kernel; `dtype` is the name of the results' dtype."""
+
     blocks = f"for base in range(0, n, {_BLOCK}):"
     block = f"for j in range(base, min(base + {_BLOCK}, n)):"
     steps: ClassVar[Mapping[str, str]] = {"row_sum": "radd", "row_max": "rmax", "row_min": "rmin"}
@@ -246,6 +223,14 @@ class _Writer(RowWriter):
         return [f"if {test.format(i='r')}:", *indented([*self._release(), f"return int32({INEXACT})"])] if test else []
 
     def text(self, most: int | None, whole: Sequence[str]) -> str:
+        """Returns source that defines `kernel(start, stop, sizes, *pointers, *numbers)`; start and stop count rows.
+
+        `sizes` holds the length of a row, and how many rows share one line of a `column` result.
+
+        Args:
+            most: the length up to which positions are exact, beyond which the kernel refuses a row; None for any.
+            whole: attributes that are whole numbers; the kernel refuses one that would be rounded.
+        """
         pointers = [f"p{i}" for i in range(self.inputs + len(self.results))]
         raw = [f"s{i}" for i in range(len(self.expression.attrs))]
         checks = [] if most is None else [f"if n > {most}: return int32({INEXACT})"]

@@ -114,9 +114,8 @@ class KernelStore:
             cached_bytes(_KIND, key, _SUFFIX, lambda: data)
         except Exception:  # what cannot be pickled or written is compiled again next time, and right
             return
-        _loaded[key] = result._replace(
-            metadata=None
-        )  # as it is read back; what is there holds times of this compilation
+        # As it is read back; what is there holds times of this compilation.
+        _loaded[key] = result._replace(metadata=None)
 
     def enable(self) -> None:
         """Does nothing: `OPSDK_CACHE_DIR` says where the cache is, and a folder of one's own is as good as none."""

@@ -255,15 +255,7 @@ def cosh(x: Any) -> Any:
     return h + like(x, 0.25) / h
 
 
-FUNCTIONS = {
-    "exp": exp,
-    "exp2": exp2,
-    "expm1": expm1,
-    "sigmoid": sigmoid,
-    "gated": gated,  # of compiled expressions alone, see `expr/simplify.py`
-    "softplus": softplus,
-    "sinh": sinh,
-    "cosh": cosh,
-}
+# `gated` is of compiled expressions alone, see `expr/simplify.py`
+FUNCTIONS = {made.__name__: made for made in (exp, exp2, expm1, sigmoid, gated, softplus, sinh, cosh)}
 SINGLE = {"tanh": tanh_single}
 DOUBLE = {"tanh": tanh_double}

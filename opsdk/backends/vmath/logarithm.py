@@ -167,13 +167,4 @@ def arctanh(x: Any) -> Any:
     return with_sign(like(x, 0.5) * log1p((a + a) / (like(x, 1.0) - a)), x)
 
 
-FUNCTIONS = {
-    "log": log,
-    "log1p": log1p,
-    "log2": log2,
-    "log10": log10,
-    "logaddexp": logaddexp,
-    "arcsinh": arcsinh,
-    "arccosh": arccosh,
-    "arctanh": arctanh,
-}
+FUNCTIONS = {made.__name__: made for made in (log, log1p, log2, log10, logaddexp, arcsinh, arccosh, arctanh)}

@@ -34,14 +34,12 @@ def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
 @once
 def _built() -> dict[str, dict[str, Any]]:
     optional("numba", extra="numba", subject="vmath in kernels")
-    families = {
-        family: slow(f"opsdk.backends.vmath.{family}")
-        for family in ("exponential", "logarithm", "trigonometric", "error", "power", "rounding")
-    }
+    names = ("exponential", "logarithm", "trigonometric", "error", "power", "rounding")
+    families = [slow(f"opsdk.backends.vmath.{family}") for family in names]
     tables: dict[str, dict[str, Any]] = {}
     for name, own in (("float32", "SINGLE"), ("float64", "DOUBLE")):
         table: dict[str, Any] = {}
-        for family in families.values():
+        for family in families:
             table.update(getattr(family, "FUNCTIONS", {}))
             table.update(getattr(family, own, {}))
         tables[name] = table
