@@ -120,7 +120,7 @@ def _explanation(
     if chosen is None and place != "cpu":
         chosen = opdef.kernels.reference()  # it runs on the device's arrays themselves
     verdicts = [
-        RowVerdict(str(row), str(row.origin), row is chosen, _reason(opdef, row, chosen, place, dtypes, specs))
+        RowVerdict(str(row), str(row.origin), row is chosen, _reason(opdef, row, chosen, place, dtypes))
         for row in opdef.kernels
     ]
     outputs, results = _outputs(opdef, specs, attrs)
@@ -137,14 +137,7 @@ def _explanation(
     )
 
 
-def _reason(
-    opdef: OpDef,
-    row: Kernel,
-    chosen: Kernel | None,
-    place: str,
-    dtypes: Sequence[np.dtype[Any]],
-    specs: Specs,
-) -> str:
+def _reason(opdef: OpDef, row: Kernel, chosen: Kernel | None, place: str, dtypes: Sequence[np.dtype[Any]]) -> str:
     """Returns why a row runs, or what speaks against it first."""
     if row is chosen:
         return _why_chosen(opdef, row, place, dtypes)

@@ -72,7 +72,8 @@ def entry_of(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
     text = _source(names, operands, list(outputs), numbers, constants)
     space = {"kernel": dispatcher, **_NAMES, **{f"c{i}": value for i, value in enumerate(constants.values())}}
     exec(compile(text, f"<opsdk entry {symbol}>", "exec"), space)
-    pointers = [types.CPointer(numpy_support.from_dtype(spec.dtype)) for _, spec in operands]
+    dtypes: list[np.dtype[Any]] = [spec.dtype for _, spec in operands]
+    pointers = [types.CPointer(numpy_support.from_dtype(dtype)) for dtype in dtypes]
     signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * len(numbers))
     export = Export(symbol, space["entry"], signature, is_range=True, may_raise=True, fastmath=frozenset())
     try:
