@@ -12,9 +12,9 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.autograd.engine import ArrayAlgebra
-from opsdk.autograd.in_place import check_unviewed
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import CAST, Tensor
+from opsdk.autograd.tensor_state import check_unviewed
 from opsdk.backends.memory.device import is_device_array, memory_of, place_of
 from opsdk.core.errors import DTypeError, PlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, misfit

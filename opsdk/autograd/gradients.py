@@ -147,8 +147,8 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     saves_one = plan.saves_output or plan.saves_input
     if FAST is not None and place is CPU and plan.bare and saves_one:
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
-        kinds = [decl.kind for decl in (*opdef.schema.inputs, *opdef.schema.outputs)]
-        if call.is_fast and kinds == ["tensor", "tensor", "tensor"]:  # what is saved and a cotangent, to one gradient
+        takes_two = [decl.kind for decl in opdef.schema.inputs] == ["tensor", "tensor"]  # what is saved, a cotangent
+        if call.is_fast and takes_two and opdef.schema.outputs[0].kind == "tensor":
             keep(opdef, plan, FAST.Kind(call, plan))
     return made
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
-from opsdk.autograd.in_place import check_in_place, share
 from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.tensor_state import check_in_place, share
 from opsdk.backends.call.buffers import asked_specs, infer
 from opsdk.backends.call.constant import lifted
 from opsdk.backends.call.normalise import as_outputs, check_specs, shares

@@ -10,9 +10,8 @@ import numpy as np
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
-from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed, share
 from opsdk.autograd.node import GradNode
-from opsdk.autograd.tensor_state import TensorState
+from opsdk.autograd.tensor_state import PartVersion, TensorState, check_in_place, check_unviewed, share
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
 from opsdk.core.fast import FAST

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Generator
 from itertools import count
-from types import TracebackType, coroutine
+from types import coroutine
 from typing import Any, TypeVar
 
 from opsdk.core.current import Current
@@ -56,9 +56,7 @@ class GradMode:
     def __enter__(self) -> None:
         _OFF.enter(self, _state(self._mode))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         _OFF.leave(self)
 
     def __call__(self, function: F) -> F:
@@ -79,7 +77,7 @@ class GradMode:
                 return (yield from _stepped(function(*args, **kwargs), mode))
 
         elif inspect.iscoroutinefunction(function):
-            async def run(*args: Any, **kwargs: Any) -> Any:
+            async def run(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]  # it gives a coroutine
                 return await _awaiting(function(*args, **kwargs), mode)
 
         else:

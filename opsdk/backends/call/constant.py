@@ -163,7 +163,7 @@ def numbers_in(value: Any, subject: str, runtime: str = ARRAYS) -> np.ndarray:
 def lifted(
     opdef: OpDef,
     inputs: Sequence[Any],
-    own: type,
+    own: type[Any],
     runtime: str,
     made: Callable[[Any, Any], Any],
     memory: Memory = HOST,

@@ -71,22 +71,20 @@ def apart(opdef: OpDef, inputs: Sequence[Any]) -> Sequence[Any]:
                     f"{opdef.subject}: inputs {other!r} and {name!r} expected memory of their own, since the op "
                     "changes both in place, got arrays that overlap; give a copy of one: x.copy(), x.clone()"
                 )
+    schema = opdef.schema
+
+    def own(position: int, name: str, array: Any) -> Any:
+        source = next((source for source, other in changed if array.size and shares(array, other)), None)
+        viewed = [schema.output_names[i] for i in schema.fresh_outputs if position in schema.aliased_sources(i)]
+        if source is not None and viewed:
+            raise InPlaceError(
+                f"{opdef.subject}, input {name!r}: expected memory apart from that of {source!r}, which the op changes "
+                f"in place, since output {viewed[0]!r} may be a view of it, got an array that overlaps; give a copy of "
+                "one"
+            )
+        return array if source is None else array.copy(order="K")
+
     return [
-        value if i in positions else refill(value, (_apart(opdef, i, pair, changed) for pair in entries[i]))
+        value if i in positions else refill(value, (own(i, *pair) for pair in entries[i]))
         for i, value in enumerate(inputs)
     ]
-
-
-def _apart(opdef: OpDef, position: int, given: tuple[str, Any], changed: Sequence[tuple[str, Any]]) -> Any:
-    name, array = given
-    source = next((source for source, other in changed if array.size and shares(array, other)), None)
-    if source is None:
-        return array
-    schema = opdef.schema
-    viewed = [schema.output_names[i] for i in schema.fresh_outputs if position in schema.aliased_sources(i)]
-    if viewed:
-        raise InPlaceError(
-            f"{opdef.subject}, input {name!r}: expected memory apart from that of {source!r}, which the op changes in "
-            f"place, since output {viewed[0]!r} may be a view of it, got an array that overlaps; give a copy of one"
-        )
-    return array.copy(order="K")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.autograd.in_place import PartVersion, check_in_place, check_unviewed
+from opsdk.autograd.tensor_state import PartVersion, check_in_place, check_unviewed
 from opsdk.core.errors import InPlaceError, VersionError
 
 
