@@ -1,6 +1,5 @@
 """Floor 3, dynamic: tensors, the tape and the backward engine."""
 
-from opsdk.autograd import on_arrays as _on_arrays  # noqa: F401 - registers itself
 from opsdk.autograd.functional import backward, grad
 from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 

@@ -15,7 +15,7 @@ from opsdk.backends.call.application import Application, missing_gradient
 from opsdk.backends.call.plan import CallPlan, keep
 from opsdk.backends.memory.arena import empty
 from opsdk.backends.memory.device import memory_at
-from opsdk.core.errors import OpsdkError, VersionError
+from opsdk.core.errors import VersionError
 from opsdk.core.fast import FAST
 from opsdk.core.place import CPU
 from opsdk.define.opdef import OpDef
@@ -72,23 +72,18 @@ def gradient_op(node: GradNode) -> OpDef:
     """
     opdef = node.plan.gradient
     if opdef is None:
-        raise _missing_backward(node)
+        forward, schema = node.plan.opdef, node.plan.opdef.schema
+        if forward.refusal:
+            raise missing_gradient(forward, node.used_at or "")
+        name = schema.inputs[forward.differentiable_inputs()[0]].name
+        raise missing_gradient(
+            forward,
+            node.used_at or "(set OPSDK_DEBUG=1 for where it was used)",
+            f"@{schema.name}.backward  def {schema.name}_grad({name}, d{schema.output_names[0]}): ...",
+        )
     if node.saved is None:
         raise node.freed()
     return opdef
-
-
-def _missing_backward(node: GradNode) -> OpsdkError:
-    opdef = node.plan.opdef
-    if opdef.refusal:
-        return missing_gradient(opdef, node.used_at or "")
-    schema = opdef.schema
-    name = schema.inputs[opdef.differentiable_inputs()[0]].name
-    return missing_gradient(
-        opdef,
-        node.used_at or "(set OPSDK_DEBUG=1 for where it was used)",
-        f"@{schema.name}.backward  def {schema.name}_grad({name}, d{schema.output_names[0]}): ...",
-    )
 
 
 def applied(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Application:

@@ -5,7 +5,8 @@ It runs a call's kernel and records what the backward will need.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
@@ -25,13 +26,13 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InPlaceError, MutationError, ReturnError
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
-from opsdk.core.modes import OFF, is_grad_enabled
+from opsdk.core.modes import OFF, GradMode, is_grad_enabled
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
-from opsdk.define.frontend import register_frontend
+from opsdk.define.frontend import register_frontend, register_values
 from opsdk.define.opdef import OpDef
 
 
@@ -204,7 +205,12 @@ def launch(
     schema = opdef.schema
     changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in flat(inputs[i])]
     for tensor, name in changed:
-        _check_mutable(opdef, tensor, name, plan.record)
+        check_in_place(tensor, f"{opdef.subject}, input {name!r}", is_recorded=plan.record)
+        if is_grad_enabled() and not tensor._stop and opdef.grad is None:
+            raise InPlaceError(
+                f"{opdef.subject}, input {name!r}: expected a tensor outside of the graph, since the op has no "
+                "backward, got one that needs a gradient; call it inside opsdk.no_grad(), or on a copy"
+            )
     before = {id(tensor._version): tensor._version[0] for tensor, _ in changed}
     try:
         made = run(arrays, attrs)
@@ -257,15 +263,6 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
                 )
     check_specs(opdef, each(outputs, lambda tensor: tensor._array), infer(opdef, arrays, attrs))
     return outputs
-
-
-def _check_mutable(opdef: OpDef, tensor: Tensor, name: str, is_recorded: bool) -> None:
-    check_in_place(tensor, f"{opdef.subject}, input {name!r}", is_recorded=is_recorded)
-    if is_grad_enabled() and not tensor._stop and opdef.grad is None:
-        raise InPlaceError(
-            f"{opdef.subject}, input {name!r}: expected a tensor outside of the graph, since the op has no backward, "
-            "got one that needs a gradient; call it inside opsdk.no_grad(), or on a copy"
-        )
 
 
 def _record(
@@ -350,8 +347,38 @@ def _edge(tensor: Any) -> Any:
     return None if tensor is None or tensor._stop else tensor._edge or (tensor, -1)
 
 
+# Any, in these: arrays, lists of them or None, and what a user's function makes of tensors.
+def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of arrays that does what a function of tensors does.
+
+    A composite runs on tensors without a graph, so that methods and operators are opsdk's everywhere.
+    """
+
+    @wraps(function)
+    def run(*values: Any, **attrs: Any) -> Any:
+        with GradMode(False):
+            return _lowered(function(*map(_lifted, values), **attrs))
+
+    return run
+
+
+def _lifted(value: Any) -> Any:
+    if value.__class__ is list:
+        return [_lifted(item) for item in value]
+    return tensor_of(value) if value.__class__ is np.ndarray or hasattr(value, "__cuda_array_interface__") else value
+
+
+def _lowered(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value._array
+    if isinstance(value, Mapping):
+        return {name: _lowered(held) for name, held in value.items()}
+    return type(value)(map(_lowered, value)) if value.__class__ in (list, tuple) else value
+
+
 TAPE = Tape()
 fast = connected(TAPE.apply)
 register_frontend(TAPE, Tensor, fast=fast)
 DEVICE_TAPE = DeviceTape()
 register_frontend(DEVICE_TAPE, DeviceTensor)
+register_values(on_arrays)

@@ -128,8 +128,12 @@ def as_array(
         check_unmasked(value, f"{_where(opdef)}, output {output!r}", ReturnError)
         array = value if type(value) is np.ndarray else np.asarray(value)
     elif isinstance(value, (np.generic, bool, int, float, complex)):
-        keeps = isinstance(value, np.generic) or dtype is None or not _holds(dtype, value)
-        array = np.asarray(value, None if keeps else dtype)
+        array = np.asarray(value)
+        if dtype is not None and not isinstance(value, np.generic):  # a plain number has no dtype of its own
+            order = "biufc"
+            kind = "f" if is_differentiable(dtype) and dtype.kind not in order else dtype.kind  # bfloat16 is kind V
+            keeps_all = order.index(array.dtype.kind) <= order.index(kind)  # its fraction and its imaginary part
+            array = np.asarray(value, dtype) if keeps_all else array
         array = array if memory is HOST else memory.from_host(array)
     else:
         wanted = "a NumPy array" if memory is HOST else f"an array at {memory.place} like its inputs"
@@ -159,13 +163,6 @@ def _kind(value: Any) -> str:
     return "nothing (None)" if value is None else type(value).__name__
 
 
-def _holds(dtype: np.dtype[np.generic], number: Any) -> bool:
-    """Whether a plain number, which has no dtype of its own, keeps its fraction and its imaginary part in a dtype."""
-    order = "biufc"
-    kind = "f" if is_differentiable(dtype) and dtype.kind not in order else dtype.kind  # bfloat16 is kind V
-    return order.index(np.asarray(number).dtype.kind) <= order.index(kind)
-
-
 def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> None:
     """Holds the shapes of a run to the infer rule, and the dtypes of lists, which no plan knows beforehand.
 
@@ -190,26 +187,21 @@ def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> Non
 
 def _check_spec(opdef: OpDef, name: str, array: Any, spec: TensorSpec) -> None:
     if not spec.admits(array.shape):
-        rule, remedy = _of_rule(opdef)
+        rule, remedy = "by its infer rule", "mend the rule or the result"
+        if isinstance(opdef.infer, Assumed):
+            first = opdef.schema.inputs[0] if opdef.schema.inputs else None
+            like = repr(first.name) if first is not None and first.kind == "tensor" else "its first input"
+            rule = f"like {like} by the default rule"
+            remedy = (
+                f"write the op's own: @{opdef.schema.name}.infer, which returns opsdk.TensorSpec(shape, dtype), or "
+                "infer=opsdk.infer.reduce and the like"
+            )
         raise ShapeError(
             f"{_where(opdef)}, output {name!r}: expected shape {shape_text(spec.shape)} {rule}, "
             f"got {array.shape}; {remedy}",
             at=str(opdef.origin),
         )
     check_dtype(opdef, name, array, spec.dtype)
-
-
-def _of_rule(opdef: OpDef) -> tuple[str, str]:
-    """Returns which rule a shape follows, and what to do where a result does not."""
-    if not isinstance(opdef.infer, Assumed):
-        return "by its infer rule", "mend the rule or the result"
-    name = opdef.schema.name
-    first = opdef.schema.inputs[0] if opdef.schema.inputs else None
-    like = repr(first.name) if first is not None and first.kind == "tensor" else "its first input"
-    return f"like {like} by the default rule", (
-        f"write the op's own: @{name}.infer, which returns opsdk.TensorSpec(shape, dtype), or infer=opsdk.infer.reduce "
-        "and the like"
-    )
 
 
 def shares(left: Any, right: Any) -> bool:
