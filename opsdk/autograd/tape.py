@@ -143,10 +143,11 @@ def lift(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any
     """Returns the inputs with every constant as a tensor in a memory, arrays as copies: their owner may change them."""
 
     def made(value: Any, array: Any) -> Tensor:
-        is_there = is_device_array(array)
-        if memory is not HOST and not is_there:
+        if memory is HOST:
+            return Tensor(array.copy() if isinstance(value, np.ndarray) and is_grad_enabled() else array)
+        if not is_device_array(array):
             return DeviceTensor(memory.from_host(array))
-        return tensor_of(array.copy() if (is_there or isinstance(value, np.ndarray)) and is_grad_enabled() else array)
+        return DeviceTensor(array.copy() if is_grad_enabled() else array)
 
     return lifted(opdef, inputs, Tensor, Tape.name if memory is HOST else DeviceTape.name, made, memory)
 
