@@ -172,7 +172,8 @@ class Layer(LayerTree):
             AttributeValueError: another place than host memory.
             DTypeError: a dtype that is not floating.
         """
-        kind = device.kind if isinstance(device, Place) else _device_name(device)
+        name = device.partition(":")[0] if isinstance(device, str) else None
+        kind = device.kind if isinstance(device, Place) else name if name in _DEVICES else None
         if kind is None and device is not None:
             dtype = device if dtype is None else dtype  # type: ignore[assignment]
         elif kind not in (None, "cpu"):
@@ -304,11 +305,6 @@ def _cast(tensor: Tensor, dtype: np.dtype[np.generic]) -> None:
         tensor._version = [0]  # new memory; what was saved of the old stays as it is
         if isinstance(tensor._grad, Tensor):  # what backwards have gathered counts in the next step
             tensor._grad = Tensor(tensor._grad._array.astype(dtype))
-
-
-def _device_name(device: object) -> str | None:
-    name = device.partition(":")[0] if isinstance(device, str) else None
-    return name if name in _DEVICES else None
 
 
 Module = Layer

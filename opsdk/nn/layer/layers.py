@@ -111,16 +111,8 @@ class CrossEntropyLoss(Layer):
 
     def forward(self, input: Any, label: Any) -> Any:
         """Returns the loss. Differentiable in the input."""
-        return functional.cross_entropy(
-            input,
-            label,
-            self.weight,
-            self.ignore_index,
-            self.reduction,
-            self.soft_label,
-            self.axis,
-            self.use_softmax,
-        )
+        options = self.ignore_index, self.reduction, self.soft_label, self.axis, self.use_softmax
+        return functional.cross_entropy(input, label, self.weight, *options)
 
 
 class MSELoss(Layer):

@@ -29,19 +29,14 @@ class Truth:
 
     def __init__(self, opdef: OpDef, call: Call) -> None:
         self.opdef, self.call = opdef, call
-        self._own = self._run(call)
+        self.outputs = self._run(call)  # in the dtype of the call
         try:
             self._long, self._wanted = call.cast(_LONG), self._run(call.cast(_LONG))
         except Exception:  # written for one dtype only
-            self._long, self._wanted = call, self._own
-        floats = [array.dtype for array in (*flat(call.inputs), *flat(self._own)) if is_float(array)]
+            self._long, self._wanted = call, self.outputs
+        floats = [array.dtype for array in (*flat(call.inputs), *flat(self.outputs)) if is_float(array)]
         self._eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
         self._moved: list[Any] | None = None
-
-    @property
-    def outputs(self) -> list[Any]:
-        """What the reference gives in the dtype of the call."""
-        return self._own
 
     def problem(self, made: Values) -> str:
         """Returns what is wrong with a row's outputs, in words; nothing where they are right."""
@@ -103,7 +98,7 @@ class Truth:
             pairs = zip(self._moved, more, strict=True)
             self._moved = [a if a is None or b is None else np.maximum(a, b) for a, b in pairs]
         change = self._change(position)
-        own, truth = flat(self._own)[position], flat(self._wanted)[position]
+        own, truth = flat(self.outputs)[position], flat(self._wanted)[position]
         enough = (units for units in _SLACK if not measure(own, truth, change, self._eps, units).count)
         units = next(enough, _SLACK[-1])
         return measure(got, want, change, self._eps, 1.0 if units == 1.0 else 2.0 * units)

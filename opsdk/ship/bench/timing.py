@@ -81,14 +81,11 @@ class Sampler:
     def __call__(self) -> float:
         """Returns the seconds of one call."""
         if not self._repeats:
-            self._repeats = self._calibrated()
+            count = 1
+            while (taken := self._taken(count)) < self._seconds / 4:
+                count *= 2
+            self._repeats = max(1, round(count * self._seconds / taken))
         return self._taken(self._repeats) / self._repeats
-
-    def _calibrated(self) -> int:
-        count = 1
-        while (taken := self._taken(count)) < self._seconds / 4:
-            count *= 2
-        return max(1, round(count * self._seconds / taken))
 
     def _taken(self, count: int) -> float:
         if self._prepare is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
@@ -16,6 +15,7 @@ from opsdk.expr.formula import formulas
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import scalar_of, static_of
 from opsdk.ship.describe import catalog
+from opsdk.ship.output.table import wrapped
 
 _BYTES = 4  # of one element of float32, for which what is saved is told
 _LABEL = 11  # columns of a label with what stands before it
@@ -115,7 +115,7 @@ def screen(facts: OpFacts, width: int) -> str:
     ]
     lines = [facts.name]
     for label, text in entries:
-        lines += _wrapped(label, text, width) if text else []
+        lines += wrapped(f"  {label:<{_LABEL - 1}} ", text, max(width, 40))
     for label, rows in (("row", facts.rows), ("gradient", facts.gradient_rows)):
         longest = max((len(row.row) for row in rows), default=0)
         lines += [f"  {label:<{_LABEL - 1}} {row.row:<{longest}}  {row.where}" for row in rows]
@@ -138,18 +138,6 @@ def formula_of(opdef: OpDef) -> tuple[str, ...]:
 
 def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:
     return [(label if position == 0 else "", line) for position, line in enumerate(lines)]
-
-
-def _wrapped(label: str, text: str, width: int) -> list[str]:
-    head = f"  {label:<{_LABEL - 1}} "
-    return textwrap.wrap(
-        text,
-        max(width, 40),
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _rows(opdef: OpDef) -> tuple[RowFacts, ...]:

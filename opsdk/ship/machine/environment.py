@@ -6,13 +6,13 @@ import importlib.metadata
 import os
 import platform
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import opsdk
 from opsdk.core.fast import state
+from opsdk.ship.output.table import wrapped
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 PACKAGES = ("numpy", "ml_dtypes", "safetensors", "numba", "llvmlite", "cffi", "click", "rich", "jinja2")
@@ -96,22 +96,11 @@ def rendered(found: Sequence[Fact]) -> str:
     """Returns the facts as a block to paste: a line for each, packages of a section beside each other."""
     lines: dict[str, list[str]] = {}
     for fact in found:
-        is_listed = fact.section in _LISTED
-        lines.setdefault(fact.section if is_listed else fact.name, []).append(
-            str(fact) if not is_listed else fact.short
-        )
+        label, said = (fact.section, fact.short) if fact.section in _LISTED else (fact.name, str(fact))
+        lines.setdefault(label, []).append(said)
     longest = max(map(len, lines), default=0) + 2
-    blocks = []
-    for label, texts in lines.items():
-        blocks += textwrap.wrap(
-            " · ".join(texts),
-            _COLUMNS,
-            initial_indent=f"{label:<{longest}}",
-            subsequent_indent=" " * longest,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    return "\n".join(blocks)
+    blocks = [wrapped(f"{label:<{longest}}", " · ".join(texts), _COLUMNS) for label, texts in lines.items()]
+    return "\n".join(line for block in blocks for line in block)
 
 
 def version_of(package: str) -> str:

@@ -1,7 +1,8 @@
-"""Text tables whose columns never wrap: they are elided or dropped to fit the width."""
+"""Text tables whose columns never wrap, they are elided or dropped to fit the width; and labelled text, which wraps."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,3 +59,15 @@ def elided(text: str, longest: int) -> str:
         return text
     head = (longest - 1) // 2
     return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
+
+
+def wrapped(label: str, text: str, width: int) -> list[str]:
+    """Returns the lines of a text behind its label; words are never broken."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -9,7 +9,6 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -205,9 +204,10 @@ def tree(package: Package, target: Path, *, created: bool) -> str:
         created: whether it is there, or would be.
     """
     files = list(package.files())
-    edited = {
-        _together(path for path in files if package.to_edit(path) == task): task for task in ("your op", "your cases")
-    }
+    edited = {}
+    for task in ("your op", "your cases"):
+        first, *others = (path for path in files if package.to_edit(path) == task)
+        edited[" ".join([first, *(PurePosixPath(path).name for path in others)])] = task  # of one folder, in one line
     longest = max(map(len, edited))
     return "\n".join(
         [
@@ -225,9 +225,3 @@ def next_commands(package: Package, target: Path) -> str:
         install = ['pip install "setuptools>=77"', 'pip install --no-build-isolation -e ".[test]"']
     commands = [f"cd {shlex.quote(str(target))}", *install, f"opsdk check {package.name}"]
     return "next:  " + "\n       ".join([" && ".join(commands[:2]), *commands[2:]])
-
-
-def _together(paths: Iterable[str]) -> str:
-    """Returns paths of one folder in one line."""
-    first, *others = paths
-    return " ".join([first, *(PurePosixPath(path).name for path in others)])
