@@ -1,6 +1,7 @@
 """What every test shares: caches of this run only, and a seeded random generator."""
 
 import ctypes
+import gc
 import os
 import shutil
 import tempfile
@@ -27,6 +28,16 @@ def pytest_unconfigure():
 
 def pytest_collection_modifyitems(items):
     longest_first(items, Path(__file__).parent)
+
+
+def pytest_configure():
+    gc.disable()  # until all is collected: nothing of it is garbage
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.enable()
+    gc.freeze()  # what was collected lives to the end: every later collection went through it, a second each time
 
 
 def pytest_runtest_setup(item):

@@ -4,31 +4,35 @@ from tests.contracts import floors
 from tests.contracts.surface import public_names
 from tests.contracts.tree import plant, read_tree
 
-MODULES = read_tree()
+
+# In no variable of this module: parsed sources are a million objects, which every process would keep to its end.
+@pytest.fixture(scope="module")
+def modules():
+    return read_tree()
 
 
-def test_imports_go_down():
-    assert floors.floor_violations(MODULES) == []
+def test_imports_go_down(modules):
+    assert floors.floor_violations(modules) == []
 
 
-def test_gradcheck_knows_numpy_only():
-    assert floors.gradcheck_violations(MODULES) == []
+def test_gradcheck_knows_numpy_only(modules):
+    assert floors.gradcheck_violations(modules) == []
 
 
-def test_imports_inside_gradcheck_go_down():
-    assert floors.gradcheck_floor_violations(MODULES) == []
+def test_imports_inside_gradcheck_go_down(modules):
+    assert floors.gradcheck_floor_violations(modules) == []
 
 
-def test_contrib_ops_uses_public_names_only():
-    assert floors.contrib_violations(MODULES, public_names("opsdk")) == []
+def test_contrib_ops_uses_public_names_only(modules):
+    assert floors.contrib_violations(modules, public_names("opsdk")) == []
 
 
-def test_imports_inside_functions_stay_where_they_are_meant():
-    assert floors.deferral_violations(MODULES) == []
+def test_imports_inside_functions_stay_where_they_are_meant(modules):
+    assert floors.deferral_violations(modules) == []
 
 
-def test_no_import_cycles():
-    assert floors.cycles(MODULES) == []
+def test_no_import_cycles(modules):
+    assert floors.cycles(modules) == []
 
 
 HOUSE = {

@@ -3,12 +3,15 @@ import pytest
 from tests.contracts import size
 from tests.contracts.tree import plant, read_tree
 
-MODULES = read_tree()
+
+@pytest.fixture(scope="module")
+def modules():
+    return read_tree()
 
 
 @pytest.mark.parametrize("check", [size.long_files, size.long_functions, size.nameless_modules])
-def test_the_sources_stay_small_and_named(check):
-    assert check(MODULES) == []
+def test_the_sources_stay_small_and_named(modules, check):
+    assert check(modules) == []
 
 
 def test_a_file_over_the_ceiling_is_reported(tmp_path):
@@ -29,10 +32,10 @@ def test_a_crowded_folder_is_reported_and_what_a_build_left_is_free(tmp_path):
     assert size.crowded_folders(tmp_path) == ["opsdk/over: 26 files, at most 25; give the ideas among them folders"]
 
 
-def test_no_package_grows_and_what_it_lost_stays_lost():
+def test_no_package_grows_and_what_it_lost_stays_lost(modules):
     allowed = size.read_totals()
-    assert size.grown_packages(MODULES, allowed) == []
-    assert size.loose_totals(MODULES, allowed) == []
+    assert size.grown_packages(modules, allowed) == []
+    assert size.loose_totals(modules, allowed) == []
 
 
 def test_a_package_that_grew_is_reported_and_one_that_nobody_counted(tmp_path):
