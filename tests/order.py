@@ -11,7 +11,7 @@ LONGEST = (
     "test_tutorial.py",
     "ship/demo/test_command.py",
     "contrib_ops/losses/test_proof.py",
-    "verify/kernels/test_rounding.py",
+    "verify/kernels/test_agreement_rounding.py",
     "contrib_ops/segments/test_proof.py",
     "examples/test_kernels.py",
     "test_verify.py",

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from opsdk.define.op_registry import OpRegistry
+from opsdk.define.op_registry import OpRegistry, Providers
 
 
 def handle(number):
@@ -14,7 +14,7 @@ def handle(number):
 
 @pytest.fixture
 def registry():
-    made = OpRegistry()
+    made = OpRegistry(Providers())
     made.put("b", handle(2))
     made.put("a", handle(1))
     return made
@@ -60,7 +60,7 @@ def test_an_iteration_is_not_disturbed_by_a_registration(registry):
 
 
 def test_eight_threads_lose_no_entry():
-    registry = OpRegistry()
+    registry = OpRegistry(Providers())
 
     def work(number):
         for i in range(100):
