@@ -6,18 +6,14 @@ from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 
-from gradcheck.checks.buffers import check_buffers
-from gradcheck.checks.elsewhere import check_pickling, check_thread
 from gradcheck.checks.layouts import check_layouts
 from gradcheck.checks.linearity import check_linearity
-from gradcheck.checks.mutation import check_mutation, check_read_only
+from gradcheck.checks.memory import check_buffers, check_mutation, check_read_only, check_sharing
 from gradcheck.checks.nonfinite import check_nonfinite
-from gradcheck.checks.same_array import check_same_array
 from gradcheck.checks.session import Session, copy_arrays
-from gradcheck.checks.sharing import check_sharing
-from gradcheck.checks.state import check_interleaving, check_repeats
+from gradcheck.checks.state import check_interleaving, check_pickling, check_repeats, check_thread
 from gradcheck.checks.structure import check_count, check_discrete, check_dtypes, check_shapes
-from gradcheck.checks.together import check_together
+from gradcheck.checks.ties import check_same_array, check_together
 from gradcheck.explain.wording import GIVEN, repro_call
 from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import Subject, copy_inputs

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from gradcheck.checks.agreement import largest_given
-from gradcheck.checks.relation import Reactions, Relation, judge
+from gradcheck.checks.agreement import Reactions, Relation, judge, largest_given
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous

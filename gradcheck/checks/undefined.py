@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.checks.agreement import close
-from gradcheck.checks.relation import REPEATS, Relation, judge
+from gradcheck.checks.agreement import REPEATS, Relation, close, judge
 from gradcheck.checks.session import Results, copy_arrays
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous, same_bits
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck.checks.relation import Reactions, Relation, judge
+from gradcheck.checks.agreement import Reactions, Relation, judge
 from gradcheck.checks.session import Results, Session
 from gradcheck.model.evaluation import VjpError
 from gradcheck.model.protocol import build_subject
