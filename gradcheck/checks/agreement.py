@@ -1,6 +1,6 @@
 """Whether two runs gave the same arrays: to the bit, or as far as rounding takes two orders of one computation.
 
-What a change of the arguments has to leave of the results is a relation: data, and one function that judges.
+`judge` makes findings of what a change of the arguments has to leave of the results.
 """
 
 from __future__ import annotations
@@ -75,11 +75,22 @@ def largest_given(values: Sequence[object]) -> float:
     return max([1.0, *map(largest, floating_arrays(values))])
 
 
-@dataclass(frozen=True)
-class Relation:
-    """A claim that results under a change agree with others.
+def judge(
+    names: Sequence[str],
+    check: str,
+    variant: Callable[[], Iterable[Sequence[Array | None]]],
+    expected: Results,
+    agrees: Callable[[int, Array | None, Array | None], bool],
+    sentence: str,
+    refusal: Callable[[str, str], str | None],
+    *,
+    input: str | None = None,
+    is_told_once: bool = False,
+) -> list[Finding]:
+    """Judges the claim that results under a change agree with others.
 
     Args:
+        names: of the inputs.
         check: the name of the check.
         variant: runs under the change; gives the outputs, then the gradients.
         expected: what they should be.
@@ -88,42 +99,27 @@ class Relation:
         refusal: what is said of a function that raises, from its name and the reason; None where it may.
         input: the name of the input that is blamed, where it is not that of the gradient.
         is_told_once: whether one array that differs says as much as all.
-    """
 
-    check: str
-    variant: Callable[[], Iterable[Sequence[Array | None]]]
-    expected: Results
-    agrees: Callable[[int, Array | None, Array | None], bool]
-    sentence: str
-    refusal: Callable[[str, str], str | None]
-    input: str | None = None
-    is_told_once: bool = False
-
-
-def judge(names: Sequence[str], relation: Relation) -> list[Finding]:
-    """Gives a finding for each array that differs, or for the first, and one for a function that raises.
-
-    Args:
-        names: of the inputs.
-        relation: what is claimed.
+    Returns:
+        A finding for each array that differs, or for the first, and one for a function that raises.
     """
     findings: list[Finding] = []
     stages: list[tuple[Array | None, ...]] = []
     raised: Exception | None = None
     try:
-        stages.extend(copy_arrays(stage) for stage in relation.variant())  # outputs stay where the gradients raise
+        stages.extend(copy_arrays(stage) for stage in variant())  # outputs stay where the gradients raise
     except Exception as error:
         raised = error
-    expected = relation.expected.outputs, relation.expected.gradients
-    for are_gradients, wanted, found in zip((False, True), expected, stages, strict=False):
+    parts = expected.outputs, expected.gradients
+    for are_gradients, wanted, found in zip((False, True), parts, stages, strict=False):
         for k, (got, want) in enumerate(zip(found, wanted, strict=are_gradients)):
-            if not relation.agrees(k + are_gradients * len(expected[0]), got, want):
+            if not agrees(k + are_gradients * len(parts[0]), got, want):
                 what, name = (f"gradient of {names[k]!r}", names[k]) if are_gradients else (f"output {k}", None)
-                findings.append(Finding(relation.check, f"{what}: {relation.sentence}", input=relation.input or name))
+                findings.append(Finding(check, f"{what}: {sentence}", input=input or name))
     if raised is not None:
-        message = relation.refusal(*describe_error(raised))
-        findings += [] if message is None else [Finding(relation.check, message, input=relation.input)]
-    return findings[:1] if relation.is_told_once else findings
+        message = refusal(*describe_error(raised))
+        findings += [] if message is None else [Finding(check, message, input=input)]
+    return findings[:1] if is_told_once else findings
 
 
 def describe_error(error: Exception) -> tuple[str, str]:
@@ -131,6 +127,7 @@ def describe_error(error: Exception) -> tuple[str, str]:
     return ("vjp", str(error)) if isinstance(error, VjpError) else ("forward", f"{type(error).__name__}: {error}")
 
 
+@dataclass(frozen=True)
 class Reactions:
     """Results of inputs that were moved by a rounding, computed where a difference asks for them.
 
@@ -144,29 +141,25 @@ class Reactions:
         places: of the inputs that move; all unless given.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        inputs: Sequence[object],
-        cotangents: Sequence[Array] | None = None,
-        places: Sequence[int] | None = None,
-    ) -> None:
-        self._session, self._inputs, self._cotangents, self._places = session, inputs, cotangents, places
+    session: Session
+    inputs: Sequence[object]
+    cotangents: Sequence[Array] | None = None
+    places: Sequence[int] | None = None
 
     def explain(self, place: int, got: Array | None, expected: Array | None) -> bool:
         """Says whether an output or gradient differs as far as rounding of the inputs takes it."""
-        return close(got, expected, self._session.eps, [run.arrays[place] for run in self.runs])
+        return close(got, expected, self.session.eps, [run.arrays[place] for run in self.runs])
 
     @cached_property
     def runs(self) -> list[Results]:
         """The results; fewer than asked for at the edge of what the functions accept."""
-        session, runs = self._session, []
+        session, runs = self.session, []
         for seed in range(REPEATS):
             generator = np.random.default_rng([session.seed, seed])
             domain = session.subject.domain
-            moved = perturb_inputs(self._inputs, session.eps * SIGNS, generator, domain, self._places)
+            moved = perturb_inputs(self.inputs, session.eps * SIGNS, generator, domain, self.places)
             try:
-                runs.append(session.run(moved, self._cotangents))
+                runs.append(session.run(moved, self.cotangents))
             except Exception:  # there is no rounding to measure
                 continue
         return runs

@@ -265,7 +265,8 @@ def _check_symmetry(second: Second, point: Point, tally: Tally, generator: np.ra
     may follow a convention of its own; nor is the gradient of a surrogate that of any one function. So nothing is
     compared for a surrogate, and the inputs are moved a little, off any kink.
     """
-    if point.subject.also.surrogate is not None or not all(map(_is_real, second.arrays())):
+    are_real = all(isinstance(value, np.ndarray) and is_floating(value.dtype) for value in second.arrays())
+    if point.subject.also.surrogate is not None or not are_real:
         return []
     drawn = [[_drawn(second.inputs[k], generator) for k in second.wanted] for _ in range(2)]
     eps = max(point.vjp_eps, point.forward_eps)
@@ -343,10 +344,6 @@ def _drawn(value: Any, generator: np.random.Generator) -> Array:
 
 def _zeros(value: Any) -> Array:  # Any: an array, known to be one since it has a gradient
     return np.zeros(value.shape)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, np.ndarray) and is_floating(value.dtype)
 
 
 def _asymmetric(second: Second, pair: tuple[int, int], values: tuple[float, float], allowance: float) -> Finding:

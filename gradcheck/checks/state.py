@@ -39,12 +39,12 @@ def check_repeats(session: Session) -> list[Finding]:
     findings = []
     once = session.isolated(session.inputs)
     if not all(identical(once.outputs, session.forward(session.inputs)) for _ in range(count - 1)):
-        findings.append(_impure("forward", "the same inputs", "remove randomness and state"))
+        findings.append(_impure("forward", "the same inputs"))
     steady = all(identical(once.gradients, session.pull(session.inputs, once.outputs)) for _ in range(count - 1))
     if not steady or not all(
         identical(first, session.pull(session.inputs, once.outputs, 0)) for first in session.first
     ):
-        findings.append(_impure("vjp", "the same arguments", "remove randomness and state"))
+        findings.append(_impure("vjp", "the same arguments"))
     return findings
 
 
@@ -125,8 +125,9 @@ def other_inputs(session: Session) -> tuple[object, ...] | None:
     return None
 
 
-def _impure(function: str, given: str, remedy: str) -> Finding:
-    return Finding("repeats", f"{function}: expected equal results for {given}, got different ones; {remedy}")
+def _impure(function: str, given: str) -> Finding:
+    problem = f"expected equal results for {given}, got different ones"
+    return Finding("repeats", f"{function}: {problem}; remove randomness and state")
 
 
 def check_thread(session: Session) -> list[Finding]:

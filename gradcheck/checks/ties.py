@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gradcheck.checks.agreement import REPEATS, Reactions, Relation, identical, judge
+from gradcheck.checks.agreement import REPEATS, Reactions, identical, judge
 from gradcheck.checks.session import Session
 from gradcheck.judge.values import Limits, judge_input, take_gradients
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, is_continuous
@@ -75,7 +75,8 @@ def _judge_shared(session: Session, i: int, j: int) -> list[Finding]:
             return True  # in the second case there is nothing to measure rounding by
         return reactions.explain(place, got, want)
 
-    relation = Relation(
+    return judge(
+        names,
         "same array",
         variant,
         apart,
@@ -88,7 +89,6 @@ def _judge_shared(session: Session, i: int, j: int) -> list[Finding]:
         input=names[j],
         is_told_once=True,
     )
-    return judge(names, relation)
 
 
 def check_together(session: Session) -> list[Finding]:
