@@ -144,7 +144,8 @@ class _TorchTape(Tape):
 
     def jvp(self, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, ...]:
         with forward_ad.dual_level(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, when it first makes a dual tensor
+            for category in (DeprecationWarning, FutureWarning):  # torch's own, when it first makes a dual tensor
+                warnings.simplefilter("ignore", category)
             leaves = [self.leaf(array, k) for k, array in enumerate(inputs)]
             # Detached: with a tape beside the dual numbers torch takes other ways than in forward mode alone.
             duals = [
