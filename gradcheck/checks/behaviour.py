@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence, Set
 import numpy as np
 
 from gradcheck.checks.layouts import check_layouts
-from gradcheck.checks.linearity import check_linearity
+from gradcheck.checks.linearity import check_linearity, check_nonfinite
 from gradcheck.checks.memory import check_buffers, check_mutation, check_read_only, check_sharing
-from gradcheck.checks.nonfinite import check_nonfinite
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.checks.state import check_interleaving, check_pickling, check_repeats, check_thread
 from gradcheck.checks.ties import check_same_array, check_together
