@@ -7,15 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import (
-    Array,
-    FloatArray,
-    as_float64,
-    fit_gradient,
-    from_float64,
-    is_complex,
-    is_continuous,
-)
+from gradcheck.model.dtypes import Array, FloatArray, as_float64, fit_gradient, from_float64, is_complex, is_continuous
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.kinks import Kind, judge

@@ -90,7 +90,8 @@ def render(
         verbose: writes the whole report of those that pass too.
     """
     blocks = [_block(one, verbose) for one in judged if not (quiet and one.word == "pass")]
-    return "\n".join([*blocks, _summary(judged, seconds), *_next(judged, targets, verbose)])
+    summary = f"{tallied((one.word for one in judged), _COUNTED) or 'nothing checked'} in {seconds:.1f} s"
+    return "\n".join([*blocks, summary, *_next(judged, targets, verbose)])
 
 
 def _block(one: Judged, verbose: bool) -> str:
@@ -101,10 +102,6 @@ def _block(one: Judged, verbose: bool) -> str:
     word, _, totals = first.partition("  ")
     shown = f"\n{rest}" if rest and (verbose or one.word != "pass") else ""
     return f"{word} {one.name}: {totals}{shown}"
-
-
-def _summary(judged: Sequence[Judged], seconds: float) -> str:
-    return f"{tallied((one.word for one in judged), _COUNTED) or 'nothing checked'} in {seconds:.1f} s"
 
 
 def _next(judged: Sequence[Judged], targets: Sequence[str], verbose: bool) -> list[str]:

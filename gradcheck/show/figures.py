@@ -93,16 +93,13 @@ def _about_jacobian(jacobian: JacobianMap) -> str:
         "" if shown == sizes else f" Shown are {shown[0]} of {sizes[0]} outputs and {shown[1]} of {sizes[1]} elements."
     )
     wrong = [i for i, status in enumerate(jacobian.status) if status == "wrong"]
+    entries = "1 entry is" if len(wrong) == 1 else f"{len(wrong)} entries are"
     rows = len({jacobian.row[i] for i in wrong})
     return (
-        f"<b>Jacobian</b>, yours minus the derivative, one output at a time: {_counted(len(wrong))} wrong, "
+        f"<b>Jacobian</b>, yours minus the derivative, one output at a time: {entries} wrong, "
         f"in {rows} of {shown[0]} outputs. Grey entries are right and not zero, the others are zero on both sides."
         f"{part}"
     )
-
-
-def _counted(entries: int) -> str:
-    return "1 entry is" if entries == 1 else f"{entries} entries are"
 
 
 def _worst_elements(gradient: GradientMap, name: str) -> str:

@@ -101,18 +101,13 @@ def details(one: Checked) -> list[str]:
 
 def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:
     """Returns the line that says which ops fail under `--strict` alone, and why; none where there are none."""
-    reasons = [
-        f"{one.report.op} {_why_strict(one)}"
-        for one in checked
-        if one.verdict == "inconclusive" or (one.verdict == "pass" and one.strict_verdict == "fail")
-    ]
+    reasons = []
+    for one in checked:
+        if one.verdict == "inconclusive":
+            reasons.append(f"{one.report.op} could not be judged")
+        elif one.verdict == "pass" and one.strict_verdict == "fail":
+            reasons.append(f"{one.report.op} has {'no backward' if one.report.lacks_backward else 'a note'}")
     return [f"failed by --strict: {', '.join(reasons)}"] if reasons else []
-
-
-def _why_strict(one: Checked) -> str:
-    if one.verdict == "inconclusive":
-        return "could not be judged"
-    return "has no backward" if one.report.lacks_backward else "has a note"
 
 
 def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
