@@ -64,12 +64,12 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
         far |= ~np.isfinite(pushed)
         if far.any():
             worst = int(np.argmax(np.where(far, np.nan_to_num(np.abs(pushed - middle), nan=np.inf), -1.0)))
-            yours, right, bar = float(pushed[worst]), float(middle[worst]), float(derivative.bar[worst])
+            yours, right, width = float(pushed[worst]), float(middle[worst]), float(derivative.bar[worst])
             message = (
                 f"jvp of {name!r}: wrong in {int(far.sum())} of {far.size} output elements, worst output element "
-                f"{worst}: yours {yours:.9g}, derivative {right:.9g} ± {bar:.0e}"
+                f"{worst}: yours {yours:.9g}, derivative {right:.9g} ± {width:.0e}"
             )
-            return [Finding("jvp value", message, name, (worst,), yours, right, bar)]
+            return [Finding("jvp value", message, name, (worst,), yours, right, width)]
         found = _check_transpose(point, k, moves[0], pushed, generator) if beside_vjp else None
         if found is not None:
             return [found]
