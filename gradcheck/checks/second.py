@@ -75,13 +75,6 @@ class Second:
         fits = all(_alike(gradients[k], point.given[k]) for k in wanted)
         return cls(subject, point.given, cotangents, entering, wanted) if wanted and fits else None
 
-    def names(self) -> tuple[str, ...]:
-        """Gives one name per moving array: the input's, and `dy`, or `dy0` and so on, for a cotangent."""
-        known = self.subject.names
-        made = ["dy" if len(self.cotangents) == 1 else f"dy{j}" for j in self.entering]
-        made = [f"cotangent {j}" if name in known else name for j, name in zip(self.entering, made, strict=True)]
-        return (*(known[k] for k in self.subject.differentiable), *made)
-
     def arrays(self) -> tuple[object, ...]:
         """Gives the values of what moves."""
         return (*(self.inputs[k] for k in self.subject.differentiable), *(self.cotangents[j] for j in self.entering))
@@ -138,12 +131,14 @@ class Second:
     def as_subject(self) -> Subject:
         """Gives the function of the gradients with vjp2 and jvp2 as its vjp and jvp."""
         first = self.subject
+        # Of an array that moves the name is the input's, and `dy`, or `dy0` and so on, for a cotangent.
+        made = ["dy" if len(self.cotangents) == 1 else f"dy{j}" for j in self.entering]
+        made = [f"cotangent {j}" if d in first.names else d for j, d in zip(self.entering, made, strict=True)]
+        names = (*(first.names[k] for k in first.differentiable), *made)
         bounds = [(first.domain[k].low, first.domain[k].high) for k in first.differentiable]
         domain = (*bounds, *(None for _ in self.entering))
         also = Also(convention=first.also.convention)
-        return build_subject(
-            self.forward, self.vjp, self.jvp, self.arrays(), self.names(), domain, (), first.alias_ok, also
-        )
+        return build_subject(self.forward, self.vjp, self.jvp, self.arrays(), names, domain, (), first.alias_ok, also)
 
 
 def check_vjp2(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:

@@ -82,5 +82,5 @@ def publish(run: Run, options: ReportOptions) -> None:
 
 def status(run: Run, options: ReportOptions) -> Exit:
     """Returns the exit status of a run."""
-    verdicts = run.verdicts(strict=options.strict)
+    verdicts = [one.strict_verdict if options.strict else one.verdict for one in run.checked]
     return of_verdicts(verdicts, strict=options.strict, allow_inconclusive=options.allow_inconclusive)

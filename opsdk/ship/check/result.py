@@ -74,10 +74,6 @@ class Run:
     environment: str = ""
     facts: str = ""
 
-    def verdicts(self, *, strict: bool) -> list[str]:
-        """Returns the verdict of each op."""
-        return [one.strict_verdict if strict else one.verdict for one in self.checked]
-
 
 def _pasteable(finding: Finding, selection: Selection, seed: int) -> Finding:
     pasted = finding.id.replace(f"{finding.op}[", f"{selection.paste(finding.op)}[", 1)
