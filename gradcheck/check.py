@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
+from gradcheck.checks.batched import check_batched, check_batched_vjp
 from gradcheck.checks.behaviour import check_behaviour
-from gradcheck.checks.further import check_further
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.precision import check_precision
+from gradcheck.checks.second import check_jvp2, check_vjp2
 from gradcheck.checks.sizes import check_sizes
+from gradcheck.checks.transpose import check_jvp
+from gradcheck.checks.undefined import check_declared_outputs, check_none_cotangents
 from gradcheck.errors import UsageError
 from gradcheck.explain.tracing import Tracer, read_trace
 from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
@@ -25,6 +29,18 @@ from gradcheck.model.protocol import Also, Forward, Jvp, Subject, Vjp, build_sub
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Tally, Verdict
 
+# Text, because naming np.random at import time loads it.
+_Check: TypeAlias = "Callable[[Point, Tally, np.random.Generator], list[Finding]]"
+# The checks of what a caller may give beside forward and vjp: each is asked for, or does not run.
+_ASKED_FOR: tuple[tuple[Callable[[Subject], bool], _Check], ...] = (
+    (lambda subject: subject.jvp is not None, check_jvp),
+    (lambda subject: bool(subject.also.nondifferentiable_outputs), check_declared_outputs),
+    (lambda subject: subject.also.none_cotangents, check_none_cotangents),
+    (lambda subject: subject.also.vjp2 is not None, check_vjp2),
+    (lambda subject: subject.also.jvp2 is not None, check_jvp2),
+    (lambda subject: subject.also.batched is not None, check_batched),
+    (lambda subject: subject.also.batched_vjp is not None, check_batched_vjp),
+)
 _VARIATIONS = ("values", "zeros", "sizes")
 # What is wrong at the given sizes is wrong at others, and says no more there.
 _VALUE_CHECKS = ("vjp value", "gradient missing", "gradient shape")
@@ -187,7 +203,9 @@ def _run(
     if not _is_hopeless(findings):
         tally.checks.append("short dtype")
         findings += check_precision(point, np.random.default_rng([seed, 4]))
-        findings += check_further(point, tally, seed)
+        for place, (wants, run) in enumerate(_ASKED_FOR):
+            if wants(point.subject):
+                findings += run(point, tally, np.random.default_rng([seed, 1, place]))
         if "values" in vary:
             known = {finding.input for finding in findings}
             others = _vary(judged, inputs, values, seed, zeros="zeros" in vary)

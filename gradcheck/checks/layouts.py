@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from gradcheck.checks.agreement import largest_given
-from gradcheck.checks.relation import Reactions, Relation, judge
+from gradcheck.checks.agreement import Reactions, judge, largest_given
 from gradcheck.checks.session import Session, copy_arrays
 from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
@@ -79,7 +78,7 @@ def _differences(session: Session, inputs: Sequence[object], roundings: float) -
         findings += _compare(session, f"cotangents in {label}", (inputs, inputs), (cotangents, other), slack)
     even = tuple(_even(cotangent) for cotangent in cotangents)
     findings += _compare(session, "cotangents of stride 0", (inputs, inputs), (copy_arrays(even), even), slack)
-    level = tuple(_level(value) for value in inputs)
+    level = tuple(_even(v) if isinstance(v, np.ndarray) and is_continuous(v.dtype) else v for v in inputs)
     return findings + _compare(session, "inputs of stride 0", (level, level), (cotangents, cotangents), slack)
 
 
@@ -95,10 +94,6 @@ def _ordinary(value: object, bounds: Bounds) -> object:
 
 def _even(array: Array) -> Array:
     return np.broadcast_to(array.ravel()[0], array.shape) if array.size else array
-
-
-def _level(value: object) -> object:
-    return _even(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
 
 
 def _compare(
@@ -135,4 +130,4 @@ def _compare(
         return f"{function}: expected to accept {label}, got {reason}; copy to the layout it needs"
 
     sentence = f"expected what contiguous copies give, got other values for {label}; index by element, not by memory"
-    return judge(subject.names, Relation("layouts", variant, plain, agrees, sentence, refusal))
+    return judge(subject.names, "layouts", variant, plain, agrees, sentence, refusal)

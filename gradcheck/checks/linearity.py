@@ -1,4 +1,7 @@
-"""Linearity of vjp in the cotangent: zero, negative, scaled, huge, summed, sparse and whole cotangents."""
+"""What vjp makes of other cotangents: zero, negative, scaled, huge, summed, sparse and whole ones, nan and inf.
+
+It is linear in the cotangent, and does not break on what is not finite.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from gradcheck.checks.agreement import largest, largest_given
 from gradcheck.checks.session import Session
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, match_kind, name_number
-from gradcheck.model.evaluation import floating_arrays
+from gradcheck.model.evaluation import VjpError, floating_arrays
 from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
 from gradcheck.report import Finding
 
@@ -22,6 +25,8 @@ _SINGLE_EPS = 2.0**-23
 _ITERATED = 4e-9
 _POWER, _POWERS = 4, 104
 _LITTLE = 0.1
+# What arithmetic that was not thought through raises; a refusal is a ValueError, or an exception of its own.
+_ACCIDENTS = (LookupError, TypeError, AttributeError, NameError, OverflowError, ZeroDivisionError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -171,3 +176,63 @@ def _finding(session: Session, k: int, what: str, got: FloatArray, expected: Flo
         f"{list(index)}{part}; a vjp is linear in the cotangent"
     )
     return Finding(_CHECK, message, name, index, float(got[number]), float(expected[number]))
+
+
+def check_nonfinite(session: Session) -> list[Finding]:
+    """Finds a vjp that breaks on an infinite cotangent, and notes where a nan in a cotangent is lost on its way.
+
+    A vjp may refuse them in words, and may guard 0 * inf with a mask that also hides a nan: both are noted, not blamed.
+    Only an exception that no refusal raises, such as an index error, is a finding. Inputs are not made nan: a kernel
+    that turns values into addresses might then leave its memory.
+    """
+    flat = session.flat[1]
+    used = np.flatnonzero(flat)
+    if not used.size:
+        return []
+    place = int(used[session.seed % used.size])
+    _note_inputs(session)
+    for value in (np.inf, np.nan):
+        changed = flat.copy()
+        changed[place] = value
+        try:
+            gradients = session.gradients(session.shape_cotangents(changed))
+        except VjpError as error:
+            if isinstance(error.__cause__, _ACCIDENTS):
+                message = (
+                    f"vjp: expected to accept a cotangent with {value}, got {error}; compute without cases by size"
+                )
+                return [Finding("nonfinite cotangent", message)]
+            session.notes.append(f"vjp refuses a cotangent with {value}: {error}")
+            return []
+    _note_lost(session, place, gradients)
+    return []
+
+
+def _note_lost(session: Session, place: int, gradients: tuple[Array | None, ...]) -> None:
+    """Compares with the elements that answer to this cotangent: nan times what is not zero is nan."""
+    only = np.zeros_like(session.flat[1])
+    only[place] = 1.0
+    answers = session.gradients(session.shape_cotangents(only))
+    for name, gradient, answer in zip(session.subject.names, gradients, answers, strict=True):
+        if gradient is None or answer is None or gradient.shape != answer.shape:
+            continue
+        lost = np.isfinite(as_float64(gradient)) & (as_float64(answer) != 0)
+        if lost.any():
+            elements = f"{int(lost.sum())} element{'s' * (int(lost.sum()) != 1)}"
+            session.notes.append(f"a nan in a cotangent does not reach {elements} of the gradient of {name!r}")
+
+
+def _note_inputs(session: Session) -> None:
+    """Notes that a nan among the given inputs shows in the outputs, but in no gradient."""
+    given = [name for name, value in zip(session.subject.names, session.inputs, strict=True) if _nans(value)]
+    count = sum(_nans(output) for output in session.outputs)
+    if not given or not count:
+        return
+    gradients = session.gradients(session.shape_cotangents(np.ones_like(session.flat[1])))
+    if not any(map(_nans, gradients)):
+        outputs = f"{count} output element{'s' * (count != 1)}"
+        session.notes.append(f"nan in {', '.join(given)}: forward gives nan in {outputs}, every gradient is finite")
+
+
+def _nans(value: object) -> int:
+    return int(np.isnan(as_float64(value)).sum()) if isinstance(value, np.ndarray) else 0

@@ -1,7 +1,7 @@
 """Checks of second derivatives that a caller wrote: the vjp of the vjp, and its tangents.
 
 The gradients are a function of inputs and cotangents. So vjp2 and jvp2 are judged as the vjp and the jvp of that
-function, by everything that judges those of forward.
+function, by everything that judges those of forward; and vjp2 by its symmetry, without any step.
 """
 
 from __future__ import annotations
@@ -12,21 +12,28 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.checks.agreement import largest_given
 from gradcheck.checks.behaviour import check_behaviour
 from gradcheck.checks.points import PointCheck
-from gradcheck.checks.symmetry import check_symmetry, hidden_rounding
 from gradcheck.checks.transpose import check_jvp
 from gradcheck.explain.wording import GIVEN
 from gradcheck.model.budget import Budget
-from gradcheck.model.dtypes import Array, is_continuous
+from gradcheck.model.domain import measure_room
+from gradcheck.model.dtypes import Array, FloatArray, as_float64, is_continuous, is_floating
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp, carries, no_cotangent
-from gradcheck.model.perturb import draw_cotangents
+from gradcheck.model.perturb import draw_cotangents, perturb_array
 from gradcheck.model.protocol import Also, Subject, build_subject, copy_inputs
 from gradcheck.numeric.hidden import hidden_eps
+from gradcheck.numeric.tolerance import ROUNDINGS
 from gradcheck.report import Finding, Tally
 
 # Forward calls; fewer than for the first derivative, since each is a forward and a vjp.
 _BUDGET = 10_000
+_REPEATS = 3
+_UNITS = 32
+_REACTIONS = 16.0
+# Rounding units of numbers near one, or of the size of an input or output, that every element may have lost on the way.
+_HIDDEN = 64.0
 # How many such losses a difference quotient may show, whose step is a share of its input.
 _STAIRS = 16.0
 # Checks that compare results without, or with too little, regard to how their terms cancel.
@@ -67,13 +74,6 @@ class Second:
         wanted = tuple(k for k, gradient in given.items() if gradient is not None)
         fits = all(_alike(gradients[k], point.given[k]) for k in wanted)
         return cls(subject, point.given, cotangents, entering, wanted) if wanted and fits else None
-
-    def names(self) -> tuple[str, ...]:
-        """Gives one name per moving array: the input's, and `dy`, or `dy0` and so on, for a cotangent."""
-        known = self.subject.names
-        made = ["dy" if len(self.cotangents) == 1 else f"dy{j}" for j in self.entering]
-        made = [f"cotangent {j}" if name in known else name for j, name in zip(self.entering, made, strict=True)]
-        return (*(known[k] for k in self.subject.differentiable), *made)
 
     def arrays(self) -> tuple[object, ...]:
         """Gives the values of what moves."""
@@ -131,12 +131,14 @@ class Second:
     def as_subject(self) -> Subject:
         """Gives the function of the gradients with vjp2 and jvp2 as its vjp and jvp."""
         first = self.subject
+        # Of an array that moves the name is the input's, and `dy`, or `dy0` and so on, for a cotangent.
+        made = ["dy" if len(self.cotangents) == 1 else f"dy{j}" for j in self.entering]
+        made = [f"cotangent {j}" if d in first.names else d for j, d in zip(self.entering, made, strict=True)]
+        names = (*(first.names[k] for k in first.differentiable), *made)
         bounds = [(first.domain[k].low, first.domain[k].high) for k in first.differentiable]
         domain = (*bounds, *(None for _ in self.entering))
         also = Also(convention=first.also.convention)
-        return build_subject(
-            self.forward, self.vjp, self.jvp, self.arrays(), self.names(), domain, (), first.alias_ok, also
-        )
+        return build_subject(self.forward, self.vjp, self.jvp, self.arrays(), names, domain, (), first.alias_ok, also)
 
 
 def check_vjp2(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
@@ -152,7 +154,7 @@ def check_vjp2(point: Point, tally: Tally, generator: np.random.Generator) -> li
         findings += values.judge(near)
         if not findings and not values.is_conclusive():
             nested.note("not every gradient could be judged sharply")
-        findings += check_symmetry(second, point, nested, generator)
+        findings += _check_symmetry(second, point, nested, generator)
     _merge(tally, nested, "vjp")
     findings = [finding for finding in findings if not _is_rounding(finding, near)]
     # What is said of "forward" and its outputs is said of vjp, which was judged before.
@@ -215,7 +217,7 @@ def _is_rounding(finding: Finding, near: Point) -> bool:
     """
     if finding.check not in _SUMS or finding.analytic is None or finding.numeric is None:
         return False
-    hidden = hidden_rounding([*near.vjp_inputs, *near.outputs], near)
+    hidden = _hidden_rounding([*near.vjp_inputs, *near.outputs], near)
     return abs(finding.analytic - finding.numeric) <= _STAIRS * hidden * near.size
 
 
@@ -249,3 +251,101 @@ def _restated(finding: Finding, role: str) -> Finding:
     message = finding.message
     message = f"{role}2{message.removeprefix(role)}" if message.startswith(role) else f"{role}2, {message}"
     return replace(finding, check=_renamed(finding.check, role), message=message, repro="")
+
+
+def _check_symmetry(second: Second, point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
+    """Finds a vjp2 with <v, H u> other than <u, H v>, where H is the derivative of the gradients by the inputs.
+
+    A gradient is that of a number, <cotangent, forward>, so H is symmetric. That is not so at a kink, where each part
+    may follow a convention of its own; nor is the gradient of a surrogate that of any one function. So nothing is
+    compared for a surrogate, and the inputs are moved a little, off any kink.
+    """
+    are_real = all(isinstance(value, np.ndarray) and is_floating(value.dtype) for value in second.arrays())
+    if point.subject.also.surrogate is not None or not are_real:
+        return []
+    drawn = [[_drawn(second.inputs[k], generator) for k in second.wanted] for _ in range(2)]
+    eps = max(point.vjp_eps, point.forward_eps)
+    units = eps * np.arange(-_UNITS, _UNITS + 1)
+    try:
+        arrays = _moved(second, point, generator)
+        terms = _products(second, arrays, *drawn)
+        others = [
+            _products(second, [perturb_array(a, units, generator) for a in arrays], *drawn) for _ in range(_REPEATS)
+        ]
+        sizes = [*arrays, *call_forward(second.subject, second.split(arrays)[0])]
+    except Exception:  # away from the given inputs the subject may refuse; what it does there is not judged here
+        tally.note("symmetry: not judged, as forward, vjp or vjp2 raised beside the given inputs")
+        return []
+    tally.checks.append("symmetry")
+    hidden = _hidden_rounding(sizes, point)
+    for pair, (first, other) in terms.items():
+        values = float(first.sum()), float(other.sum())
+        spread = max(abs(float(moved[pair][side].sum()) - values[side]) for moved in others for side in (0, 1))
+        allowance = ROUNDINGS * eps * float(np.abs(first).sum() + np.abs(other).sum())
+        allowance += _REACTIONS * spread + hidden * (first.size + other.size)
+        if abs(values[0] - values[1]) > allowance:  # False where one is not finite
+            return [_asymmetric(second, pair, values, allowance)]
+    return []
+
+
+def _hidden_rounding(values: Sequence[object], point: Point) -> float:
+    """Gives what an element may have lost where numbers of the size of `values`, or of one, cancel on the way."""
+    return _HIDDEN * max(point.vjp_eps, point.forward_eps) * largest_given(values)
+
+
+def _products(
+    second: Second, arrays: Sequence[Array], u: Sequence[Array], v: Sequence[Array]
+) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
+    """Gives, for each two inputs, the terms of <v, H u> and of <u, H v>: u moves the first, v the second."""
+    made = second.forward(*arrays)
+
+    def pull(place: int, weight: Array) -> dict[int, FloatArray]:
+        weights = [weight.astype(g.dtype) if i == place else np.zeros_like(g) for i, g in enumerate(made)]
+        found = second.vjp([np.array(a) for a in arrays], [np.array(g) for g in made], weights)
+        by_input = dict(zip(second.subject.differentiable, found, strict=False))
+        return {k: _zeros(second.inputs[k]) if by_input[k] is None else by_input[k] for k in second.wanted}
+
+    by_u, by_v = ([pull(i, weight) for i, weight in enumerate(side)] for side in (u, v))
+    return {
+        (i, j): (
+            (as_float64(np.asarray(by_u[i][second.wanted[j]])) * v[j]).ravel(),
+            (as_float64(np.asarray(by_v[j][second.wanted[i]])) * u[i]).ravel(),
+        )
+        for i in range(len(made))
+        for j in range(len(made))
+        if i <= j
+    }
+
+
+def _moved(second: Second, point: Point, generator: np.random.Generator) -> list[Array]:
+    """Gives the moving arrays in the dtype that vjp is judged in, the inputs moved by a share of their size."""
+    moved: list[Array] = []
+    for k in second.subject.differentiable:
+        values, like = point.values(k), point.vjp_inputs[k]
+        assert isinstance(like, np.ndarray)
+        room = measure_room(values, second.subject.domain[k])
+        up = np.where(room.up * room.down > 0, generator.choice([-1.0, 1.0], values.shape), room.up - room.down)
+        moved.append(np.array(values + up * room.scale * generator.uniform(0.02, 0.1, values.shape), dtype=like.dtype))
+    inputs = list(point.vjp_inputs)
+    for k, value in zip(second.subject.differentiable, moved, strict=True):
+        inputs[k] = value
+    outputs = call_forward(second.subject, inputs)
+    return [*moved, *(np.array(second.cotangents[j], dtype=outputs[j].dtype) for j in second.entering)]
+
+
+def _drawn(value: Any, generator: np.random.Generator) -> Array:
+    return np.asarray(generator.choice([-1.0, 1.0], value.shape) * generator.integers(4, 13, value.shape) / 8.0)
+
+
+def _zeros(value: Any) -> Array:  # Any: an array, known to be one since it has a gradient
+    return np.zeros(value.shape)
+
+
+def _asymmetric(second: Second, pair: tuple[int, int], values: tuple[float, float], allowance: float) -> Finding:
+    first, other = (second.subject.names[second.wanted[place]] for place in pair)
+    what = repr(first) if first == other else f"{first!r} and {other!r}"
+    message = (
+        f"vjp of {what}: expected a symmetric second derivative, <v, H u> = <u, H v>, got {values[0]:.12g} and "
+        f"{values[1]:.12g}; vjp or vjp2 is wrong"
+    )
+    return Finding("symmetry", message, first, None, values[0], values[1], allowance)

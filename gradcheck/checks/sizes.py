@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
+from gradcheck.checks.behaviour import check_count, check_shapes
 from gradcheck.checks.points import PointCheck
-from gradcheck.checks.structure import check_count, check_shapes
 from gradcheck.explain.wording import repro_call
 from gradcheck.judge.variation import Shape, resize_inputs
 from gradcheck.model.dtypes import Array, is_continuous
@@ -205,8 +206,9 @@ def _explained(
     lengths = {length for shape in before for length in shape or ()}
     products: dict[int, set[int]] = {}
     for given, made in zip(before, after, strict=True):
-        for start, end in _runs(given or ()):
-            products.setdefault(math.prod((given or ())[start:end]), set()).add(math.prod((made or ())[start:end]))
+        for start, end in combinations(range(len(given or ()) + 1), 2):
+            if end - start > 1:
+                products.setdefault(math.prod((given or ())[start:end]), set()).add(math.prod((made or ())[start:end]))
 
     def follows(was: int, now: int) -> bool:
         if was in lengths:
@@ -216,7 +218,3 @@ def _explained(
     return len(old) == len(outputs) and all(
         len(was) == out.ndim and all(map(follows, was, out.shape)) for was, out in zip(old, outputs, strict=True)
     )
-
-
-def _runs(shape: Shape) -> Iterable[tuple[int, int]]:
-    return ((start, end) for start in range(len(shape)) for end in range(start + 2, len(shape) + 1))

@@ -1,16 +1,26 @@
-"""Results that depend on anything but the arguments: randomness, counters, values kept from another call."""
+"""Results that depend on anything but the arguments.
+
+Those are randomness, counters, values kept from another call or for one thread, and state that pickling loses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+import contextvars
+import pickle
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradcheck.checks.agreement import identical
+from gradcheck.checks.agreement import describe_error, identical
 from gradcheck.checks.session import Results, Session, copy_arrays
 from gradcheck.judge.variation import vary_inputs
-from gradcheck.model.evaluation import call_forward, call_vjp
+from gradcheck.model.dtypes import Array
+from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.report import Finding
 
@@ -18,6 +28,7 @@ from gradcheck.report import Finding
 _REPEATS, _FEW_REPEATS = 8, 3
 _MANY_ELEMENTS = 20_000
 _Run: TypeAlias = tuple[Sequence[object], Results]
+_Gradients: TypeAlias = tuple[Array | None, ...]
 _VJP = ("vjp", "gradients for its own arguments", "forward", "inputs and outputs, not from what forward kept")
 
 
@@ -28,12 +39,12 @@ def check_repeats(session: Session) -> list[Finding]:
     findings = []
     once = session.isolated(session.inputs)
     if not all(identical(once.outputs, session.forward(session.inputs)) for _ in range(count - 1)):
-        findings.append(_impure("forward", "the same inputs", "remove randomness and state"))
+        findings.append(_impure("forward", "the same inputs"))
     steady = all(identical(once.gradients, session.pull(session.inputs, once.outputs)) for _ in range(count - 1))
     if not steady or not all(
         identical(first, session.pull(session.inputs, once.outputs, 0)) for first in session.first
     ):
-        findings.append(_impure("vjp", "the same arguments", "remove randomness and state"))
+        findings.append(_impure("vjp", "the same arguments"))
     return findings
 
 
@@ -114,5 +125,84 @@ def other_inputs(session: Session) -> tuple[object, ...] | None:
     return None
 
 
-def _impure(function: str, given: str, remedy: str) -> Finding:
-    return Finding("repeats", f"{function}: expected equal results for {given}, got different ones; {remedy}")
+def _impure(function: str, given: str) -> Finding:
+    problem = f"expected equal results for {given}, got different ones"
+    return Finding("repeats", f"{function}: {problem}; remove randomness and state")
+
+
+def check_thread(session: Session) -> list[Finding]:
+    """Finds a vjp that gives something else in another thread than the one where forward ran.
+
+    A setting of the caller's thread that both functions need is no fault of theirs: when forward and vjp do not give
+    the same in one other thread either, that is noted, and nothing is said.
+    """
+    context, apart = contextvars.copy_context(), contextvars.copy_context()  # before forward, which may set something
+    once = session.isolated(session.inputs)
+    try:
+        got: _Gradients | None = _elsewhere(lambda: context.run(session.pull, session.inputs, once.outputs))
+        problem = "others"
+    except VjpError as error:
+        got, problem = None, str(error)
+    if got is not None and identical(once.gradients, got):
+        return []
+    try:
+        whole = _elsewhere(lambda: apart.run(session.gradients, session.cotangents(1)))
+    except Exception:
+        whole = None
+    if whole is None or not identical(once.gradients, whole):
+        session.notes.append("not judged across threads: forward and vjp do not work alike in another thread")
+        return []
+    message = (
+        "vjp: expected in another thread the gradients that it gives in the one where forward ran, "
+        f"got {problem}; compute from inputs and outputs, not from what forward kept for its thread"
+    )
+    return [Finding("other thread", message, cause="values kept for one thread are used")]
+
+
+def _elsewhere(call: Callable[[], _Gradients]) -> _Gradients:
+    """Calls in a new thread; an exception there is raised here."""
+    made: Future[_Gradients] = Future()
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                made.set_result(call())
+        except BaseException as error:
+            made.set_exception(error)
+
+    # Nobody waits for it once the call is interrupted.
+    threading.Thread(target=run, name="gradcheck", daemon=True).start()
+    return made.result()
+
+
+def check_pickling(session: Session) -> list[Finding]:
+    """Finds a pair that can be pickled, but is not the same afterwards; a pair that cannot be is left alone."""
+    subject = session.subject
+    # Any: functions of every signature, as the subject's own
+    pair: Any
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            data = pickle.dumps((subject.forward, subject.vjp))
+        except Exception:
+            return []
+        try:
+            pair = pickle.loads(data)
+        except Exception as error:
+            return [_spoiled("forward and vjp", f"{type(error).__name__}: {error}")]
+    if pair[0] is subject.forward and pair[1] is subject.vjp:  # pickled by name: the very same functions
+        return []
+    again = replace(session, subject=replace(subject, forward=pair[0], vjp=pair[1]))
+    once = session.isolated(session.inputs)
+    try:
+        if not identical(once.outputs, again.forward(session.inputs)):
+            return [_spoiled("forward", "other outputs")]
+        gradients = again.pull(session.inputs, once.outputs)
+    except Exception as error:
+        return [_spoiled(*describe_error(error))]
+    return [] if identical(once.gradients, gradients) else [_spoiled("vjp", "other gradients")]
+
+
+def _spoiled(function: str, got: str) -> Finding:
+    message = f"{function}: expected to work as before after pickling, got {got}; keep all state that it needs, or none"
+    return Finding("pickling", message, cause="state is lost in pickling")

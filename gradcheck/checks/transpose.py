@@ -7,16 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import (
-    Array,
-    BoolArray,
-    FloatArray,
-    as_float64,
-    fit_gradient,
-    from_float64,
-    is_complex,
-    is_continuous,
-)
+from gradcheck.model.dtypes import Array, FloatArray, as_float64, fit_gradient, from_float64, is_complex, is_continuous
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.kinks import Kind, judge
@@ -73,7 +64,12 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
         far |= ~np.isfinite(pushed)
         if far.any():
             worst = int(np.argmax(np.where(far, np.nan_to_num(np.abs(pushed - middle), nan=np.inf), -1.0)))
-            return [_wrong_value(name, far, worst, pushed[worst], middle[worst], derivative.bar[worst])]
+            yours, right, width = float(pushed[worst]), float(middle[worst]), float(derivative.bar[worst])
+            message = (
+                f"jvp of {name!r}: wrong in {int(far.sum())} of {far.size} output elements, worst output element "
+                f"{worst}: yours {yours:.9g}, derivative {right:.9g} ± {width:.0e}"
+            )
+            return [Finding("jvp value", message, name, (worst,), yours, right, width)]
         found = _check_transpose(point, k, moves[0], pushed, generator) if beside_vjp else None
         if found is not None:
             return [found]
@@ -131,11 +127,3 @@ def _check_transpose(
         "one of the two is wrong"
     )
     return Finding("transpose", message, name, None, forward, reverse, ROUNDINGS * point.vjp_eps * size)
-
-
-def _wrong_value(name: str, far: BoolArray, worst: int, yours: float, right: float, bar: float) -> Finding:
-    message = (
-        f"jvp of {name!r}: wrong in {int(far.sum())} of {far.size} output elements, worst output element {worst}: "
-        f"yours {yours:.9g}, derivative {right:.9g} ± {bar:.0e}"
-    )
-    return Finding("jvp value", message, name, (worst,), float(yours), float(right), float(bar))

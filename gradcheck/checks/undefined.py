@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcheck.checks.agreement import close
-from gradcheck.checks.relation import REPEATS, Relation, judge
+from gradcheck.checks.agreement import REPEATS, close, judge
 from gradcheck.checks.session import Results, copy_arrays
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous, same_bits
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
@@ -107,7 +106,8 @@ def _judge_missing(
     except VjpError:  # zeros are refused: a finding of the check of linearity
         return []
     expected = f"expected None as the cotangent of {which} to count as zeros, got"
-    relation = Relation(
+    return judge(
+        point.subject.names,
         "none cotangents",
         lambda: ((), _pull(point, outputs, nones)),
         Results((), right),
@@ -116,7 +116,6 @@ def _judge_missing(
         lambda function, reason: f"{function}: {expected} {reason}; test it for None",
         is_told_once=True,
     )
-    return judge(point.subject.names, relation)
 
 
 def _pull(point: Point, outputs: Sequence[Array], cotangents: Sequence[Array | None]) -> tuple[Array | None, ...]:

@@ -22,7 +22,7 @@ _FAREWELL = 2.0  # seconds that a piece may go on after the parent has gone
 
 
 def main(stack_path: str) -> None:
-    """Performs pieces, one request a line, and writes one reply for each.
+    """Performs pieces, one request a line, and writes one reply for each: eight bytes of length, then the pickle.
 
     Args:
         stack_path: the file that gets the Python stack when the process crashes or a piece takes too long.
@@ -41,7 +41,9 @@ def main(stack_path: str) -> None:
             reply = perform(request["call"], request["arguments"])
             faulthandler.cancel_dump_traceback_later()
             _flush()
-            send(replies, reply)
+            data = pickle.dumps(reply)
+            replies.write(len(data).to_bytes(8, "little") + data)
+            replies.flush()
 
 
 def perform(call: str, arguments: list[Any]) -> tuple[object, ...]:
@@ -60,13 +62,6 @@ def perform(call: str, arguments: list[Any]) -> tuple[object, ...]:
     except BaseException as error:  # SystemExit too: it ends the piece, not the worker
         text = f"{type(error).__name__}: {error}"
         return "raised", _pickled(error), text, traceback.format_exc()
-
-
-def send(stream: BinaryIO, reply: tuple[object, ...]) -> None:
-    """Writes one reply: eight bytes of length, then the pickle."""
-    data = pickle.dumps(reply)
-    stream.write(len(data).to_bytes(8, "little") + data)
-    stream.flush()
 
 
 def _claim_streams() -> tuple[BinaryIO, BinaryIO]:

@@ -9,22 +9,23 @@ import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gradcheck.case import AnyCase
 from gradcheck.errors import UsageError
+from gradcheck.report import Coverage, Finding, Report, tallied
 from gradcheck.run.options import read_budget, read_jobs, read_seconds, read_seed, write_budget
 from gradcheck.run.progress import Progress
-from gradcheck.run.summary import Judged, render, report_of_end
 from gradcheck.run.supervised import doing, must_work_apart, narrate
 from gradcheck.run.targets import find_cases
 from gradcheck.run.whole import write_whole
 from gradcheck.run.workers import Outcome, Piece, run
 from gradcheck.show.html import render_pages
 from gradcheck.show.junit import render_junit
-from gradcheck.show.render import to_json
+from gradcheck.show.render import render_text, to_json
 
 
 class Exit(IntEnum):
@@ -39,6 +40,15 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+Word = Literal["pass", "fail", "inconclusive", "broken", "error"]
+_COUNTED: Mapping[str, str] = {
+    "fail": "failed",
+    "broken": "broken",
+    "error": "ended by an error of gradcheck itself",
+    "inconclusive": "inconclusive",
+    "pass": "passed",
+}
+_CRASH = "crash"
 _EPILOG = """\
 exit codes: 0 pass, 1 a finding, 2 usage or a broken case, 3 internal error, 4 inconclusive only, 5 nothing checked"""
 # The gravest first. A broken case comes before a finding: the run was not what was asked for.
@@ -49,6 +59,35 @@ _STATUS = {
     "inconclusive": Exit.INCONCLUSIVE,
     "pass": Exit.PASS,
 }
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one case.
+
+    Args:
+        name: the target that names it alone.
+        word: the verdict; where there is none, "broken" if the case itself is at fault, and "error" if gradcheck is.
+        report: None where the case could not be judged at all.
+        problem: why not.
+    """
+
+    name: str
+    word: Word
+    report: Report | None = None
+    problem: str = ""
+
+    @property
+    def shown(self) -> Report:
+        """The report; for a case that has none, one whose finding says why, so that no rendering is without it."""
+        return self.report or Report("fail", (Finding(self.word, self.problem),))
+
+    def shown_again_by(self, command: str) -> Judged:
+        """Gives the same with a command in the place of each finding's expression."""
+        if self.report is None:
+            return self
+        findings = tuple(replace(finding, repro=command) for finding in self.report.findings)
+        return replace(self, report=replace(self.report, findings=findings))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +148,7 @@ def _run(options: argparse.Namespace) -> Exit:
             interrupted = True
     finished = [judged[position] for position in sorted(judged)]
     seconds = time.perf_counter() - started
-    text = render(finished, seconds, options.targets, quiet=options.quiet, verbose=options.verbose)
+    text = _render(finished, seconds, options.targets, quiet=options.quiet, verbose=options.verbose)
     stream = sys.stderr if "-" in (options.json, options.html, options.junit) else sys.stdout
     stream.write(f"{text}\n")
     _write(options, finished, text)
@@ -144,20 +183,21 @@ def _judge(
 
 def _here(name: str, case: AnyCase, changed: Mapping[str, Any]) -> Judged:
     try:
-        return Judged(name, case.check(**changed))
+        report = case.check(**changed)
+        return Judged(name, report.verdict, report)
     except UsageError as error:
-        return Judged(name, broken=str(error))
+        return Judged(name, "broken", problem=str(error))
     except (Exception, SystemExit) as error:
-        return Judged(name, error=f"{type(error).__name__}: {error}")
+        return Judged(name, "error", problem=f"{type(error).__name__}: {error}")
 
 
 def _judged(name: str, outcome: Outcome, seed: int) -> Judged:
-    if outcome.kind == "done":
-        return Judged(name, outcome.value)
-    if outcome.kind == "raised":
-        is_broken = isinstance(outcome.error, UsageError)
-        return Judged(name, broken=str(outcome.error)) if is_broken else Judged(name, error=outcome.message)
-    return Judged(name, report_of_end(outcome, seed))
+    if isinstance(outcome.error, UsageError):
+        return Judged(name, "broken", problem=str(outcome.error))
+    if outcome.error is not None:
+        return Judged(name, "error", problem=outcome.message)
+    report: Report = outcome.value if outcome.kind == "done" else _report_of_end(outcome, seed)
+    return Judged(name, report.verdict, report)
 
 
 def _command(one: Judged, options: argparse.Namespace) -> str:
@@ -167,7 +207,7 @@ def _command(one: Judged, options: argparse.Namespace) -> str:
         parts.append(f"--budget {write_budget(options.budget)}")
     if options.no_vary:
         parts.append("--no-vary")
-    if one.is_crash:
+    if any(finding.check == _CRASH for finding in one.shown.findings):
         parts.append("--jobs 1")
     return " ".join(parts)
 
@@ -220,3 +260,52 @@ def _writable(path: str) -> Generator[None, None, None]:
         yield
     except OSError as error:
         raise UsageError(f"{path}: expected a file that can be written, got: {error.strerror}; name another") from error
+
+
+def _report_of_end(outcome: Outcome, seed: int) -> Report:
+    """Gives the report of a case whose worker crashed, which is a finding, or took too long, which is none.
+
+    Args:
+        outcome: of kind "crashed" or "late".
+        seed: of the run.
+    """
+    if outcome.kind == "late":
+        notes = (f"{outcome.message}; give it more time", *outcome.notes)
+        return Report("inconclusive", coverage=Coverage(notes=notes), seed=seed)
+    message = f"expected forward and vjp to return or raise, {outcome.message}"
+    return Report("fail", (Finding(_CRASH, message),), Coverage(notes=tuple(outcome.notes)), seed)
+
+
+def _render(
+    judged: Sequence[Judged], seconds: float, targets: Sequence[str], *, quiet: bool = False, verbose: bool = False
+) -> str:
+    """Writes the whole text.
+
+    Args:
+        judged: one entry per case.
+        seconds: wall time of all.
+        targets: as typed, for the command that comes next.
+        quiet: leaves out cases that pass.
+        verbose: writes the whole report of those that pass too.
+    """
+    blocks = [_block(one, verbose) for one in judged if not (quiet and one.word == "pass")]
+    summary = f"{tallied((one.word for one in judged), _COUNTED) or 'nothing checked'} in {seconds:.1f} s"
+    return "\n".join([*blocks, summary, *_next(judged, targets, verbose)])
+
+
+def _block(one: Judged, verbose: bool) -> str:
+    if one.report is None:
+        return f"{one.word} {one.name}: {one.problem}"
+    text = render_text(one.report)
+    first, _, rest = text.partition("\n")
+    word, _, totals = first.partition("  ")
+    shown = f"\n{rest}" if rest and (verbose or one.word != "pass") else ""
+    return f"{word} {one.name}: {totals}{shown}"
+
+
+def _next(judged: Sequence[Judged], targets: Sequence[str], verbose: bool) -> list[str]:
+    failed = next((one for one in judged if one.word == "fail"), None)
+    if failed is not None:
+        assert failed.report is not None
+        return [f"next: {failed.report.findings[0].repro}"]
+    return [] if verbose else [f"next: python -m gradcheck {' '.join(map(shlex.quote, targets))} -v"]

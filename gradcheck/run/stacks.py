@@ -8,14 +8,9 @@ import sysconfig
 from pathlib import Path
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
-_OURS = str(Path(__file__).parent)
+_MACHINERY = {Path(__file__).with_name(name) for name in ("child.py", "targets.py")}
 _BESIDE = "_hand_over"  # the thread of a worker that reads requests
-_LATE = "Timeout ("
-
-
-def is_late(text: str) -> bool:
-    """Whether the stack was written because time was up."""
-    return text.startswith(_LATE)
+LATE = "Timeout ("  # how a stack begins that was written because time was up
 
 
 def read_stack(text: str) -> tuple[str, ...]:
@@ -27,7 +22,8 @@ def read_stack(text: str) -> tuple[str, ...]:
     threads = [block for block in text.split("\n\n") if _FRAME.search(block) and f" in {_BESIDE}" not in block]
     current = [block for block in threads if "Current thread" in block]
     frames = _FRAME.findall((current or threads[-1:] or [""])[0])  # the main thread is the oldest, and written last
-    return tuple(f"{function} ({_short(file)}:{line})" for file, line, function in frames if not _is_machinery(file))
+    own = [frame for frame in frames if frame[0] != "<string>" and Path(frame[0]) not in _MACHINERY]
+    return tuple(f"{function} ({_short(file)}:{line})" for file, line, function in own)
 
 
 def innermost(stack: tuple[str, ...]) -> str:
@@ -36,10 +32,6 @@ def innermost(stack: tuple[str, ...]) -> str:
     own = [frame for frame in stack if not any(f"({folder}{os.sep}" in frame for folder in installed)]
     own = [frame for frame in own if "(<" not in frame]
     return (*own, *stack, "")[0]
-
-
-def _is_machinery(file: str) -> bool:
-    return file == "<string>" or (Path(file).parent == Path(_OURS) and Path(file).name in ("child.py", "targets.py"))
 
 
 def _short(path: str) -> str:

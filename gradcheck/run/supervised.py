@@ -74,7 +74,8 @@ def supervise(work: Callable[[], int], name: str, *, repeat: bool = False) -> in
         if status is not None:
             return status
         if -ended in _PASSED_ON:
-            _end_likewise(-ended)
+            signal.signal(-ended, signal.SIG_DFL)  # this process ends by the signal that ended its child
+            os.kill(os.getpid(), -ended)
         if at.startswith(LOADING):
             target, reason = at.removeprefix(LOADING), reason_of(ended)
             narrate(f"{target}: expected a file or module that loads, {reason}; mend what ends the process there")
@@ -155,12 +156,6 @@ def _wait(pid: int, watched: set[signal.Signals]) -> int:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(status)
-
-
-def _end_likewise(number: int) -> None:
-    """Ends this process by the signal that ended its child."""
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
 
 
 def _flush() -> None:

@@ -103,7 +103,8 @@ def _load(home: str) -> ModuleType:
     try:
         return _run(Path(home).resolve()) if is_file else _import(home)
     except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and _leads_to(error.name, home) and not is_file:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{home}.".startswith(f"{missing}.") and not is_file:  # it, or a package around it
             raise UsageError(
                 f"{home}: expected a module that can be imported from here, there is none; a file ends in .py"
             ) from error
@@ -112,11 +113,6 @@ def _load(home: str) -> ModuleType:
         ) from error
     finally:
         doing("")
-
-
-def _leads_to(missing: str | None, home: str) -> bool:
-    """Says whether the module that is missing is the wanted one or a package that it would be in."""
-    return missing is not None and f"{home}.".startswith(f"{missing}.")
 
 
 def _import(name: str) -> ModuleType:

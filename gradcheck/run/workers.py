@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 from gradcheck.run.child import READY
-from gradcheck.run.stacks import innermost, is_late, read_stack
+from gradcheck.run.stacks import LATE, innermost, read_stack
 
 _GRACE = 10.0  # seconds after which a child that did not end itself is ended from outside
 _FAREWELL = 3.0  # seconds that an idle child gets to leave by itself
@@ -271,7 +271,7 @@ class _Worker:
         text = self._stack.read_text(encoding="utf-8", errors="replace")
         stack = read_stack(text)
         place = innermost(stack)
-        if self._overdue or is_late(text):
+        if self._overdue or text.startswith(LATE):
             where = f"; still in {place}" if place else ""
             return Outcome("late", message=f"ran longer than {timeout:g} s{where}", stack=stack, printed=self._tail())
         where = f" in {place}" if place else ""

@@ -69,7 +69,8 @@ def draw(grid: Grid, label: str) -> str:
     greatest = greatest_error(grid.cells)
     background = tag("rect", {"x": left, "y": top, "width": width, "height": height, "class": grid.blank})
     parts = [background, *_axes(grid, left, top, wide, high)]
-    parts += [_draw_cell(cell, left, top, wide, high, greatest) for cell in sorted(grid.cells, key=_last_if_worst)]
+    cells = sorted(grid.cells, key=lambda cell: cell.is_worst)  # its ring lies over its neighbours
+    parts += [_draw_cell(cell, left, top, wide, high, greatest) for cell in cells]
     hatched = [cell for cell in grid.cells if cell.status in ("unsure", "skipped")]
     parts.append(_hatch([(left + wide * c.column, top + high * c.row) for c in hatched], wide, high))
     parts += _legend(grid, greatest, left, top + height + 26)
@@ -83,18 +84,10 @@ def greatest_error(cells: Sequence[Cell]) -> float:
 
 
 def _cell_size(grid: Grid) -> tuple[float, float]:
-    if _has_numbers(grid):
+    if len(grid.columns) <= _FEW_COLUMNS and len(grid.rows) <= _FEW_ROWS:  # cells have room for numbers
         return 58.0, 26.0
     side = min(24.0, max(4.0, _WIDEST / max(len(grid.columns), 1)))
     return side, side
-
-
-def _has_numbers(grid: Grid) -> bool:
-    return len(grid.columns) <= _FEW_COLUMNS and len(grid.rows) <= _FEW_ROWS
-
-
-def _last_if_worst(cell: Cell) -> bool:
-    return cell.is_worst  # its ring lies over its neighbours
 
 
 def _axes(grid: Grid, left: float, top: float, wide: float, high: float) -> list[str]:

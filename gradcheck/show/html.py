@@ -91,14 +91,11 @@ def _section(finding: Finding, report: Report) -> str:
 
 
 def _definitions(pairs: list[tuple[str, str]]) -> str:
-    if not pairs:
-        return ""
-    return "<dl>" + "\n".join(_definition(label, text) for label, text in pairs) + "</dl>"
-
-
-def _definition(label: str, text: str) -> str:
-    kind = ' class="code"' if label == "rerun" else ""
-    return f"<dt>{escape(label)}</dt><dd{kind}>{escape(text)}</dd>"
+    lines = []
+    for label, text in pairs:
+        kind = ' class="code"' if label == "rerun" else ""
+        lines.append(f"<dt>{escape(label)}</dt><dd{kind}>{escape(text)}</dd>")
+    return "<dl>" + "\n".join(lines) + "</dl>" if lines else ""
 
 
 def _coverage(report: Report) -> list[tuple[str, str]]:

@@ -60,7 +60,11 @@ def write_suites(suites: Sequence[tuple[str, Sequence[Case]]]) -> str:
     for name, cases in suites:
         suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **_counts(cases)})
         for case in cases:
-            _write_case(suite, case)
+            element = ET.SubElement(suite, "testcase", {"classname": _clean(case.group), "name": _clean(case.name)})
+            for message, details in case.failures:
+                ET.SubElement(element, "failure", {"message": _clean(message)}).text = _clean(details)
+            if case.skipped is not None and not case.failures:
+                ET.SubElement(element, "skipped", {"message": _clean(case.skipped)})
     root.attrib.update(_counts([case for _, cases in suites for case in cases]))
     ET.indent(root, " ")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
@@ -93,14 +97,6 @@ def _unsure(report: Report) -> str:
 def failure(message: str, notes: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Gives what a case says of a finding: its message, and the details below that."""
     return message, "\n".join([message, *labelled(notes, indent="")])
-
-
-def _write_case(suite: ET.Element, case: Case) -> None:
-    element = ET.SubElement(suite, "testcase", {"classname": _clean(case.group), "name": _clean(case.name)})
-    for message, details in case.failures:
-        ET.SubElement(element, "failure", {"message": _clean(message)}).text = _clean(details)
-    if case.skipped is not None and not case.failures:
-        ET.SubElement(element, "skipped", {"message": _clean(case.skipped)})
 
 
 def _counts(cases: Sequence[Case]) -> dict[str, str]:

@@ -29,26 +29,13 @@ def draw_gradient(picture: GradientMap, name: str) -> str:
     if is_strip:
         places = [divmod(i, _WRAP) for i in range(len(places))]
         rows, columns = _span([row for row, _ in places]), _span([column for _, column in places])
-    cells = [
-        Cell(
-            row - rows[0],
-            column - columns[0],
-            status,
-            analytic - numeric,
-            _title(place, analytic, numeric, allowed, status),
-            element == picture.worst,
-        )
-        for (row, column), element, place, analytic, numeric, allowed, status in zip(
-            places,
-            picture.elements,
-            (f"{name}{subscript(element, picture.shape, picture.in_parts)}" for element in picture.elements),
-            picture.analytic,
-            picture.numeric,
-            picture.allowed,
-            picture.status,
-            strict=True,
-        )
-    ]
+    numbers = zip(picture.analytic, picture.numeric, picture.allowed, picture.status, strict=True)
+    cells = []
+    for (row, column), element, shown in zip(places, picture.elements, numbers, strict=True):
+        analytic, numeric, _, status = shown
+        title = _title(f"{name}{subscript(element, picture.shape, picture.in_parts)}", *shown)
+        is_worst = element == picture.worst
+        cells.append(Cell(row - rows[0], column - columns[0], status, analytic - numeric, title, is_worst))
     heads = [str(column) if picture.shape else "" for column in columns]
     if is_strip:
         labels = [_bare(subscript(picture.elements[row * _WRAP], picture.shape)) for row in rows]
@@ -77,32 +64,14 @@ def draw_jacobian(picture: JacobianMap, name: str) -> str:
     """Draws the error of a Jacobian; a row is an output, a column an element of input `name`."""
     outputs = [_output(flat, picture) for flat in picture.outputs]
     elements = [subscript(element, picture.shape, picture.in_parts) for element in picture.elements]
-    cells = [
-        Cell(
-            row,
-            column,
-            status,
-            error,
-            _entry_title(f"∂ output {outputs[row]} / ∂ {name}{elements[column]}", numeric, error, allowed, status),
-        )
-        for row, column, numeric, error, allowed, status in zip(
-            picture.row,
-            picture.column,
-            picture.numeric,
-            picture.error,
-            picture.allowed,
-            picture.status,
-            strict=True,
-        )
-    ]
-    grid = Grid(
-        [_bare(output) for output in outputs],
-        [_bare(element) for element in elements],
-        "output",
-        f"element of {name}",
-        cells,
-        "zero",
-    )
+    numbers = zip(picture.numeric, picture.error, picture.allowed, picture.status, strict=True)
+    cells = []
+    for row, column, (numeric, error, allowed, status) in zip(picture.row, picture.column, numbers, strict=True):
+        values = f"derivative {numeric:.6g}, error {signed(error)}, accepted {allowed:.0e}"
+        title = f"∂ output {outputs[row]} / ∂ {name}{elements[column]}: {status}, {values}"
+        cells.append(Cell(row, column, status, error, title))
+    heads = [_bare(element) for element in elements]
+    grid = Grid([_bare(output) for output in outputs], heads, "output", f"element of {name}", cells, "zero")
     count = picture.status.count("wrong")
     size = f"{len(outputs)} outputs by {len(elements)} elements"
     return draw(grid, f"Heat map of the Jacobian's error, {size} of {name}: {count} entries are wrong")
@@ -148,7 +117,3 @@ def _title(place: str, analytic: float, numeric: float, allowed: float, status: 
     elsewhere = " for another cotangent" if status == "wrong" and abs(error) <= allowed else ""
     values = f"yours {analytic:.9g}, derivative {numeric:.9g}, error {signed(error)}, accepted {allowed:.0e}"
     return f"{place}: {status}{elsewhere}, {values}"
-
-
-def _entry_title(place: str, numeric: float, error: float, allowed: float, status: str) -> str:
-    return f"{place}: {status}, derivative {numeric:.6g}, error {signed(error)}, accepted {allowed:.0e}"

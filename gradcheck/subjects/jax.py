@@ -137,7 +137,8 @@ class _Function:
         with _sixty_four_bits():
             function, floats = self._restricted(inputs)
             _, pushed = jax.jvp(function, floats, _floats(tangents, inputs))
-            return self._all_outputs(inputs, pushed)
+            rest, outputs = iter(pushed), self._call(_leaves(inputs))  # zeros where an output is not floating
+            return tuple(np.array(next(rest)) if _is_inexact(made) else np.zeros(made.shape) for made in outputs)
 
     def vjp2(
         self,
@@ -206,12 +207,6 @@ class _Function:
             return found
 
         return gradient, floats
-
-    def _all_outputs(self, inputs: Sequence[Array], pushed: Sequence[Leaf]) -> tuple[Array, ...]:
-        """Puts zeros where an output is not floating."""
-        rest = iter(pushed)
-        outputs = self._call(_leaves(inputs))
-        return tuple(np.array(next(rest)) if _is_inexact(made) else np.zeros(made.shape) for made in outputs)
 
 
 @contextmanager

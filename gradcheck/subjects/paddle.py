@@ -10,7 +10,7 @@ import numpy as np
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
 from gradcheck.report import Report
-from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure, parameter_names
+from gradcheck.subjects.case import Arguments, Case, parameter_names
 from gradcheck.subjects.tape import Recorder, Tape, Tensor, is_subclass, read_function
 
 try:
@@ -67,34 +67,23 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
         UsageError: fn is of another kind, no input is differentiable, or a tensor is bfloat16.
     """
     call = read_function(fn, PyLayer, _KINDS)
-    frozen = [_frozen(value) for value in inputs] if isinstance(inputs, (tuple, list)) else inputs
-    arguments = Arguments.read(frozen, _varied)
+    arguments = Arguments.read(inputs, _varied)
     if not any(array.dtype.kind in "fc" for array in arguments.arrays):
         kinds = ", ".join(array.dtype.name for array in arguments.arrays)
         raise UsageError(f"inputs: expected a floating tensor whose stop_gradient is False, got {kinds}; pass one")
     recorder = Recorder.of(fn, "backward", _tensor_places(arguments)) if raw and is_subclass(fn, PyLayer) else None
-    tape = _PaddleTape(call, arguments, recorder)
     names = parameter_names(fn.forward)[1:] if is_subclass(fn, PyLayer) else parameter_names(fn)  # type: ignore[attr-defined]
-    options: dict[str, Any] = {"names": arguments.names(names), "none_cotangents": True}
-    notes = []
-    if second_order:
-        reason = first_failure(tape.try_twice)
-        if reason is None:
-            options["vjp2"] = tape.vjp2
-        else:
-            notes.append(f"the gradient of the gradient was not judged: {reason}")
-    return Case(tape.forward, tape.vjp, arguments.arrays, options, tuple(notes))
+    return _PaddleTape(call, arguments, recorder).case(names, {}, [], second_order=second_order)
 
 
 class _PaddleTape(Tape):
+    kind = paddle.Tensor
+
     def leaf(self, array: Array, k: int) -> Tensor:
         return paddle.to_tensor(np.array(array, order="C"), stop_gradient=array.dtype.kind not in "fc")
 
     def constant(self, array: Array, like: Tensor) -> Tensor:
         return paddle.to_tensor(np.array(array, order="C"), place=like.place)
-
-    def tensors(self, result: object) -> tuple[Tensor, ...]:
-        return as_tensors(result, paddle.Tensor, "a tensor")
 
     def to_array(self, tensor: Tensor) -> Array:
         return _to_array(tensor)
@@ -123,11 +112,6 @@ def _tensor_places(arguments: Arguments) -> list[int]:
     constants = enumerate(arguments.constants)
     tensors = [k for k, value in constants if k in arguments.places or isinstance(value, paddle.Tensor)]
     return [tensors.index(place) for place in arguments.places]
-
-
-def _frozen(value: object) -> object:
-    """Takes a copy of a tensor that stays constant, so that nothing can change the caller's."""
-    return value.detach().clone() if isinstance(value, paddle.Tensor) and value.stop_gradient else value
 
 
 def _varied(value: object) -> Array | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array, same_bits
 from gradcheck.model.protocol import copy_inputs
-from gradcheck.subjects.case import Arguments
+from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure
 
 Tensor = Any  # of the framework, which is not imported here
 Gradients = tuple[Array | None, ...]
@@ -80,13 +81,16 @@ class Tape(ABC):
 
     Args:
         fn: takes and gives tensors.
-        arguments: what it is called with.
+        arguments: what it is called with; of tensors that stay constant copies, so that nothing changes the caller's.
         recorder: None where what the framework makes of the gradients is judged.
     """
 
+    kind: ClassVar[Any]  # the framework's class of tensors
+
     def __init__(self, fn: Callable[..., object], arguments: Arguments, recorder: Recorder | None) -> None:
         self.fn = fn
-        self.arguments = arguments
+        constants = [value.detach().clone() if isinstance(value, self.kind) else value for value in arguments.constants]
+        self.arguments = replace(arguments, constants=tuple(constants))
         self.recorder = recorder
         self._last: tuple[object, ...] = ()
 
@@ -97,10 +101,6 @@ class Tape(ABC):
     @abstractmethod
     def constant(self, array: Array, like: Tensor) -> Tensor:
         """Gives a tensor without gradient, where `like` is."""
-
-    @abstractmethod
-    def tensors(self, result: object) -> tuple[Tensor, ...]:
-        """Gives the tensors of a result."""
 
     @abstractmethod
     def to_array(self, tensor: Tensor) -> Array:
@@ -163,7 +163,18 @@ class Tape(ABC):
         arrays = tuple(None if tensor is None else np.array(self.to_array(tensor)) for tensor in second)
         return arrays[: len(leaves)], arrays[len(leaves) :]
 
-    def try_twice(self) -> None:
+    # Any: whatever check takes.
+    def case(self, names: Sequence[str], options: Mapping[str, Any], notes: list[str], *, second_order: bool) -> Case:
+        """Gives the case, with the gradient of the gradient where it is asked for and the framework can take it."""
+        options = {"names": self.arguments.names(names), "none_cotangents": True, **options}
+        reason = first_failure(self._try_twice) if second_order else None
+        if reason is not None:
+            notes.append(f"the gradient of the gradient was not judged: {reason}")
+        elif second_order:
+            options["vjp2"] = self.vjp2
+        return Case(self.forward, self.vjp, self.arguments.arrays, options, tuple(notes))
+
+    def _try_twice(self) -> None:
         """Takes a gradient of the gradient at the given inputs, to see whether the framework can."""
         arrays = [np.array(array) for array in self.arguments.arrays]
         outputs = self.forward(*arrays)
@@ -173,7 +184,7 @@ class Tape(ABC):
 
     def _run(self, fn: Callable[..., object], arrays: Sequence[Array]) -> tuple[tuple[Tensor, ...], list[Tensor]]:
         leaves = [self.leaf(array, k) for k, array in enumerate(arrays)]
-        made = self.tensors(fn(*self.arguments.fill(leaves)))
+        made = as_tensors(fn(*self.arguments.fill(leaves)), self.kind, "a tensor")
         self._write_back(leaves, arrays)
         return made, leaves
 

@@ -11,7 +11,7 @@ import numpy as np
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
 from gradcheck.report import Report
-from gradcheck.subjects.case import Arguments, Case, as_tensors, first_failure, parameter_names
+from gradcheck.subjects.case import Arguments, Case, as_tensors, parameter_names
 from gradcheck.subjects.tape import Recorder, Tape, Tensor, is_subclass, read_function
 
 try:
@@ -78,30 +78,24 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
     """
     call = read_function(fn, Function, _KINDS)
     _check_some_require(inputs)
-    frozen = [_frozen(value) for value in inputs] if isinstance(inputs, (tuple, list)) else inputs
-    arguments = Arguments.read(frozen, _varied)
+    arguments = Arguments.read(inputs, _varied)
     if not any(_is_differentiable(array.dtype.name) for array in arguments.arrays):
         kinds = ", ".join(array.dtype.name for array in arguments.arrays)
         raise UsageError(f"inputs: expected a floating tensor that requires its gradient, got {kinds}; pass one")
     devices = [getattr(inputs[k], "device", torch.device("cpu")) for k in arguments.places]
     recorder = _recorder(fn, arguments.places) if raw and is_subclass(fn, Function) else None
     tape = _TorchTape(call, arguments, recorder, devices)
-    options: dict[str, Any] = {"names": arguments.names(_parameters(fn)), "none_cotangents": True}
+    has_jvp = is_subclass(fn, Function) and fn.jvp is not Function.jvp  # type: ignore[attr-defined]
+    options = {"jvp": tape.jvp} if has_jvp else {}
     notes = []
-    if is_subclass(fn, Function) and fn.jvp is not Function.jvp:  # type: ignore[attr-defined]
-        options["jvp"] = tape.jvp
     if isinstance(fn, torch.library.CustomOpDef):
         notes.append("jvp: a custom op can have none, and torch's forward mode gives zeros for it without an error")
-    if second_order:
-        reason = first_failure(tape.try_twice)
-        if reason is None:
-            options["vjp2"] = tape.vjp2
-        else:
-            notes.append(f"the gradient of the gradient was not judged: {reason}")
-    return Case(tape.forward, tape.vjp, arguments.arrays, options, tuple(notes))
+    return tape.case(_parameters(fn), options, notes, second_order=second_order)
 
 
 class _TorchTape(Tape):
+    kind = torch.Tensor
+
     def __init__(
         self,
         fn: Callable[..., object],
@@ -118,9 +112,6 @@ class _TorchTape(Tape):
 
     def constant(self, array: Array, like: Tensor) -> Tensor:
         return _to_tensor(array).to(like.device)
-
-    def tensors(self, result: object) -> tuple[Tensor, ...]:
-        return as_tensors(result, torch.Tensor, "a tensor")
 
     def to_array(self, tensor: Tensor) -> Array:
         return _to_array(tensor)
@@ -153,14 +144,15 @@ class _TorchTape(Tape):
 
     def jvp(self, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, ...]:
         with forward_ad.dual_level(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, when it first makes a dual tensor
+            for category in (DeprecationWarning, FutureWarning):  # torch's own, when it first makes a dual tensor
+                warnings.simplefilter("ignore", category)
             leaves = [self.leaf(array, k) for k, array in enumerate(inputs)]
             # Detached: with a tape beside the dual numbers torch takes other ways than in forward mode alone.
             duals = [
                 forward_ad.make_dual(t.detach(), self.constant(d, t)) if self.follows(t) else t
                 for t, d in zip(leaves, tangents, strict=True)
             ]
-            made = self.tensors(self.fn(*self.arguments.fill(duals)))
+            made = as_tensors(self.fn(*self.arguments.fill(duals)), torch.Tensor, "a tensor")
             parts = [forward_ad.unpack_dual(tensor) for tensor in made]
             return tuple(
                 np.zeros_like(_to_array(p.primal)) if p.tangent is None else np.array(_to_array(p.tangent))
@@ -199,11 +191,6 @@ def _refuse_once_differentiable(gradients: Sequence[Tensor | None]) -> None:
         if type(node).__name__ in ("Error", "DelayedError", "NotImplemented"):
             raise RuntimeError("a backward marked with once_differentiable, or without a derivative, has no second one")
         waiting += [before for before, _ in node.next_functions]
-
-
-def _frozen(value: object) -> object:
-    """Takes a copy of a tensor that stays constant, so that nothing can change the caller's."""
-    return value.detach().clone() if isinstance(value, torch.Tensor) and not value.requires_grad else value
 
 
 def _check_some_require(inputs: Sequence[object]) -> None:

@@ -15,7 +15,7 @@ JUDGES = ("gradcheck.checks.agreement", "gradcheck.numeric.tolerance", "opsdk.ve
 JUDGED = ("gradcheck.checks", "opsdk.verify", "opsdk.ship.bench")
 # By module, why it compares by itself.
 COMPARES = {
-    "gradcheck.checks.together": "slopes on both sides of a tie, of which a kink has two",
+    "gradcheck.checks.ties": "slopes on both sides of a tie, of which a kink has two",
     "gradcheck.checks.transpose": "beside a derivative that has an error bar of its own",
     "opsdk.ship.bench.right": "a peer may round as it likes, and the first element that differs is told",
     "opsdk.verify.derivative": "zeros for None are the same computation, to a few digits",
@@ -26,7 +26,7 @@ COMPARES = {
 SHARES = {"may_share_memory", "shares_memory", "getrefcount"}
 # By module, what it asks; the packages of `backends` that know memory may ask anything.
 ASKS = {
-    "gradcheck.checks.sharing": "any function's results, knowing NumPy alone",
+    "gradcheck.checks.memory": "any function's results, knowing NumPy alone",
     "opsdk.autograd.accumulate": "whether a sum may be written into the contribution",
     "opsdk.backends.call": "what a kernel made, and what it was given",
     "opsdk.backends.cuda.author": "whether a kernel handed its view on",

@@ -1,4 +1,7 @@
-"""The work of `opsdk check`: prove the ops of some targets, print the report, choose the exit status."""
+"""The work of `opsdk check`: prove the ops of some targets, print the report, choose the exit status.
+
+In a worker, a kernel that crashes or hangs ends the work on its own op only.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import opsdk
+from gradcheck.run import workers
+from gradcheck.run.stacks import innermost
 from gradcheck.run.supervised import doing, must_work_apart
 from opsdk.backends.call.language import language_of
 from opsdk.core.errors import TargetError
 from opsdk.define.op import REGISTRY, Op
-from opsdk.ship.check.isolated import check_in_workers
 from opsdk.ship.check.last_failed import failed_last, remember
 from opsdk.ship.check.report import ReportOptions, publish, status
 from opsdk.ship.check.result import Checked, Run, restricted
@@ -24,10 +28,12 @@ from opsdk.ship.machine.environment import cores, described, facts, rendered, ve
 from opsdk.ship.targets.keyword import matcher
 from opsdk.ship.targets.target import Selection, resolve
 from opsdk.verify.checks import EXPECT
-from opsdk.verify.report import VerifyReport
+from opsdk.verify.report import Coverage, Finding, VerifyReport
 from opsdk.verify.run import chain
 
 Work = list[tuple[Selection, Op]]
+_CRASH, _CODE = "crash", "OP302"  # the check that finds it, and the code of its findings
+_EVERY = "*"  # the row of a finding that stopped the work before it could be said which row it was
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         BrokenDefinitionError: a file or module cannot be loaded.
     """
     options.check_places()
-    selections = _selections(targets, options)
+    selections = [resolve(text) for text in targets or (failed_last().values() if options.last_failed else ())]
     work, missing = _work(selections, targets, options)
     if not work:
         narrate(f"nothing to check: {missing}")
@@ -113,11 +119,6 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
     return Exit.NOTHING if is_empty and found is Exit.PASS else found  # all that was named has to pass
 
 
-def _selections(targets: Sequence[str], options: CheckOptions) -> list[Selection]:
-    """Returns what the targets name; what failed last time where none is given."""
-    return [resolve(text) for text in targets or (failed_last().values() if options.last_failed else ())]
-
-
 def _work(selections: Sequence[Selection], targets: Sequence[str], options: CheckOptions) -> tuple[Work, str]:
     """Returns the ops to check, each with what named it, or in words why there are none."""
     fits, failed = matcher(options.keyword) if options.keyword else None, failed_last() if options.last_failed else {}
@@ -139,8 +140,7 @@ def _ends(
     """Yields each op's position and result as it ends: from this process, or where it may crash from another."""
     asked = options.jobs is not None or options.timeout is not None or must_work_apart()
     apart = [k for k, (_, op) in enumerate(work) if asked or _may_crash(op)]
-    pieces = [work[k] for k in apart]
-    with closing(check_in_workers(pieces, options.seed, options.jobs or 1, options.timeout, options.trace)) as ending:
+    with closing(_in_workers([work[k] for k in apart], options)) as ending:
         if asked:
             yield from ending
             return
@@ -149,15 +149,49 @@ def _ends(
                 yield position, next(ending)[1]
             else:
                 doing(op.opdef.name)
-                yield position, _ended(selection, op, options)
+                ended: Checked | BaseException
+                try:
+                    ended = check_one(selection, op, options.seed, options.trace)
+                except Exception as error:  # it was not verified; the other ops go on
+                    ended = error
+                yield position, ended
 
 
-def _ended(selection: Selection, op: Op, options: CheckOptions) -> Checked | BaseException:
-    """Returns an op's result, or what kept it from being verified: the other ops go on."""
-    try:
-        return check_one(selection, op, options.seed, options.trace)
-    except Exception as error:
-        return error
+def _in_workers(
+    work: Sequence[tuple[Selection, Op]], options: CheckOptions
+) -> Generator[tuple[int, Checked | BaseException], None, None]:
+    """Yields the same from child processes, each of which loads the target anew."""
+    pieces = [
+        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, op.opdef.name, options.seed, options.trace))
+        for s, op in work
+    ]
+    with closing(workers.run(pieces, jobs=options.jobs or 1, timeout=options.timeout)) as ending:
+        for position, outcome in ending:
+            selection, op = work[position]
+            if outcome.error is not None:
+                yield position, outcome.error
+            else:
+                report = outcome.value if outcome.kind == "done" else _report_of_end(op, outcome, options.seed)
+                yield position, Checked.of(report, op, selection)
+
+
+def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
+    """Returns the report of an op whose worker crashed, which is a finding, or took too long, which is none."""
+    name = op.opdef.name
+    if outcome.kind == "late":
+        unsure = f"{name}: {outcome.message}; a larger --timeout gives it more"
+        return VerifyReport(name, "inconclusive", coverage=Coverage(inconclusive=(unsure,)), seed=seed)
+    finding = Finding(
+        _CRASH,
+        f"{op.opdef.subject}: expected its rows to return or raise, {outcome.message}",
+        id=f"{name}[{_EVERY}]::{_CRASH}",
+        op=name,
+        row=_EVERY,
+        at=innermost(outcome.stack) or str(op.opdef.origin),
+        code=_CODE,
+    )
+    told = tuple(f"{name}, {note}" for note in outcome.notes)
+    return VerifyReport(name, "fail", (finding,), coverage=Coverage(notes=told, warnings=told), seed=seed)
 
 
 def _may_crash(op: Op) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import opsdk
 from gradcheck.report import labelled
-from opsdk.define.kernel.kernel import ANY, Kernel, KernelId
+from opsdk.define.kernel.kernel import ANY, KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.check.result import Checked
@@ -146,14 +146,5 @@ def items_of_op(selection: Selection, op: Op, *, verdict: bool = True) -> list[I
 
 def _rows(opdef: OpDef) -> list[str]:
     """Returns the rows of an op, then those that only its gradient op has: its derivative is judged on these too."""
-    return list(dict.fromkeys(map(_row, _kernels(opdef))))
-
-
-def _kernels(opdef: OpDef) -> Iterator[Kernel]:
-    yield from opdef.kernels
-    if opdef.grad is not None:
-        yield from opdef.grad.op.opdef.kernels
-
-
-def _row(kernel: Kernel) -> str:
-    return str(KernelId.of(kernel, kernel.key.dtype))
+    kernels = [*opdef.kernels, *(() if opdef.grad is None else opdef.grad.op.opdef.kernels)]
+    return list(dict.fromkeys(str(KernelId.of(kernel, kernel.key.dtype)) for kernel in kernels))

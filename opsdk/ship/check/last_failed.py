@@ -7,10 +7,10 @@ import errno
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from gradcheck.run.whole import write_whole
 from opsdk.backends.cache.places import cache_folder, trusted_folder
 from opsdk.backends.cache.trust import make_private
 from opsdk.ship.check.result import Checked
@@ -36,7 +36,9 @@ def remember(checked: Iterable[Checked]) -> None:
             now[one.report.op] = one.target
     if now != held:
         with contextlib.suppress(OSError):  # a cache that cannot be written remembers nothing
-            _replace(_file(), json.dumps(now, indent=1))
+            file = _file()
+            make_private(file.parent)
+            write_whole(file, json.dumps(now, indent=1))
 
 
 def _file() -> Path:
@@ -49,15 +51,3 @@ def _file() -> Path:
     if folder is None:
         raise PermissionError(errno.EPERM, "others may write to it", str(cache_folder()))
     return folder / f"{hashlib.sha256(os.fsencode(Path.cwd())).hexdigest()[:16]}.json"
-
-
-def _replace(path: Path, text: str) -> None:
-    make_private(path.parent)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        try:
-            file.write(text)
-            file.flush()
-        except OSError:
-            Path(file.name).unlink()
-            raise
-    Path(file.name).replace(path)

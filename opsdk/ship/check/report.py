@@ -6,9 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from opsdk.ship.check import json as check_json
-from opsdk.ship.check import junit as check_junit
-from opsdk.ship.check import page as check_page
-from opsdk.ship.check import text as check_text
+from opsdk.ship.check import render
 from opsdk.ship.check.result import Run
 from opsdk.ship.cli.exits import Exit, of_verdicts
 from opsdk.ship.cli.places import PRINTED, check_places, put
@@ -65,7 +63,7 @@ def publish(run: Run, options: ReportOptions) -> None:
     Raises:
         TargetError: a file cannot be written.
     """
-    text = check_text.render(
+    text = render.render_text(
         run,
         width=width(),
         quiet=options.quiet,
@@ -77,12 +75,12 @@ def publish(run: Run, options: ReportOptions) -> None:
     if options.json_path:
         put(options.json_path, check_json.render(run, text))
     if options.html:
-        put(options.html, check_page.render(run, text))
+        put(options.html, render.render_html(run, text))
     if options.junit:
-        put(options.junit, check_junit.render(run.checked))
+        put(options.junit, render.render_junit(run.checked))
 
 
 def status(run: Run, options: ReportOptions) -> Exit:
     """Returns the exit status of a run."""
-    verdicts = run.verdicts(strict=options.strict)
+    verdicts = [one.strict_verdict if options.strict else one.verdict for one in run.checked]
     return of_verdicts(verdicts, strict=options.strict, allow_inconclusive=options.allow_inconclusive)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 
@@ -74,15 +73,6 @@ class Run:
     machine: str = ""
     environment: str = ""
     facts: str = ""
-
-    def verdicts(self, *, strict: bool) -> list[str]:
-        """Returns the verdict of each op."""
-        return [one.strict_verdict if strict else one.verdict for one in self.checked]
-
-
-def slowest(checked: Sequence[Checked], count: int) -> list[Checked]:
-    """Returns the ops that took longest, the slowest first."""
-    return sorted(checked, key=lambda one: -one.report.seconds)[:count]
 
 
 def _pasteable(finding: Finding, selection: Selection, seed: int) -> Finding:

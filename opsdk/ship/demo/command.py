@@ -10,9 +10,8 @@ from pathlib import Path
 import opsdk
 from opsdk.core.origin import shorten
 from opsdk.define.op import Op
-from opsdk.ship.check import text as check_text
+from opsdk.ship.check import render as check_render
 from opsdk.ship.check.command import check_one
-from opsdk.ship.check.page import plain
 from opsdk.ship.check.result import Checked
 from opsdk.ship.cli.exits import Exit
 from opsdk.ship.cli.progress import Progress
@@ -87,9 +86,9 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
         runs,
         claims,
         written=right.read_text(encoding="utf-8"),
-        proof=plain(_shown(proofs)),
+        proof=check_render.plain(_shown(proofs)),
         timed=lines,
-        caught=plain(_shown(caught)),
+        caught=check_render.plain(_shown(caught)),
     )
     report.write_text(written, encoding="utf-8")
     failed = sum(not claim.holds for claim in claims)
@@ -162,7 +161,7 @@ def _step(number: int, text: str) -> None:
 
 
 def _shown(checked: Sequence[Checked]) -> str:
-    parts = [check_text.table(checked, width())]
-    parts += ["\n".join(check_text.failure(one)) for one in checked if one.findings]
-    parts += ["\n".join(check_text.unsure(one)) for one in checked if one.verdict == "inconclusive"]
+    parts = [check_render.table(checked, width())]
+    parts += ["\n".join(check_render.failure(one)) for one in checked if one.findings]
+    parts += ["\n".join(check_render.unsure(one)) for one in checked if one.verdict == "inconclusive"]
     return textwrap.indent("\n\n".join(parts), "    ") + "\n"

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import opsdk
+from gradcheck.run import workers
 from gradcheck.run.workers import Outcome
 from opsdk import static
 from opsdk.core.errors import DefinitionError, MissingDependencyError
 from opsdk.define.kernel.notation import LANGUAGES
 from opsdk.define.op import REGISTRY
-from opsdk.ship.check import isolated
 from opsdk.ship.cli.main import cli
 from opsdk.verify.report import VerifyReport
 from tests.contracts.tree import REPOSITORY
@@ -139,7 +139,7 @@ def test_an_op_of_a_language_that_may_crash_is_judged_in_another_process(file, m
             seen.append(piece.name)
             yield position, Outcome("done", VerifyReport(piece.name, "pass"))
 
-    monkeypatch.setattr(isolated, "run", noted_run)
+    monkeypatch.setattr(workers, "run", noted_run)
     CliRunner().invoke(cli, ["check", "formulas.py"], prog_name="opsdk")
     assert seen == ["formulas::scaled"]
 

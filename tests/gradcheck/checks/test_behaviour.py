@@ -171,3 +171,62 @@ def test_a_gradient_that_cancels_for_inputs_of_one_value_is_not_blamed_on_their_
     generator = np.random.default_rng(0)
     generator.normal(size=1800)
     assert found(forward, vjp, (generator.normal(size=30), generator.normal(size=30)), vary=False) == {}
+
+
+GRID = np.arange(1.0, 25.0).reshape(2, 3, 4)
+
+
+def findings_of(forward: Any, vjp: Any, inputs: Any, **options: Any) -> Any:
+    return check(forward, vjp, inputs, **options).findings
+
+
+def test_a_wrong_number_of_gradients_is_the_only_finding() -> None:
+    (finding,) = findings_of(lambda a, b: a * b, lambda i, o, c: (c[0] * i[1],), (GRID, GRID))
+    assert finding.check == "gradient count"
+    assert "expected 2 gradients, one per input (a, b), got 1" in finding.message
+
+
+def test_a_forgotten_sum_names_its_axes() -> None:
+    (finding,) = findings_of(lambda x, b: x + b, lambda i, o, c: (c[0] + 0, c[0] + 0), (GRID, np.ones((3, 1))))
+    assert finding.message == "gradient of 'b': expected shape (3, 1) like b, got (2, 3, 4); sum it over axes 0 and 2"
+    assert finding.cause == "not summed over the axes [0, 2] along which b was broadcast"
+
+
+def test_a_wrong_shape_that_is_no_broadcast_is_not_called_one() -> None:
+    (finding,) = findings_of(np.sin, lambda i, o, c: (np.zeros(5),), (GRID,), names=["x"])
+    assert finding.message == "gradient of 'x': expected shape (2, 3, 4) like x, got (5,)"
+    assert finding.cause == "the gradient was not brought back to the shape of its input"
+
+
+def test_a_gradient_of_another_dtype_is_found() -> None:
+    findings = findings_of(
+        np.sin, lambda i, o, c: (c[0] * np.cos(i[0].astype(np.float64)),), (GRID.astype(np.float32),), names=["x"]
+    )
+    assert [finding.message for finding in findings] == [
+        "gradient of 'x': expected dtype float32 like x, got float64; cast it with .astype(x.dtype)"
+    ]
+
+
+def test_an_integer_input_takes_none_or_zeros_only() -> None:
+    def vjp(last: Any) -> Any:
+        return lambda i, o, c: (c[0] * i[1], last(i))
+
+    inputs = (GRID, np.full(GRID.shape, 2))
+    assert findings_of(lambda x, n: x * n, vjp(lambda i: None), inputs) == ()
+    assert findings_of(lambda x, n: x * n, vjp(lambda i: np.zeros(i[1].shape)), inputs) == ()
+    (finding,) = findings_of(lambda x, n: x * n, vjp(lambda i: i[0] + 0), inputs)
+    assert "expected None, as n is int64, got float64 values; return None" in finding.message
+
+
+def test_a_declared_input_takes_no_gradient() -> None:
+    findings = findings_of(
+        lambda x, t: x * (t > 0), lambda i, o, c: (c[0] * (i[1] > 0), i[1] + 0), (GRID, GRID), nondifferentiable=[1]
+    )
+    assert "as t is declared non-differentiable, got values up to 24" in findings[0].message
+
+
+def test_none_is_wrong_where_the_output_depends_and_right_where_it_does_not() -> None:
+    (finding,) = findings_of(lambda a, b: a * b, lambda i, o, c: (c[0] * i[1], None), (GRID, GRID))
+    assert (finding.check, finding.input) == ("gradient missing", "b")
+    assert "yours None, derivative 24 ±" in finding.message
+    assert findings_of(lambda a, b: a + 0 * b, lambda i, o, c: (c[0] + 0, None), (GRID, GRID)) == ()

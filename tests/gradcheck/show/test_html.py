@@ -13,8 +13,7 @@ import pytest
 
 from gradcheck import Finding, Report, check, render_html
 from gradcheck.picture import GradientMap, JacobianMap, Picture, StepCurve
-from gradcheck.show.curve import draw_curve
-from gradcheck.show.figures import figures
+from gradcheck.show.figures import draw_curve, figures
 from gradcheck.show.grid import Cell, Grid, draw, shade
 from gradcheck.show.maps import draw_gradient, subscript
 from gradcheck.show.svg import tag

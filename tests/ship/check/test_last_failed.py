@@ -1,6 +1,7 @@
+from pathlib import Path
+
 import pytest
 
-from opsdk.ship.check import last_failed
 from opsdk.ship.check.last_failed import failed_last, remember
 from opsdk.ship.check.result import Checked
 from opsdk.verify.report import VerifyReport
@@ -79,20 +80,11 @@ def test_what_others_may_write_to_is_not_read(cache):
 
 
 def test_a_full_disk_leaves_nothing_half_written(cache, monkeypatch):
-    class Full:
-        def __init__(self, file):
-            self._file, self.name = file, file.name
+    def write_text(path, text, **options):
+        with path.open("w", **options) as file:
+            file.write(text[:3])
+        raise OSError(28, "No space left on device")
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *how):
-            self._file.close()
-
-        def write(self, text):
-            raise OSError(28, "No space left on device")
-
-    whole = last_failed.tempfile.NamedTemporaryFile
-    monkeypatch.setattr(last_failed.tempfile, "NamedTemporaryFile", lambda *a, **k: Full(whole(*a, **k)))
+    monkeypatch.setattr(Path, "write_text", write_text)
     remember([checked("a", "fail")])
     assert list((cache / "last_failed").iterdir()) == []

@@ -1,19 +1,24 @@
-"""The report of `opsdk check` as text: a row per op, a block per failure, the summary and the next command last."""
+"""The report of `opsdk check` as text, as one offline page and as JUnit XML."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from html import escape
 from shlex import quote
 
 from gradcheck.report import labelled, tallied, verdict_word
+from gradcheck.show import junit, page
+from gradcheck.show.figures import FIGURE_STYLE, figures
 from opsdk.define.kernel.kernel import KernelId
-from opsdk.ship.check.result import Checked, Run, slowest
+from opsdk.ship.check.result import Checked, Run
 from opsdk.ship.cli.terminal import painted
 from opsdk.ship.output.table import Column
 from opsdk.ship.output.table import render as render_table
-from opsdk.verify.report import VERDICTS, Row, notes_of
+from opsdk.verify.report import VERDICTS, Finding, Row, notes_of
 
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _LONG = "float64"  # rows of fewer digits see less of a gradient; their values are compared with these as well
 
 COLUMNS = (
@@ -26,8 +31,8 @@ COLUMNS = (
 )
 
 
-def render(run: Run, *, width: int, quiet: bool, verbose: bool, strict: bool = False, durations: int = 0) -> str:
-    """Returns the whole report.
+def render_text(run: Run, *, width: int, quiet: bool, verbose: bool, strict: bool = False, durations: int = 0) -> str:
+    """Returns the whole report: a row per op, a block per failure, the summary and the next command last.
 
     Args:
         run: what was found.
@@ -48,7 +53,8 @@ def render(run: Run, *, width: int, quiet: bool, verbose: bool, strict: bool = F
         blocks += ["\n".join(details(one)) for one in checked]
     else:
         blocks.append("\n".join(f"note     {text}" for one in checked for text in one.report.coverage.warnings))
-    blocks.append("\n".join(f"slowest  {_seconds(one)}  {one.report.op}" for one in slowest(checked, durations)))
+    slowest = sorted(checked, key=lambda one: -one.report.seconds)[:durations]
+    blocks.append("\n".join(f"slowest  {_seconds(one)}  {one.report.op}" for one in slowest))
     blocks.append("\n".join(_last_lines(run, verbose=verbose, strict=strict)))
     return "\n\n".join(block for block in blocks if block)
 
@@ -68,7 +74,7 @@ def failure(one: Checked, is_single: bool = False) -> list[str]:
         said = {"rerun"} if is_single else set()
         said |= {"row"} if f"[{finding.row}]" in finding.repro else set()
         said |= {"passed"} if position else set()
-        lines += labelled((label, _one_line(text)) for label, text in notes.items() if label not in said)
+        lines += labelled((label, " ".join(text.split("\n"))) for label, text in notes.items() if label not in said)
     return lines
 
 
@@ -93,31 +99,22 @@ def details(one: Checked) -> list[str]:
     return [f"{one.report.op}  {one.origin}", *labelled(notes), *(f"  {line}" for line in coverage.traces)]
 
 
-def summary(checked: Sequence[Checked], seconds: float) -> str:
-    """Returns the line that answers the question."""
-    return f"{tallied((one.verdict for one in checked), VERDICTS) or 'nothing checked'} in {seconds:.1f} s"
-
-
 def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:
     """Returns the line that says which ops fail under `--strict` alone, and why; none where there are none."""
-    reasons = [
-        f"{one.report.op} {_why_strict(one)}"
-        for one in checked
-        if one.verdict == "inconclusive" or (one.verdict == "pass" and one.strict_verdict == "fail")
-    ]
+    reasons = []
+    for one in checked:
+        if one.verdict == "inconclusive":
+            reasons.append(f"{one.report.op} could not be judged")
+        elif one.verdict == "pass" and one.strict_verdict == "fail":
+            reasons.append(f"{one.report.op} has {'no backward' if one.report.lacks_backward else 'a note'}")
     return [f"failed by --strict: {', '.join(reasons)}"] if reasons else []
-
-
-def _why_strict(one: Checked) -> str:
-    if one.verdict == "inconclusive":
-        return "could not be judged"
-    return "has no backward" if one.report.lacks_backward else "has a note"
 
 
 def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
     checked = run.checked
     skipped = sum(row.verdict == "skipped" for one in checked for row in one.report.rows)
-    lines = [summary(checked, run.seconds) + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
+    summary = f"{tallied((one.verdict for one in checked), VERDICTS) or 'nothing checked'} in {run.seconds:.1f} s"
+    lines = [summary + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
     lines += _failed_by_strict(checked) if strict else []
     failed = next((one for one in checked if one.findings), None)
     if failed is not None:
@@ -173,5 +170,73 @@ def _number(values: Sequence[float | None]) -> str:
     return f"{max(known):.0e}" if max(known) else "0"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split("\n"))
+def render_html(run: Run, text: str) -> str:
+    """Returns the report as one offline page.
+
+    Args:
+        run: what was found.
+        text: the report as it was printed; it closes the page.
+    """
+    checked = run.checked
+    failed = sum(one.verdict == "fail" for one in checked)
+    title = f"opsdk check: {failed} of {len(checked)} ops failed" if failed else f"opsdk check: {len(checked)} ops"
+    titles = [column.title for column in COLUMNS]
+    numbers = [i for i, column in enumerate(COLUMNS) if column.right]
+    body = [
+        f"<h1>{title}</h1>",
+        page.paragraph(f"opsdk {run.version}, seed {run.seed}.", "soft"),
+        page.table(titles, [row(one) for one in checked], numbers, [_anchor(one) for one in checked]),
+    ]
+    for one in checked:
+        body.append(page.heading(one.report.op, _anchor(one)))
+        if one.findings:
+            body.append(page.code(plain("\n".join(failure(one)))))
+            body += [_pictured(finding) for finding in one.findings if finding.picture is not None]
+        elif one.verdict == "inconclusive":
+            body.append(page.code(plain("\n".join(unsure(one)))))
+        body.append(page.code("\n".join(details(one))))
+    body += [page.heading("As printed"), page.code(plain(text))]
+    body += [page.heading("Environment"), page.code(run.facts)]
+    return page.page(title, body, FIGURE_STYLE)
+
+
+def _anchor(one: Checked) -> str:
+    return one.report.op.replace("::", "--")
+
+
+def _pictured(finding: Finding) -> str:
+    assert finding.picture is not None
+    return f"<h3>{escape(finding.id)}</h3>\n{figures(finding.picture, finding.input or 'input')}"
+
+
+def plain(text: str) -> str:
+    """Returns text without a terminal's escape sequences."""
+    return _ESCAPES.sub("", text)
+
+
+def render_junit(checked: Sequence[Checked]) -> str:
+    """Returns the report as JUnit XML: a suite per op, a test per row and check.
+
+    Args:
+        checked: one entry per op.
+    """
+    return junit.write_suites([(one.report.op, _cases(one)) for one in checked])
+
+
+def _cases(one: Checked) -> list[junit.Case]:
+    report = one.report
+    cases = [
+        junit.Case(
+            finding.check, f"{finding.op}[{finding.row}]", (junit.failure(finding.message, notes_of(finding, report)),)
+        )
+        for finding in one.findings
+    ]
+    for row in report.rows:
+        group = f"{row.op}[{row.row}]"
+        if row.verdict == "skipped":
+            cases.append(junit.Case("runs", group, skipped=row.note or "it cannot run here"))
+        cases += [junit.Case(check, group) for check in row.passed]
+    if one.verdict == "inconclusive":
+        reasons = report.coverage.inconclusive or report.coverage.skipped or ("nothing could be judged",)
+        cases.append(junit.Case("judged", report.op, skipped="; ".join(reasons)))
+    return cases

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck.checks.relation import Reactions, Relation, judge
+from gradcheck.checks.agreement import Reactions, judge
 from gradcheck.checks.session import Results, Session
 from gradcheck.model.evaluation import VjpError
 from gradcheck.model.protocol import build_subject
@@ -15,18 +15,14 @@ EXPECTED = Results((np.zeros(2),), (np.ones(2), None))
 NAMES = ("x", "y")
 
 
-def relation(variant: Any, **options: Any) -> Relation:
-    refusal = options.pop("refusal", lambda function, reason: f"{function} raised {reason}")
-    return Relation("some check", variant, EXPECTED, _equal, "differs", refusal, **options)
-
-
 def _equal(place: int, got: Any, expected: Any) -> bool:
     assert expected is EXPECTED.arrays[place]
     return got is expected or (expected is not None and np.array_equal(got, expected))
 
 
 def found(variant: Any, **options: Any) -> list[tuple[str, str | None]]:
-    findings = judge(NAMES, relation(variant, **options))
+    refusal = options.pop("refusal", lambda function, reason: f"{function} raised {reason}")
+    findings = judge(NAMES, "some check", variant, EXPECTED, _equal, "differs", refusal, **options)
     assert {finding.check for finding in findings} <= {"some check"}
     return [(finding.message, finding.input) for finding in findings]
 

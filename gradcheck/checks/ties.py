@@ -1,22 +1,94 @@
-"""Inputs that tie: where two are equal, their gradients must add up to that of both moving together."""
+"""Two inputs that are one array, or equal.
+
+Results for one array must be those for two equal arrays, and gradients must add up to that of both moving together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
-from gradcheck.checks.same_array import equal_pairs
+from gradcheck.checks.agreement import REPEATS, Reactions, identical, judge
 from gradcheck.checks.session import Session
 from gradcheck.judge.values import Limits, judge_input, take_gradients
-from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64
+from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.protocol import Also, Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.report import Finding
 
+_PAIRS = 2
 _LIMITS = Limits(12, 256)
 _STEP = 2.0**-20
 _SLACK = 2.0**-10  # a smooth slope changes by far less over such a step, a kink by far more
+
+
+def check_same_array(session: Session) -> list[Finding]:
+    """Finds results that change when two inputs are one array object instead of two with equal values.
+
+    A library may compute the two in another order (a product of a matrix with itself is a call of its own in BLAS), so
+    a difference counts only beyond rounding, and beyond what a rounding of the inputs changes.
+    """
+    findings: list[Finding] = []
+    for i, j in _equal_pairs(session):
+        findings += _judge_shared(session, i, j)
+    return findings
+
+
+def _equal_pairs(session: Session) -> list[tuple[int, int]]:
+    """Gives the first few pairs of inputs that may be equal.
+
+    They are floating, of one shape and dtype, the values of the first inside the second's domain.
+    """
+    pairs = []
+    for i, j in combinations(range(len(session.inputs)), 2):
+        first, second = session.inputs[i], session.inputs[j]
+        if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray) or not is_continuous(first.dtype):
+            continue
+        alike = first.size and (first.shape, first.dtype) == (second.shape, second.dtype)
+        if alike and session.fits(j, first):
+            pairs.append((i, j))
+    return pairs[:_PAIRS]
+
+
+def _judge_shared(session: Session, i: int, j: int) -> list[Finding]:
+    names = session.subject.names
+    inputs = list(session.inputs)
+    inputs[j] = inputs[i]
+    try:
+        apart = session.run(copy_inputs(inputs))
+    except Exception:  # equal values are refused, whether they are one array or two
+        return []
+    shared = list(copy_inputs(inputs))
+    shared[j] = shared[i]
+    both = f"{names[i]!r} and {names[j]!r}"
+    reactions = Reactions(session, inputs, places=(i, j))
+
+    def variant() -> tuple[Sequence[Array | None], ...]:
+        together = session.run(shared)
+        return together.outputs, together.gradients
+
+    def agrees(place: int, got: Array | None, want: Array | None) -> bool:
+        if identical([got], [want]) or len(reactions.runs) < REPEATS:
+            return True  # in the second case there is nothing to measure rounding by
+        return reactions.explain(place, got, want)
+
+    return judge(
+        names,
+        "same array",
+        variant,
+        apart,
+        agrees,
+        f"expected the same for one array passed as {both} as for two equal ones, got other values; do not tell inputs "
+        "by identity, and write to neither",
+        lambda _, reason: (
+            f"inputs {both}: expected to be accepted as one array, got {reason}; do not tell inputs by identity"
+        ),
+        input=names[j],
+        is_told_once=True,
+    )
 
 
 def check_together(session: Session) -> list[Finding]:
@@ -27,10 +99,10 @@ def check_together(session: Session) -> list[Finding]:
     elements: there several ties meet, and what is right for each need not add up.
     """
     findings: list[Finding] = []
-    for i, j in equal_pairs(session):
+    for i, j in _equal_pairs(session):
         try:
             if _has_kink(session, i, j):
-                findings += _judge(session, i, j)
+                findings += _judge_tied(session, i, j)
         except Exception:  # equal values may be refused, by forward or by vjp
             continue
     return findings
@@ -59,7 +131,7 @@ def _outputs(session: Session, i: int, j: int, shift: float) -> FloatArray:
     return np.concatenate([as_float64(output).ravel() for output in outputs if output.dtype.kind == "f"])
 
 
-def _judge(session: Session, i: int, j: int) -> list[Finding]:
+def _judge_tied(session: Session, i: int, j: int) -> list[Finding]:
     subject = _merged(session.subject, session.inputs, i, j)
     point = Point(subject, (session.inputs[i],), "equal inputs")
     generator = np.random.default_rng(session.seed)

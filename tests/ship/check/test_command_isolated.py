@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from gradcheck.run import workers
 from gradcheck.run.workers import Outcome
-from opsdk.ship.check import isolated
 from opsdk.ship.explain.page import explained
 from opsdk.verify.report import VerifyReport
 from tests.contracts.tree import REPOSITORY
@@ -83,7 +83,7 @@ def test_ops_are_reported_in_the_order_of_the_targets_whichever_ends_first(run, 
         for position in reversed(range(len(pieces))):
             yield position, Outcome("done", VerifyReport(pieces[position].name, "pass"))
 
-    monkeypatch.setattr(isolated, "run", reversed_run)
+    monkeypatch.setattr(workers, "run", reversed_run)
     result = run("check", "good.py", "bad.py", "--jobs", "2")
     assert result.stderr == "[1/2] bad::clamp pass\n[2/2] good::clamp pass\n"
     assert result.stdout.index("good::clamp") < result.stdout.index("bad::clamp")
@@ -143,7 +143,7 @@ def test_only_ops_with_a_c_row_are_judged_in_a_worker_unless_it_is_asked_for(run
             seen.append(piece.name)
             yield position, Outcome("done", VerifyReport(piece.name, "pass"))
 
-    monkeypatch.setattr(isolated, "run", noted_run)
+    monkeypatch.setattr(workers, "run", noted_run)
     with right.open("a") as file:
         file.write(WILD_ROW)
     result = run("check", "bad.py", "good.py", "bad.py")
