@@ -1,7 +1,7 @@
 """Operators from papers and other libraries, written with the public names of `opsdk` only, as a user would write them.
 
 Importing the package registers them all, in the namespace `contrib`. Each is one file, `contrib_ops/<family>/<op>.py`:
-a reference that says what is right, faster rows, gradients and samples. `opsdk check contrib_ops` judges every one.
+a reference that says what is right, faster kernels, gradients and samples. `opsdk check contrib_ops` judges every one.
 """
 
 from contrib_ops.activations import snake as snake

@@ -23,7 +23,7 @@ def nms(boxes, scores, iou_threshold):
         iou_threshold: in [0, 1].
 
     Returns keep: the positions of what is kept, int64, by falling score. Its length is known only after the call; in a
-    Program it is open. There is no CUDA row: one fills a result of a known size.
+    Program it is open. The op has no CUDA kernel, since one fills a result of a known size.
 
     Raises ValueError: shapes do not fit, a box is not finite or ends before it starts, a score is nan, or the threshold
     lies outside.

@@ -1,4 +1,4 @@
-"""CUDA rows of `roi_align`: a thread per result, and for the gradient a thread per plane of the images."""
+"""CUDA kernels of `roi_align`: a thread per result, and for the gradient a thread per plane of the images."""
 
 import math
 

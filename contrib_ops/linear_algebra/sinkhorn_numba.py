@@ -1,4 +1,4 @@
-"""Numba row of `sinkhorn`: an iteration reads the costs twice, by rows both times."""
+"""Numba kernel of `sinkhorn`: an iteration reads the costs twice, by rows both times."""
 
 import numba
 import numpy as np

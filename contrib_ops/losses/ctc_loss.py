@@ -170,7 +170,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
     Returns losses (N,), or 0-d with a reduction, of the dtype of log_probs.
 
-    Raises ValueError: a shape, length, label, blank or reduction that does not fit; also from compiled rows.
+    Raises ValueError: a shape, length, label, blank or reduction that does not fit; also from compiled kernels.
 
     Gradient: with respect to log_probs, order 1: minus the probability of being at a step in a class. It is 0 where
     the loss is infinite. (PyTorch adds exp(log_probs), which the log_softmax before it takes away again: after it both

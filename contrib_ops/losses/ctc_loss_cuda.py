@@ -1,4 +1,4 @@
-"""CUDA rows of `ctc_loss`: a block for each sequence, whose threads share its states; logarithms in float64.
+"""CUDA kernels of `ctc_loss`: a block for each sequence, whose threads share its states; logarithms in float64.
 
 State s is the blank before label s // 2, or where s is odd that label. Of the forward variables column 1 is where every
 path starts, and state s is at column s + 2.

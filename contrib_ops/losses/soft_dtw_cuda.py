@@ -1,4 +1,4 @@
-"""CUDA rows of `soft_dtw`: a block for each pair, whose threads share the cells of an anti-diagonal; all in float64.
+"""CUDA kernels of `soft_dtw`: a block for each pair, whose threads share the cells of an anti-diagonal; all in float64.
 
 Cell (i, j) of the distances is at (i + 1, j + 1) of totals, so that nothing asks where the edge is.
 """

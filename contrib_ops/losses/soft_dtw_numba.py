@@ -1,4 +1,4 @@
-"""Numba rows of `soft_dtw`: pairs are shared by threads, and computed in float64, in one table of cells each."""
+"""Numba kernels of `soft_dtw`: pairs are shared by threads, and computed in float64, in one table of cells each."""
 
 import numba
 import numpy as np

@@ -1,4 +1,4 @@
-"""CUDA row of `topk_straight_through`: a thread per entry counts what stands before it in its row.
+"""CUDA kernel of `topk_straight_through`: a thread per entry counts what stands before it in its row.
 
 That is n comparisons, no sorting and no waiting.
 """

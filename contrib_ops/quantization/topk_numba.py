@@ -1,4 +1,4 @@
-"""Numba row of `topk_straight_through`: the k-th largest is found without sorting.
+"""Numba kernel of `topk_straight_through`: the k-th largest is found without sorting.
 
 What is greater than it stays, and as many equals as are left.
 """

@@ -32,7 +32,7 @@ def topk_straight_through(x, *, k):
 
 
 @topk_straight_through.check
-def topk_straight_through_check(x, k):  # for every row: what it refuses, none has to expect
+def topk_straight_through_check(x, k):  # for every kernel: what it refuses, none has to expect
     if not x.ndim:
         return "x expected at least one axis, got shape (); reshape it to (1,)"
     if not 0 <= k <= x.shape[-1]:

@@ -1,4 +1,4 @@
-"""CUDA row of `segment_sum`: a thread goes down one column of all rows.
+"""CUDA kernel of `segment_sum`: a thread goes down one column of all rows.
 
 Nothing is added atomically, and the sums are the same at every run. They are taken in `sums`, in float64 or complex128
 where numbers have a fraction: one by one, float32 would stand still after 2²⁴ ones and float16 after 2048.

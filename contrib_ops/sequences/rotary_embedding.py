@@ -50,7 +50,7 @@ def pairs(x, interleaved):
 
 
 @rotary_embedding.check
-def rotary_embedding_check(x, cos, sin):  # for every row: what it refuses, none has to expect
+def rotary_embedding_check(x, cos, sin):  # for every kernel: what it refuses, none has to expect
     if x.ndim == 0 or x.shape[-1] % 2:
         return f"x expected shape (…, seq, head_dim) with an even head_dim, got {x.shape}; drop a feature or add one"
     wanted = (*x.shape[:-1], x.shape[-1] // 2)

@@ -1,4 +1,4 @@
-"""Numba row of `rotary_embedding`: one pass over x.
+"""Numba kernel of `rotary_embedding`: one pass over x.
 
 Tables stay as small as they are; each row of x looks up its own.
 """

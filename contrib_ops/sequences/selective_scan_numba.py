@@ -1,4 +1,4 @@
-"""Numba rows of `selective_scan`: a channel of a sequence at a time, so that its states stay in the first cache.
+"""Numba kernels of `selective_scan`: a channel of a sequence at a time, so that its states stay in the first cache.
 
 B and C are turned round, so that the states of a step lie side by side.
 """
