@@ -6,7 +6,7 @@ from numba import cuda
 import opsdk
 from opsdk import vmath
 
-# 1. NumPy. This pair says what is right; every row below is compared with it.
+# 1. NumPy. This pair says what is right; every kernel below is compared with it.
 
 
 @opsdk.op
@@ -51,7 +51,7 @@ def relu_grad_cuda(y, dy, dx):
         dx[i] = dy[i] if y[i] > 0 else 0
 
 
-# 4. C, in relu.c: one function for each dtype. Other dtypes go to the rows above.
+# 4. C, in relu.c: one function for each dtype. Other dtypes go to the kernels above.
 
 for dtype in ("float32", "float64"):
     relu.kernel("cpu", language="c", dtype=dtype, source="relu.c")

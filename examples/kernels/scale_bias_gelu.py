@@ -27,7 +27,7 @@ def scale_bias_gelu(x, w, b):
 
 
 @scale_bias_gelu.infer
-def scale_bias_gelu_infer(x, w, b):  # for every row at once: what it refuses, no kernel has to expect
+def scale_bias_gelu_infer(x, w, b):  # for all kernels at once: what it refuses, none has to expect
     if not x.shape or w.shape != x.shape[-1:] or b.shape != x.shape[-1:]:
         raise ShapeError(f"op 'scale_bias_gelu': w and b expected shape {x.shape[-1:]}, got {w.shape} and {b.shape}")
     return x

@@ -21,7 +21,7 @@ def softmax(x):
 
 
 @softmax.infer
-def softmax_infer(x):  # for every row at once: what it refuses, no kernel has to expect
+def softmax_infer(x):  # for all kernels at once: what it refuses, none has to expect
     if not x.shape:
         raise ShapeError("op 'softmax': x expected at least one axis, got shape (); reshape it to (1,)")
     return x
