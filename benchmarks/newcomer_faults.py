@@ -50,7 +50,7 @@ def f_numba(x, y):
     for i in range(x.size):
         y.flat[i] = 2 * flat[i] + 0 * flat[i + 1]
 """,
-    "a row that is wrong for one dtype": f"""{_TWICE}
+    "a kernel that is wrong for one dtype": f"""{_TWICE}
 @f.kernel("cpu", language="numba", dtype="float32")
 def f_numba(x):
     return np.float32(2.001) * x

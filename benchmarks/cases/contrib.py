@@ -1,4 +1,4 @@
-"""The ops of contrib_ops beside PyTorch's own, or the formula in its ops, and beside their NumPy rows."""
+"""The ops of contrib_ops beside PyTorch's own, or the formula in its ops, and beside their NumPy kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ops of contrib_ops as a user calls them, and their reference rows on bare arrays."""
+"""The ops of contrib_ops as a user calls them, and their reference kernels on bare arrays."""
 
 from __future__ import annotations
 
