@@ -31,7 +31,7 @@ class TapePlan:
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
         plain: whether there is one output, which is a tensor in memory of its own.
-        asks: names of the specs of inputs that the rows of the gradient op have to be given, and which inputs.
+        asks: names of the specs of inputs that the kernels of the gradient op have to be given, and which inputs.
         bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
     """
 
@@ -82,7 +82,7 @@ class GradNode:
         layout: per input None, or the number of tensors of a variadic input; () where no input is variadic.
         spread: likewise per output, those that are lists; () where no output is a list.
         used_at: the user's line, in debug mode.
-        specs: those of the inputs that the gradient op has to be given, by name; only where its rows fill buffers.
+        specs: those of the inputs that the gradient op has to be given, by name; only where its kernels fill buffers.
     """
 
     # The first six are what every call sets, and what the fast path reads.

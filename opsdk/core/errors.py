@@ -142,7 +142,7 @@ class NotRecordedError(OpsdkError, TypeError, code="OP217"):
 
 
 class KernelNotFoundError(OpsdkError, LookupError, TypeError, code="OP220"):
-    """No kernel row serves the place and dtype of a call."""
+    """No kernel serves the place and dtype of a call."""
 
 
 class PlaceError(OpsdkError, RuntimeError, code="OP221"):
@@ -150,7 +150,7 @@ class PlaceError(OpsdkError, RuntimeError, code="OP221"):
 
 
 class LaunchError(OpsdkError, ValueError, code="OP222"):
-    """A CUDA row asks for a launch that no device takes."""
+    """A CUDA kernel asks for a launch that no device takes."""
 
 
 class KernelStatusError(OpsdkError, RuntimeError, code="OP223"):
@@ -194,7 +194,7 @@ class TraceError(OpsdkError, TypeError, code="OP120"):
 
 
 class CompileError(OpsdkError, RuntimeError, code="OP401"):
-    """A kernel row did not compile."""
+    """A kernel did not compile."""
 
 
 class MissingDependencyError(OpsdkError, ImportError, code="OP501"):

@@ -49,7 +49,7 @@ def define_op(
         composite: the function is made of registered ops.
         replace: takes the name even if another definition holds it.
         reference: computes on NumPy arrays where `function` itself does not.
-        rows: faster rows that come with the op.
+        rows: faster kernels that come with the op.
         derive: gives the rule of the gradient, where that follows from the function.
         lazy: asks for that rule when the op is first differentiated, not now.
         traced: of an op made of an expression, what decides what it computes beside the function.

@@ -20,8 +20,8 @@ class GradientInfer:
 
     Of an input that the backward reads, the spec is at hand. Under `like` the outputs and cotangents have that of the
     input that they are like, to any order. Any other input's spec comes as the attribute `<input>_spec` (`asks`), which
-    runtimes give where a row needs it and which a direct call may give; without it the gradient's spec is None, which
-    no buffer is made for. Where the forward broadcasts, gradients have the broadcast shape and the promoted dtype, and
+    runtimes give if a kernel needs it and which a direct call may give; without it the gradient's spec is None, and no
+    buffer is made for it. Where the forward broadcasts, gradients have the broadcast shape and the promoted dtype, and
     are summed and cast by who asked for them.
 
     Args:
@@ -93,7 +93,7 @@ class GradientInfer:
         at_hand.update({name.removesuffix(_SPEC): attrs[name] for name, _ in self.asks if name in attrs})
         if self.forward is not None:
             _check_dtypes(self.forward[0], schema, at_hand)
-            if not self.one_shape:  # where rows are given inputs of one shape, cotangents are among them
+            if not self.one_shape:  # where kernels are given inputs of one shape, cotangents are among them
                 _check_shapes(*self.forward, schema, at_hand, attrs)
         pairs = zip(self.names, schema.outputs, strict=True)
         inferred = [self._one(name, output, schema, specs, at_hand) for name, output in pairs]
@@ -111,7 +111,7 @@ class GradientInfer:
             own = at_hand[name]
             if own is not None:
                 return own
-            if output.kind != "list":  # absent: a row has to be given something, and nobody looks at it
+            if output.kind != "list":  # absent: a kernel has to be given something, and nobody looks at it
                 return infer.first_spec(schema, specs)
         if output.kind == "list":
             return None
@@ -136,9 +136,9 @@ def spec_name(name: str) -> str:
 
 
 def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
-    """Returns what the rows of a gradient op have to be given besides: names of specs, positions in the forward.
+    """Returns what the kernels of a gradient op have to be given besides: names of specs, positions in the forward.
 
-    There is nothing where all rows are Python, which makes its own arrays.
+    There is nothing where all kernels are Python, which makes its own arrays.
     """
     asks: tuple[tuple[str, int], ...] = getattr(gradient.infer, "asks", ())
     compiled = any(not row.is_reference for row in gradient.kernels) if asks else False

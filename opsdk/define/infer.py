@@ -73,7 +73,7 @@ class like:  # a stock rule reads like a function where it is used
 
 
 class Assumed(like):
-    """`like`, of an op that said nothing: its compiled rows are held to inputs of one shape."""
+    """`like`, of an op that said nothing: its compiled kernels are held to inputs of one shape."""
 
     one_shape = True
 
@@ -82,7 +82,7 @@ class _Broadcast:
     """Every output has the broadcast shape of all inputs and, unless `dtype` says else, NumPy's result dtype."""
 
     reduces_gradients = True
-    one_shape = True  # compiled rows get their inputs broadcast
+    one_shape = True  # compiled kernels get their inputs broadcast
 
     def __init__(self, dtype: str | None = None, *, floating: bool = False, whole: DTypes | None = None) -> None:
         self.dtype = dtype

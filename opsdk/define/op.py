@@ -168,13 +168,13 @@ class Op(Handle):
         Args:
             place: the kind of place, such as `cpu`.
             function: the kernel, where this is not used as a decorator.
-            language: what the row is written in, such as `numba`.
-            dtype: the dtype of the first tensor that the row serves; every dtype unless given.
+            language: what the kernel is written in, such as `numba`.
+            dtype: the dtype of the first tensor that the kernel serves; every dtype unless given.
             source: for languages that are not Python, text or a file name; for the others, `module:function`, imported
-                when the row is first chosen, so that the op can be defined without what its kernels import (`.rows:f`
-                is a module of the same package). Then this is a plain call.
+                when the kernel is first chosen, so that the op can be defined without what its kernels import
+                (`.rows:f` is a module of the same package). Then this is a plain call.
             replace: replaces a kernel of the same place, dtype and language that another file registered.
-            options: what only the language understands, such as `launch` and `scratch` of CUDA rows.
+            options: what only the language understands, such as `launch` and `scratch` of CUDA kernels.
 
         Raises:
             BindingError: a parameter of the kernel or of its launch names no input, output or attribute.
@@ -233,7 +233,7 @@ class Op(Handle):
         return function
 
     def check(self, function: F, *, replace: bool = False) -> F:
-        """Registers a check of values: a function of inputs and attributes, bound by name, asked before any row runs.
+        """Registers a check of values: a function of inputs and attributes, bound by name, asked before kernels run.
 
         It returns None, or a text that says what is wrong, as in "index expected in [0, 3), got 5; drop what is
         outside": that becomes an InputValueError. A gradient op is an op of its own, `@f.grad.check`.
@@ -262,7 +262,7 @@ class Op(Handle):
         Args:
             finding: a check as the id of a finding ends, `vjp.x` or all of `vjp`; or a code, `OP301`.
             reason: why it stays.
-            row: the rows that it is about, `numba` or `float32,numba`; all unless given.
+            row: the kernels that it is about, `numba` or `float32,numba`; all unless given.
 
         Raises:
             DefinitionError: one of them is no text, or finding or reason is empty.

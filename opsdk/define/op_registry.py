@@ -214,7 +214,7 @@ class OpRegistry(Generic[H]):
                     later[:] = began
                 del self._scopes[at]
 
-    # Any: all entries, and what may be redefined or given a row.
+    # Any: all entries, and what may be redefined or given a kernel.
     def _state(self) -> Any:
         return self._entries, [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
 

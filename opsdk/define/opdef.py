@@ -125,7 +125,7 @@ class Expectation:
     Attributes:
         finding: a check as findings name it, `vjp.x` or all of `vjp`; or a code, `OP301`.
         reason: why it stays.
-        row: words that the row's name has, such as `numba` or `float32,numba`; empty for every row.
+        row: words that the kernel's name has, such as `numba` or `float32,numba`; empty for every kernel.
         origin: where that was said.
     """
 
@@ -140,18 +140,18 @@ class Expectation:
         return is_it and self.is_about(row)
 
     def is_about(self, row: str) -> bool:
-        """Whether a row, as `cpu,float32,numba`, may show it."""
+        """Whether a kernel, as `cpu,float32,numba`, may show it."""
         return not self.row or KernelId.parse(row).has(self.row)
 
     def __str__(self) -> str:
-        return f"{self.finding!r}{f' in row {self.row!r}' if self.row else ''}"
+        return f"{self.finding!r}{f' in kernel {self.row!r}' if self.row else ''}"
 
     @classmethod
     def of(cls, subject: str, finding: object, reason: object, row: object) -> Expectation:
         """Returns what the caller of `expect` expects of an op; anything may have been passed there.
 
         Raises:
-            DefinitionError: finding and reason are no texts that say something, or row is no text.
+            DefinitionError: finding or reason is empty or not a text, or row is not a text.
         """
         for name, value in (("finding", finding), ("reason", reason)):
             if not isinstance(value, str) or not value.strip():
@@ -208,11 +208,11 @@ class OpDef(ByItsOp):
         infer: shapes and dtypes of the outputs from those of the inputs.
         traits: promises.
         origin: where it was defined.
-        kernels: the rows; shared by all OpDefs that differ only in gradient, infer or samples.
+        kernels: the kernels; shared by all OpDefs that differ only in gradient, infer or samples.
         rule: how to differentiate it, None, or a function that makes the rule when it is first asked for.
         body: for a composite op, the function of other ops that it is.
         samples: yields sample inputs.
-        check: refuses calls by the values of their inputs, before a row runs.
+        check: refuses calls by the values of their inputs, before a kernel runs.
         bench: makes a call of about a given number of elements, to be timed.
         expectations: findings about it that its author knows of.
         doc: what the author wrote about it.

@@ -118,7 +118,7 @@ def test_an_op_keeps_what_is_expected_of_it_in_order():
     op.expect("value", reason="it rounds", row="float32")
     first, second = op.opdef.expectations
     assert (first.finding, first.reason, first.row) == ("repeats", "it draws", "")
-    assert (str(first), str(second)) == ("'repeats'", "'value' in row 'float32'")
+    assert (str(first), str(second)) == ("'repeats'", "'value' in kernel 'float32'")
     assert "test_opdef.py" in str(first.origin)
 
 

@@ -21,12 +21,12 @@ T = TypeVar("T", bound="ByItsOp")
 ANY = "*"  # dtype, of a KernelId
 _TRIED = ("float32", "float64")  # the dtypes at which a kernel of every dtype is tried
 
-REFERENCE, COMPOSITE = "numpy", "composite"  # the languages of the rows that define what is right
+REFERENCE, COMPOSITE = "numpy", "composite"  # the languages of the kernels that define what is right
 
 
 @dataclass(frozen=True, eq=False)
 class KernelKey:
-    """Where a row applies: a kind of place and a dtype of the first tensor.
+    """Where a kernel applies: a kind of place and a dtype of the first tensor.
 
     `dtype=None` is every dtype, or with `floating` every call on real numbers of which at least one is floating.
     """
@@ -47,7 +47,7 @@ class KernelKey:
     def serves(self, place: str, dtype: np.dtype[np.generic] | None, others: Sequence[np.dtype[np.generic]]) -> bool:
         """Whether a call belongs here: its place, the dtype of its first tensor, the dtypes of all.
 
-        Only a row of every dtype, such as the reference, serves a byte order that is not the machine's own.
+        Only a kernel of every dtype, such as the reference, serves a byte order that is not the machine's own.
         """
         if self.place != place:
             return False
@@ -92,18 +92,18 @@ class ByItsOp:
 
 @dataclass(frozen=True, eq=False)
 class Kernel(ByItsOp):
-    """One row: a key, a language and the source in that language, not yet compiled.
+    """One kernel: a key, a language and the source in that language, not yet compiled.
 
     Two that say the same are two: what each was compiled to follows from what its function read by then.
 
     Args:
-        key: place and dtype that the row serves.
+        key: place and dtype that the kernel serves.
         language: the name of what it is written in: `numpy`, `numba`, `c`, `composite`.
         source: a Python callable (any signature, hence Any), or text; `module:function` while `load` is there.
         origin: where it was written.
         parameters: the names that the source takes, in its own order: inputs, outputs (preallocated), attributes.
         options: what only this language understands, such as a launch shape.
-        load: imports the function and returns the row with it; None where the function is here.
+        load: imports the function and returns the kernel with it; None where the function is here.
         owner: who registered it, as `registrar` says; empty for those that come with the op.
         reads: of a Python function that is compiled, what it read from outside when it was registered; what was not
             there yet is entered when a kernel of the op is first compiled.
@@ -124,7 +124,7 @@ class Kernel(ByItsOp):
 
     @property
     def slot(self) -> tuple[KernelKey, str]:
-        """What one row of an op has alone: a later one with the same takes its place."""
+        """What one kernel of an op has alone: a later one with the same takes its place."""
         return self.key, self.language
 
     @property
@@ -220,25 +220,25 @@ class PlanCache(Bounded[Any, Any]):
 
 
 class KernelTable(ByItsOp):
-    """The rows of one op. It grows from outside; a row is never changed, only superseded by a later one."""
+    """The kernels of one op. It grows from outside; a kernel is never changed, only superseded by a later one."""
 
     def __init__(self, rows: Iterable[Kernel] = ()) -> None:
         self._rows = list(rows)
-        self._before: KernelTable | None = None  # that this one continues, with rows of its own
+        self._before: KernelTable | None = None  # that this one continues, with kernels of its own
         self._lock = threading.Lock()
-        self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these rows, forgotten when they change
+        self.plans: WeakSet[PlanCache] = WeakSet()  # what was planned on these kernels, forgotten when they change
 
     def add(self, kernel: Kernel) -> None:
-        """Adds a row; one with the same key and language takes the place of the earlier one."""
+        """Adds a kernel; one with the same key and language takes the place of the earlier one."""
         with self._lock:
             kept = [row for row in self._rows if row.slot != kernel.slot]
             self._rows = [*kept, kernel]
         self.forget()
 
     def continued(self) -> KernelTable:
-        """Returns a table of the same rows; those that come later count on what graphs with this one do not know.
+        """Returns a table of the same kernels; those that come later count on what graphs with this one do not know.
 
-        What was planned on these rows is forgotten, so that calls from now on know it.
+        What was planned on these kernels is forgotten, so that calls from now on know it.
         """
         self.forget()
         made = KernelTable(self)
@@ -246,13 +246,13 @@ class KernelTable(ByItsOp):
         return made
 
     def remove(self, kernel: Kernel) -> None:
-        """Takes a row away, from what this table continues too."""
+        """Takes a kernel away, from what this table continues too."""
         if self._before is not None:
             self._before.remove(kernel)
         self.restore(row for row in self if row is not kernel)
 
     def forget(self) -> None:
-        """Forgets what was planned on these rows, or with the op that has them as its gradient op."""
+        """Forgets what was planned on these kernels, or with the op that has them as its gradient op."""
         for cache in list(self.plans):
             cache.clear()
 
@@ -269,16 +269,16 @@ class KernelTable(ByItsOp):
         others: Sequence[np.dtype[np.generic]] | None = None,
         usable: Callable[[Kernel], bool] | None = None,
     ) -> Kernel | None:
-        """Returns the row that serves a call, or None.
+        """Returns the kernel that serves a call, or None.
 
-        An exact dtype comes before a wildcard, a faster language before the reference, a later row before an earlier.
-        The function of the chosen row is imported where it is not yet.
+        An exact dtype comes before a wildcard, a faster language before the reference, a later kernel before an older.
+        The function of the chosen kernel is imported where it is not yet.
 
         Args:
             place: the kind of place.
             dtype: of the first tensor; None where there is none.
             others: the dtypes of all tensors; those of the first alone unless given.
-            usable: tells of a row whether it can run here; every row unless given.
+            usable: tells of a kernel whether it can run here; every kernel unless given.
         """
         every = others if others is not None else () if dtype is None else (dtype,)
         fitting = [
@@ -289,7 +289,7 @@ class KernelTable(ByItsOp):
         return self.loaded(max(fitting, key=lambda entry: entry[:3])[3]) if fitting else None
 
     def loaded(self, row: Kernel) -> Kernel:
-        """Returns one of these rows with its function, imported where it is not yet."""
+        """Returns one of these kernels with its function, imported where it is not yet."""
         if row.load is None:
             return row
         made = row.load()
@@ -298,11 +298,11 @@ class KernelTable(ByItsOp):
         return made
 
     def restore(self, rows: Iterable[Kernel]) -> None:
-        """Makes these the rows."""
+        """Makes these the kernels."""
         with self._lock:
             self._rows = list(rows)
         self.forget()
 
     def reference(self) -> Kernel | None:
-        """Returns the row that defines what is right: the NumPy or composite one."""
+        """Returns the kernel that defines what is right: the NumPy or composite one."""
         return next((self.loaded(row) for row in self if row.is_reference), None)

@@ -29,7 +29,7 @@ from opsdk.define.schema.schema import OpSchema
 
 __all__ = ["elementwise", "fixed", "rows"]
 
-DEVICE_OPTIONS = {"launch": "a launch shape", "scratch": "scratch"}  # options of CUDA rows, and what they are
+DEVICE_OPTIONS = {"launch": "a launch shape", "scratch": "scratch"}  # options of CUDA kernels, and what they are
 # What every device of compute capability 5.0 and above takes; a device may allow fewer threads for one kernel.
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -180,13 +180,13 @@ def fixed(grid: int | Sequence[int], block: int | Sequence[int]) -> Fixed:
 
 # Any: a user may pass anything as `launch`, and what is none is refused.
 def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject: str) -> LaunchShape:
-    """Returns a launch shape as a row carries it.
+    """Returns a launch shape as a kernel carries it.
 
     Args:
         value: what was passed as `launch`.
         tensors: names of the op's inputs and outputs.
         attrs: names of its attributes.
-        subject: the row, for messages.
+        subject: the kernel, for messages.
 
     Raises:
         DefinitionError: there is no launch shape, or it speaks of a tensor that the op does not have.
@@ -211,11 +211,11 @@ def as_launch(value: Any, tensors: Sequence[str], attrs: Sequence[str], subject:
 
 @dataclass(frozen=True)
 class Scratch:
-    """One array of a row.
+    """One array of a kernel.
 
     Attributes:
         function: of inputs and attributes by name; returns a TensorSpec (Any: arrays of a device, attribute values).
-        subject: the row and the array, for messages.
+        subject: the kernel and the array, for messages.
     """
 
     function: Callable[..., Any]
@@ -235,7 +235,7 @@ class Scratch:
 
 # Any: a user may pass anything, and what is none is refused.
 def as_scratch(value: Any, schema: OpSchema, subject: str) -> dict[str, Scratch]:
-    """Returns the arrays that a row works in, by the names of the kernel's parameters.
+    """Returns the arrays that a kernel works in, by the names of the kernel's parameters.
 
     Raises:
         DefinitionError: it is no dict from new names to functions.

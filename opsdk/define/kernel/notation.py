@@ -33,7 +33,7 @@ class Notation:
         places: the kinds of place that it has kernels for.
         form: of the sources that it reads: empty for functions and texts, else `Kernel.form`.
         takes_text: whether a source is a text or the name of a file, and no Python function.
-        fills: whether a kernel gives new arrays as the infer rule has them: of a text row, parameters that it fills.
+        fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
         flags: options that are True or False; `options` says what others there are.
     """
@@ -47,7 +47,7 @@ class Notation:
     flags: tuple[str, ...] = ()
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
-        """Returns the options of a row as the language wants to find them.
+        """Returns the options of a kernel as the language wants to find them.
 
         Raises:
             DefinitionError: there is no such option, or it is no truth value.
@@ -55,7 +55,7 @@ class Notation:
         for name, what in DEVICE_OPTIONS.items():
             if name in given:
                 places = " or ".join(map(repr, self.places))
-                raise DefinitionError(f"{subject}: {what} is for rows of place 'cuda', got one for {places}")
+                raise DefinitionError(f"{subject}: {what} is for kernels of place 'cuda', got one for {places}")
         for name, value in given.items():
             if name not in self.flags or not isinstance(value, bool):
                 known = f"options {' and '.join(self.flags)}, each True or False" if self.flags else "no options"
@@ -63,13 +63,13 @@ class Notation:
         return dict(given)
 
     def reads(self, function: Callable[..., Any]) -> Reads:
-        """Returns what a function reads from outside, where it has to be found as it was when the row is compiled."""
+        """Returns what a function reads from outside, where that has to be as it was when the kernel is compiled."""
         return Reads(function) if self.freezes else Reads()
 
     def text(
         self, source: str, given: Mapping[str, Any], opdef: OpDef, origin: Origin
     ) -> tuple[str, Mapping[str, Any]]:
-        """Returns source and options of a row that is a text, or the name of a file; it compiles nothing.
+        """Returns source and options of a kernel that is a text, or the name of a file; it compiles nothing.
 
         Args:
             source: what the caller of `kernel` wrote.
@@ -80,7 +80,7 @@ class Notation:
         Raises:
             DefinitionError: an option is none, or there is no such file.
         """
-        return source, self.options(given, opdef.schema, f"{opdef.subject}, {self.name} row")
+        return source, self.options(given, opdef.schema, f"{opdef.subject}, {self.name} kernel")
 
     def give(
         self,

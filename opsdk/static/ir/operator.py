@@ -108,7 +108,7 @@ class Operator:
 
     @property
     def asked(self) -> dict[str, list[str]]:
-        """For a gradient op whose rows have to be given specs, by name of each the variables that it is of."""
+        """For a gradient op whose kernels have to be given specs, by name of each the variables that it is of."""
         if self.rule is None:
             return {}
         wrt, outputs = self.rule.wrt, self.opdef.schema.output_names

@@ -165,7 +165,7 @@ def test_a_launch_that_is_no_launch_is_refused_at_once(op):
 
 
 def test_a_row_of_the_cpu_has_no_launch(op):
-    with pytest.raises(DefinitionError, match="a launch shape is for rows of place 'cuda', got one for 'cpu'"):
+    with pytest.raises(DefinitionError, match="a launch shape is for kernels of place 'cuda', got one for 'cpu'"):
         op.kernel("cpu", kernel, language="numba", launch=opsdk.launch.fixed(1, 1))
 
 
@@ -191,7 +191,7 @@ def test_a_row_without_a_launch_is_registered_and_refused_only_when_it_runs(op):
 
 def test_an_option_that_no_cuda_row_has_is_refused():
     op = opsdk.op("t::misspelt(Tensor x) -> Tensor y")(lambda x: x)
-    with pytest.raises(DefinitionError, match=r"option 'scrath' is none of a CUDA row's; there are "):
+    with pytest.raises(DefinitionError, match=r"expected an option of a CUDA kernel, got 'scrath'; there are "):
         op.kernel("cuda", lambda x, y: None, language="numba", launch=opsdk.launch.elementwise("y"), scrath={})
 
 
@@ -233,5 +233,5 @@ def test_what_is_no_spec_of_known_sizes_is_refused_at_the_launch(made):
 
 def test_rows_of_the_cpu_have_none():
     op = opsdk.op("t::g(Tensor x) -> Tensor y")(lambda x: x)
-    with pytest.raises(DefinitionError, match="scratch is for rows of place 'cuda', got one for 'cpu'"):
+    with pytest.raises(DefinitionError, match="scratch is for kernels of place 'cuda', got one for 'cpu'"):
         op.kernel("cpu", lambda x, y: None, language="numba", scratch={})

@@ -10,7 +10,7 @@ from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyEr
 from opsdk.define.op import REGISTRY
 
 X = np.array([1.0, 2.0])
-# The rows give other numbers than the reference: which one ran can be seen.
+# The kernels give other numbers than the reference: which one ran can be seen.
 OPS = """
 import opsdk
 
@@ -24,7 +24,7 @@ ROWS = "def forward(x, by):\n    return x * by + 100\n\nconstant = 3\n"
 
 @pytest.fixture
 def packaged(tmp_path, monkeypatch):
-    """Makes a package of two modules, the second with kernels; gives what imports the op with a row."""
+    """Makes a package of two modules, the second with kernels; gives what imports the op with a kernel."""
     monkeypatch.syspath_prepend(str(tmp_path))
     folder = tmp_path / "far_package"
     folder.mkdir()
