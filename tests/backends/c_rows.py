@@ -1,4 +1,4 @@
-"""Ops with C rows that several test files use."""
+"""Ops with C kernels that several test files use."""
 
 import pytest
 
@@ -22,7 +22,7 @@ LEAKY(double, f64)
 
 
 def op(schema, source, *, infer=None, dtype=None, **options):
-    """Gives an op whose reference must not run, with a C row."""
+    """Gives an op whose reference must not run, with a C kernel."""
     parsed = parse_schema(schema, "t")
     names = ", ".join([*parsed.input_names, *parsed.attr_names])
     refuse = eval(f"lambda {names}: (_ for _ in ()).throw(AssertionError('the reference ran'))")

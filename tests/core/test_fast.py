@@ -64,7 +64,7 @@ def test_what_a_kernel_raises_has_its_note_in_every_call():
     for _ in range(2):
         with pytest.raises(KeyError) as caught:
             op(np.zeros(2), np.ones(2))
-        assert caught.value.__notes__[0].startswith("  raised in op 't::f', numpy row at ")
+        assert caught.value.__notes__[0].startswith("  raised in op 't::f', numpy kernel at ")
 
 
 @needs_it

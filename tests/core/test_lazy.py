@@ -17,9 +17,9 @@ def test_an_installed_package_is_returned():
 
 def test_a_missing_package_is_an_import_error_that_says_how_to_install_it():
     with pytest.raises(MissingDependencyError) as caught:
-        optional("no_such_package.part", extra="cuda", subject="op 'f', cuda row")
+        optional("no_such_package.part", extra="cuda", subject="op 'f', cuda kernel")
     assert str(caught.value) == (
-        "op 'f', cuda row needs no_such_package, which cannot be imported (No module named 'no_such_package'): "
+        "op 'f', cuda kernel needs no_such_package, which cannot be imported (No module named 'no_such_package'): "
         'pip install "opsdk[cuda]"'
     )
     assert isinstance(caught.value, ImportError)

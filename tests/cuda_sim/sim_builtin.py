@@ -1,4 +1,4 @@
-"""The built-in ops on the simulated device: by their CUDA rows, and by their references, which run there unchanged."""
+"""The built-in ops on the simulated device: by their CUDA kernels, and by their references, unchanged."""
 
 import inspect
 

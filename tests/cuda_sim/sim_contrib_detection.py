@@ -1,4 +1,4 @@
-"""The CUDA rows of contrib_ops/detection on the simulated device."""
+"""The CUDA kernels of contrib_ops/detection on the simulated device."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The CUDA rows of contrib_ops/losses on the simulated device."""
+"""The CUDA kernels of contrib_ops/losses on the simulated device."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from contrib_ops.losses.soft_dtw import soft_dtw
 
 
 def both_ways(op, inputs, dy, place, **attrs):
-    """Value and gradient of the first input, on the device and by the reference rows on the host."""
+    """Value and gradient of the first input, on the device and by the reference kernels on the host."""
     with opsdk.no_grad():
         wanted = op.opdef.kernels.reference().source(*inputs, **attrs)
         grad = op.grad.opdef.kernels.reference().source(*inputs, dy, **attrs)

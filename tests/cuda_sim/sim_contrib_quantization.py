@@ -1,4 +1,4 @@
-"""CUDA rows of the surrogate ops of contrib_ops, and rotary_embedding's reference, on the simulated device."""
+"""CUDA kernels of the surrogate ops of contrib_ops, and rotary_embedding's reference, on the simulated device."""
 
 import numpy as np
 import pytest

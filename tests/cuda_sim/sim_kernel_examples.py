@@ -1,4 +1,4 @@
-"""The CUDA rows of examples/kernels on the simulated device."""
+"""The CUDA kernels of examples/kernels on the simulated device."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""In-place CUDA rows: what they read lies apart from what they change."""
+"""In-place CUDA kernels: what they read lies apart from what they change."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_device_tensors_that_share_memory_give_what_numpy_gives_in_every_call(ad
 
 
 def test_host_arrays_that_overlap_are_read_as_they_were(add):
-    """A row of the device on arrays of the host, which are copied there and back."""
+    """A kernel of the device on arrays of the host, which are copied there and back."""
     for _ in range(9):
         array = np.arange(5.0)
         add(array, array[::-1])

@@ -57,7 +57,7 @@ def inputs(kinds, shape, dtype, rng):
 
 
 def compare(op, arrays, tolerance, **attrs):
-    """Holds the CUDA row to the reference, which it returns."""
+    """Holds the CUDA kernel to the reference, which it returns."""
     row = row_of(op)
     wanted = as_list(row.rows(*arrays, **attributes(op, **attrs)))
     made = as_list(row.launch(*map(device, arrays), **attributes(op, **attrs)))
@@ -150,7 +150,7 @@ def test_the_kernel_runs_and_not_the_reference(monkeypatch, rng):
 def test_rows_may_lie_along_any_axis_of_any_layout(axis, rng):
     base = rng.normal(size=(2, 3, 4))
     for array in (base, base.transpose(2, 0, 1)[:, ::-1], np.broadcast_to(base[0, 0], (2, 1, 4))):
-        view = SimulatedArray(array)  # not copied: the row sees the strides
+        view = SimulatedArray(array)  # not copied: the kernel sees the strides
         made = normalization.softmax(view, axis=axis)
         exps = np.exp(array)
         np.testing.assert_allclose(made.get(), exps / exps.sum(axis, keepdims=True), rtol=1e-13)

@@ -1,4 +1,4 @@
-"""User-written CUDA rows, launched in the simulator."""
+"""User-written CUDA kernels, launched in the simulator."""
 
 import math
 
@@ -126,7 +126,7 @@ def test_no_block_with_something_to_write_is_an_error_and_with_nothing_is_right(
     with pytest.raises(LaunchError) as caught:
         op(device([1.0]))
     assert str(caught.value) == (
-        "op 't::f', CUDA row, launch: grid expected sizes from 1, got (0,) with elements to write; "
+        "op 't::f', CUDA kernel, launch: grid expected sizes from 1, got (0,) with elements to write; "
         "round up: -(-size // threads)"
     )
     assert op(device(np.empty(0))).shape == (0,)

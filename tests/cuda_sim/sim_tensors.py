@@ -28,7 +28,7 @@ X = np.array([[-1.0, 2.0], [3.0, -4.0]])
 
 @pytest.fixture
 def relu():
-    """An op with rows of both kinds, which say that they ran."""
+    """An op with kernels of both kinds, which say that they ran."""
 
     @opsdk.op(namespace="t")
     def relu(x):
@@ -276,7 +276,7 @@ def test_a_reference_that_needs_the_host_says_that_it_ran_on_a_device(on_device)
     for _ in range(2):
         with pytest.raises(TypeError, match="is not converted to a NumPy array implicitly") as caught:
             reading(on_device(X))
-        assert "op 't::reading' has no row for cuda; its reference ran on arrays at Place(cuda:0)" in "".join(
+        assert "op 't::reading' has no kernel for cuda; its reference ran on arrays at Place(cuda:0)" in "".join(
             caught.value.__notes__
         )
 
@@ -289,7 +289,7 @@ def test_a_reference_that_needs_the_host_in_a_later_call_says_so_too(on_device):
     sometimes(on_device(np.ones(3)))
     with pytest.raises(TypeError) as caught:
         sometimes(on_device(np.full(3, 9.0)))
-    assert "op 't::sometimes' has no row for cuda; its reference ran on arrays at Place(cuda:0)" in "".join(
+    assert "op 't::sometimes' has no kernel for cuda; its reference ran on arrays at Place(cuda:0)" in "".join(
         caught.value.__notes__
     )
 

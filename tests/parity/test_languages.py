@@ -1,4 +1,4 @@
-"""Sweeps the expressions in the registry: the C that each is emitted as gives what NumPy and the compiled row give."""
+"""Sweeps the expressions in the registry: the C that each is emitted as gives what NumPy and compiled kernels give."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ OPS = expressions()
 
 
 def with_c_row(op):
-    """The op with its reference and the C row that its expression is emitted as."""
+    """The op with its reference and the C kernel that its expression is emitted as."""
     text = c_source(op)
     reference = op.opdef.kernels.reference()
     kernels = KernelTable()

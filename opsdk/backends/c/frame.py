@@ -102,7 +102,7 @@ class Frame:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
         self._origin = str(kernel.origin)
-        self._enter = call_at(kernel.origin, f"{schema.name}, c row")
+        self._enter = call_at(kernel.origin, f"{schema.name}, c kernel")
         self._library = library
         self._options = COptions(**kernel.options)
         self._inputs = [_slot(ffi, decl) for decl in schema.inputs]
@@ -176,7 +176,7 @@ class Frame:
         said = self._library.message(status)
         symbol = symbols(self._opdef.schema)[self._dtype]
         return KernelStatusError(
-            f"{self._opdef.subject}, c row: {symbol} returned status {status}{f', {said}' if said else ''}",
+            f"{self._opdef.subject}, c kernel: {symbol} returned status {status}{f', {said}' if said else ''}",
             at=self._origin,
             details={"status": status, "message": said},
         )
@@ -215,7 +215,7 @@ class Frame:
         if copy.nbytes >= LARGE and self._options.contiguous is None and (self._origin, decl.name) not in _told:
             _told.add((self._origin, decl.name))
             sys.stderr.write(
-                f"{self._opdef.subject}, c row: copies {decl.name} ({value.dtype}{value.shape}), which is not "
+                f"{self._opdef.subject}, c kernel: copies {decl.name} ({value.dtype}{value.shape}), which is not "
                 "contiguous; contiguous=True says that this is meant, contiguous=False hands it over as it lies\n"
             )
         return copy
@@ -266,20 +266,20 @@ class Frame:
             told, name = wanted.get(decl.name), item.dtype.name
             if told is not None and name != told:
                 raise KernelNotFoundError(
-                    f"{self._opdef.subject}, c row: input {decl.name!r} expected {told}, got {name}; cast it"
+                    f"{self._opdef.subject}, c kernel: input {decl.name!r} expected {told}, got {name}; cast it"
                 )
             # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
             is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
             if told is None and not is_held and not self._library.looks_up:
                 raise KernelNotFoundError(
-                    f"{self._opdef.subject}, c row: expected a dtype declared for input {decl.name!r}, which is of "
+                    f"{self._opdef.subject}, c kernel: expected a dtype declared for input {decl.name!r}, which is of "
                     f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "
-                    f"{name}; give the row dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
+                    f"{name}; give the kernel dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
                 )
             if told is None and is_held and name != first[1].name:
                 raise KernelNotFoundError(
-                    f"{self._opdef.subject}, c row: input {decl.name!r} expected {first[1].name} like "
-                    f"{first[0]!r}, got {name}; cast one of them, or give the row dtypes={{{decl.name!r}: ...}}"
+                    f"{self._opdef.subject}, c kernel: input {decl.name!r} expected {first[1].name} like "
+                    f"{first[0]!r}, got {name}; cast one of them, or give the kernel dtypes={{{decl.name!r}: ...}}"
                 )
         if first is not None:
             self._check_gradients(*first)
@@ -299,7 +299,7 @@ class Frame:
             for _, its in spec if isinstance(spec, list) else [spec]:
                 if its.kind == dtype.kind and its.name != dtype.name:
                     raise KernelNotFoundError(
-                        f"{self._opdef.subject}, c row: gradient {decl.name!r} expected {dtype.name} like {name!r}, "
+                        f"{self._opdef.subject}, c kernel: gradient {decl.name!r} expected {dtype.name} like {name!r}, "
                         f"got {its.name}, which its input has; cast that"
                     )
 
@@ -330,7 +330,7 @@ def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callab
         named = symbols(opdef.schema)
         there, symbol = ", ".join(named[name] for name in library.functions), named[dtype.name]
         raise KernelNotFoundError(
-            f"{opdef.subject}, c row: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
+            f"{opdef.subject}, c kernel: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
             "the inputs",
             help=f"{prototype(opdef.schema, symbol)} {{ ... }}",
         )

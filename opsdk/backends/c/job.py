@@ -67,7 +67,7 @@ class Job:
     @property
     def subject(self) -> str:
         """Who is built, for messages."""
-        return f"{self.opdef.subject}, c row"
+        return f"{self.opdef.subject}, c kernel"
 
     @cached_property
     def compiler(self) -> cc.Compiler:

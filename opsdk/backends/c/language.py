@@ -43,7 +43,7 @@ class CffiC(Language):
         Raises:
             DefinitionError: an option is none, or the file does not exist.
         """
-        subject = f"{opdef.subject}, c row"
+        subject = f"{opdef.subject}, c kernel"
         folder = os.path.dirname(origin.file) if os.path.isfile(origin.file) else os.getcwd()  # noqa: PTH109, PTH113, PTH120
         read = c_options(subject, given, folder, opdef.schema.input_names)
         if not any(mark in source for mark in "\n{;"):  # the name of a file; C itself has one of these

@@ -87,7 +87,7 @@ def _key(job: Job) -> str:
 
 def _from_cache(job: Job) -> Library:
     path = cached("c", job.whole_key, LIBRARY_SUFFIX, job.build)
-    version = optional("_cffi_backend", extra="c", subject="C rows").__version__
+    version = optional("_cffi_backend", extra="c", subject="C kernels").__version__
     interface = cached_bytes("c", f"{job.whole_key}\0{version}", ".py", job.interface)
     try:
         return _opened(job, interface, str(path))
@@ -102,7 +102,7 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
     optional("cffi", extra="c", subject=job.subject)
     scope: dict[str, Any] = {}
     try:
-        exec(compile(interface, "<cffi interface of a C row>", "exec"), scope)
+        exec(compile(interface, "<cffi interface of a C kernel>", "exec"), scope)
         ffi = scope["ffi"]
         with short_waits() if job.options.uses_openmp else nullcontext(), _kept_modes():
             lib = ffi.dlopen(file)

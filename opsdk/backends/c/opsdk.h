@@ -69,7 +69,7 @@ static inline int opsdk_same_shape(const DLTensor *a, const DLTensor *b) {
   return 1;
 }
 
-/* Where element i of the C order lies, in elements from the first one; for rows registered with contiguous=False. */
+/* Where element i of the C order lies, in elements from the first one; for kernels registered with contiguous=False. */
 static inline int64_t opsdk_offset(const DLTensor *tensor, int64_t i) {
   int64_t offset = 0;
   for (int32_t d = tensor->ndim - 1; d >= 0; --d) {

@@ -67,7 +67,7 @@ def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple
     for name, value in given.items():
         if name not in known:
             raise DefinitionError(
-                f"{subject}: option {name!r} is none of a C row's; there are {alternatives(name, known)}"
+                f"{subject}: expected an option of a C kernel, got {name!r}; there are {alternatives(name, known)}"
             )
         if name in _WORDS:
             read[name] = _words(subject, name, value)

@@ -88,7 +88,7 @@ def place_of(job: Job, out: Path | None = None) -> Path:
     folder = _folder(job.kernel.origin, out)
     if folder is None:
         raise CompileError(
-            f"{job.subject}: expected a row that a file registers, beside which its library is put, got one of "
+            f"{job.subject}: expected a kernel that a file registers, beside which its library is put, got one of "
             f"{job.kernel.origin}"
         )
     return _named(job, folder)

@@ -54,7 +54,7 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
     found = [one for one in opdef.kernels if one.language == "c" and one.key.serves("cpu", wanted, (wanted,))]
     if not found:
         there = ", ".join(map(str, opdef.kernels))
-        raise KernelNotFoundError(f"{opdef.subject}: no C row for {wanted.name}; there are {there}")
+        raise KernelNotFoundError(f"{opdef.subject}: no C kernel for {wanted.name}; there are {there}")
     library = library_of(opdef, max(found, key=lambda kernel: kernel.key.dtype is not None))
     function = function_for(opdef, library, wanted)
     symbol = symbols(opdef.schema)[wanted.name]

@@ -150,13 +150,14 @@ def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:
     if scalar == "str":
         if "\0" in value:
             raise AttributeValueError(
-                f"c row: expected a text without the character NUL, at which C ends it, got {value!r}; cut it yourself"
+                "c kernel: expected a text without the character NUL, at which C ends it, "
+                f"got {value!r}; cut it yourself"
             )
         try:
             return [ffi.new("char[]", value.encode())]
         except UnicodeEncodeError as error:
             raise AttributeValueError(
-                f"c row: expected a text of characters that UTF-8 has, got {value!r}, with half of a pair; "
+                f"c kernel: expected a text of characters that UTF-8 has, got {value!r}, with half of a pair; "
                 "value.encode(errors='replace').decode() takes such out"
             ) from error
     return [ffi.new("DLDataType *", dlpack_type(value))[0]] if scalar == "dtype" else [value]

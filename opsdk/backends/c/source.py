@@ -96,7 +96,7 @@ def read(opdef: OpDef, kernel: Kernel) -> CSource:
         text = Path(given).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CompileError(
-            f"{opdef.subject}, c row: expected to read {given}, got {error}", at=str(kernel.origin)
+            f"{opdef.subject}, c kernel: expected to read {given}, got {error}", at=str(kernel.origin)
         ) from error
     return CSource(text, given, 1, str(Path(given).parent))
 

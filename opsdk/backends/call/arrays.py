@@ -158,7 +158,7 @@ class DeviceArrays:
         return is_device_array(value)
 
     def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """Runs the op's CUDA row, or its reference.
+        """Runs the op's CUDA kernel, or its reference.
 
         Raises:
             PlaceError: the arrays live at several places; NumPy arrays are in host memory.

@@ -1,4 +1,4 @@
-"""The dtypes of what an op gives: the reference knows them, and compiled rows are held to it under every infer rule."""
+"""The dtypes of what an op gives: the reference knows them, and each infer rule holds compiled kernels to it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def check_assumed(
 ) -> None:
     """Holds the dtypes that an infer rule gives to those of the reference, on as few elements as it takes.
 
-    A row that fills buffers rounds to their dtype what the reference would return in another, and be refused for. So
+    A kernel that fills buffers rounds to their dtype what the reference would return in another, and be refused for. So
     does one that changes an input in place, where the reference's `+=` raises a TypeError. Expressions compute in one
-    dtype in every row. A reference that raises anything else on all trials tells nothing.
+    dtype in every kernel. A reference that raises anything else on all trials tells nothing.
 
     Args:
         opdef: the op.
-        kernel: the row that is to run.
+        kernel: the kernel that is to run.
         inputs: those of the call.
         attrs: all attributes.
-        dtypes: of the outputs that the row makes, as they are assumed; None for those of a list.
+        dtypes: of the outputs that the kernel makes, as they are assumed; None for those of a list.
 
     Raises:
         DTypeError: the reference returns another dtype, or does not take these to change an input.
@@ -82,7 +82,7 @@ def _outputs(
         except Exception:  # too few elements, or shapes that do not belong together
             continue
     if refused is not None and opdef.schema.mutated_inputs:
-        # A compiled row would take the call, and round.
+        # A compiled kernel would take the call, and round.
         named = zip(opdef.schema.input_names, inputs, strict=True)
         got = ", ".join(dict.fromkeys(f"{name} {item.dtype}" for name, value in named for item in flat(value)))
         raise DTypeError(

@@ -68,7 +68,7 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
 
 
 def infer_buffers(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
-    """Returns the specs of the outputs of a row that fills them.
+    """Returns the specs of the outputs of a kernel that fills them.
 
     Raises:
         ShapeError: those of a gradient are not of the shape that they have in an op without a rule.
@@ -135,10 +135,10 @@ def given_by_hand(opdef: OpDef, position: int) -> str:
 
 # Any: one entry per input, an array, a list of arrays or None; attribute values.
 def unneeded(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> frozenset[int]:
-    """Returns the positions of the outputs of a gradient op that nobody wants; of no other op there are any.
+    """Returns the positions of the outputs of a gradient op whose gradients are unneeded; another op has none of these.
 
-    They are the gradients of inputs that are absent or whole numbers, or that a call's mask leaves out. A compiled row
-    is given buffers for them like for others, and may leave them as the memory was; they are handed on as None.
+    They are the gradients of inputs that are absent or whole numbers, or that a call's mask leaves out. A compiled
+    kernel is given buffers for them like for others, and may leave them as the memory was; they are handed on as None.
     """
     rule = opdef.infer
     if not isinstance(rule, GradientInfer):
@@ -160,11 +160,11 @@ def _carries_none(value: Any) -> bool:
 
 # Any: as for `unneeded`.
 def without_unneeded(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Launch:
-    """Returns the launch of a compiled row with None for the gradients that nobody wants; itself where all are.
+    """Returns the launch of a compiled kernel with None for the gradients that nobody wants; itself where all are.
 
     Args:
         opdef: the op.
-        launch: of the row.
+        launch: of the kernel.
         inputs: of one call of the kind that the launch serves.
     """
     rule = opdef.infer

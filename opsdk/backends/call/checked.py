@@ -79,7 +79,7 @@ def is_refused_write(error: Exception) -> bool:
 def checked_first(opdef: OpDef, kernel: Kernel, launch: Launch) -> Launch:
     """Returns a launch that asks the op's value check before it runs; the launch itself where there is none.
 
-    No row reads an array before it is known to stay inside; one that says `checks=True` asks for itself.
+    No kernel reads an array before it is known to stay inside; one that says `checks=True` asks for itself.
     """
     check = opdef.check
     if check is None or kernel.options.get("checks"):

@@ -20,20 +20,20 @@ from opsdk.define.opdef import OpDef
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import ScalarFunction
 
-# Takes one array per tensor input by position, attributes by keyword; returns what the row's source returns.
+# Takes one array per tensor input by position, attributes by keyword; returns what the kernel's source returns.
 # Any: arrays, lists of arrays for variadic inputs, None for absent ones; attribute values.
 Launch = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class NativeEntry:
-    """A C function of a compiled row.
+    """A C function of a compiled kernel.
 
     Attributes:
         address: where it is, for as long as the process lives.
         prototype: its declaration in C.
-        kind: what its arguments mean: `elements`, `rows` or `call`, or `dltensors` for the function of a C row.
-        row: the row that it is of, as text.
+        kind: what its arguments mean: `elements`, `rows` or `call`, or `dltensors` for the function of a C kernel.
+        row: the kernel that it is of, as text.
         pointers: name and dtype of what each of `pointers` points to: inputs, then outputs.
         attrs: names of what `attrs` holds, in order; all other attributes are frozen into the code.
         keep: what has to live as long as the address is used.
@@ -56,7 +56,7 @@ class Language(Notation):
 
     Attributes:
         reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
-        is_derived: whether opsdk makes the kernels of an expression: no author's code runs, all rows compute in one
+        is_derived: whether opsdk makes the kernels of an expression: no author's code runs, all kernels compute in one
             dtype, and where a package is missing the reference serves.
         changes_inputs: whether a kernel is code of an author's, which could change its inputs.
         stays_inside: whether an index that is wrong raises; `verify` tries a kernel of any other language first.
@@ -82,7 +82,7 @@ class Language(Notation):
     extra: str = ""
 
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
-        """Returns the callable of a row; compilation itself may wait until the first launch."""
+        """Returns the callable of a kernel; compilation itself may wait until the first launch."""
         if not self.module:
             raise NotImplementedError
         return slow(self.module).launch_of(opdef, kernel)
@@ -92,10 +92,10 @@ class Language(Notation):
         return ""
 
     def dtypes(self, opdef: OpDef, kernel: Kernel) -> tuple[np.dtype[Any], ...]:
-        """Returns the dtypes that a row has functions for, where it has one for each.
+        """Returns the dtypes that a kernel has functions for, where it has one for each.
 
         Raises:
-            OpsdkError: the row does not compile.
+            OpsdkError: the kernel does not compile.
         """
         return ()
 
@@ -103,17 +103,17 @@ class Language(Notation):
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
-        """Runs a row where it is seen that it leaves its arrays; None where that is not possible.
+        """Runs a kernel where it is seen that it leaves its arrays; None where that is not possible.
 
         Args:
             opdef: the op.
-            kernel: the row.
+            kernel: the kernel.
             inputs: copies, which may be changed.
             attrs: all attributes.
             fill: what the outputs hold before.
 
         Returns:
-            One entry per output that the row makes.
+            One entry per output that the kernel makes.
 
         Raises:
             IndexError: it leaves one.
@@ -128,7 +128,7 @@ class Language(Notation):
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
-        """Returns the C function of a row for a kind of call, where `has_entry` says that there is one."""
+        """Returns the C function of a kernel for a kind of call, where `has_entry` says that there is one."""
         raise NotImplementedError
 
 
@@ -161,7 +161,7 @@ class PyFunc(Language):
         if not asks:
             return source
 
-        # Any: as for every launch. Python makes its own arrays: what a compiled row's buffers are like is not for it.
+        # Any: as for every launch. Python makes its own arrays: what a compiled kernel's buffers are like is left out.
         def launch(*values: Any, **attrs: Any) -> Any:
             return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
 
@@ -169,7 +169,7 @@ class PyFunc(Language):
 
 
 class Unread(Language):
-    """What stands for a language that nothing here reads: a row of it comes from where there is one."""
+    """What stands for a language that nothing here reads: a kernel of it comes from where there is one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -182,7 +182,7 @@ class Unread(Language):
         """
         names = sorted({name for name, _, _ in LANGUAGES})
         raise KernelNotFoundError(
-            f"{opdef.subject}: row {kernel} at {kernel.origin} is written in {kernel.language!r}; "
+            f"{opdef.subject}: kernel {kernel} at {kernel.origin} is written in {kernel.language!r}; "
             f"languages here: {', '.join(names)}"
         )
 
@@ -197,17 +197,17 @@ def register_language(language: Language) -> None:
 
 
 def language_of(kernel: Kernel) -> Language:
-    """Returns the language of a row; one whose launches are refused where nothing here reads it."""
+    """Returns the language of a kernel; one whose launches are refused where nothing here reads it."""
     found = LANGUAGES.get((kernel.language, kernel.key.place, kernel.form))
     return found if isinstance(found, Language) else Unread(kernel.language)
 
 
 def compiled(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns the callable of a row.
+    """Returns the callable of a kernel.
 
     Raises:
         MissingDependencyError: a package of the language is not installed.
-        KernelNotFoundError: nothing here reads the language; or what else it raises of a row.
+        KernelNotFoundError: nothing here reads the language; or what else it raises of a kernel.
     """
     language = language_of(kernel)
     check_packages(opdef, language)
@@ -215,25 +215,25 @@ def compiled(opdef: OpDef, kernel: Kernel) -> Launch:
 
 
 def check_packages(opdef: OpDef, language: Language) -> None:
-    """Checks that the packages of an author's language are there; those of derived rows were looked up before.
+    """Checks that the packages of an author's language are there; those of derived kernels were looked up before.
 
     Raises:
         MissingDependencyError: one cannot be imported.
     """
     for package in () if language.is_derived else language.packages:
-        optional(package, extra=language.extra, subject=f"{opdef.subject}, {language.name} row")
+        optional(package, extra=language.extra, subject=f"{opdef.subject}, {language.name} kernel")
 
 
 def is_usable(kernel: Kernel) -> bool:
-    """Whether a row may be chosen here: a derived one only where it can be compiled, else the reference serves.
+    """Whether a kernel may be chosen here: a derived one only where it can be compiled, else the reference serves.
 
-    A row that an author wrote is never passed over in silence: what it needs is missing with an error that says so.
+    A kernel that an author wrote is never passed over in silence: what it needs is missing with an error that says so.
     """
     return not missing_packages(kernel)
 
 
 def missing_packages(kernel: Kernel) -> tuple[str, ...]:
-    """Returns the packages that a derived row needs and that are not installed; none for what an author wrote."""
+    """Returns the packages that a derived kernel needs and that are not installed; none for what an author wrote."""
     language = language_of(kernel)
     return tuple(name for name in language.packages if not is_installed(name)) if language.is_derived else ()
 

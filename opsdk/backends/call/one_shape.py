@@ -1,4 +1,4 @@
-"""Inputs of one shape: what a loop over elements counts on, and what a compiled row of a user's therefore gets."""
+"""Inputs of one shape: what a loop over elements counts on, and what a compiled kernel of a user's therefore gets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Given = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 def one_shape(opdef: OpDef) -> Given | None:
-    """Returns what makes the inputs of a compiled row one shape, or refuses them; None where the op's rule says more.
+    """Returns what makes the inputs of a compiled kernel one shape, or refuses them; None if the op's rule says more.
 
     The tensors in lists are inputs like all others. Under `infer=broadcast` smaller inputs are broadcast, in memory of
-    their own. An op that has no rule was made for inputs of one shape, as far as anybody can know: a row that reads
+    their own. An op that has no rule was made for inputs of one shape, as far as anybody can know: a kernel that reads
     another shape reads beyond its arrays, whether it fills an output or changes an input in place.
     """
     rule = opdef.infer
@@ -73,7 +73,7 @@ def _whole(opdef: OpDef, position: int, name: str, array: Any, shape: tuple[int,
 
 
 def check_gradients(opdef: OpDef, values: Sequence[Any], specs: Sequence[Any]) -> None:
-    """Checks that the gradients that a row fills have the shape of what it reads, where the op has no infer rule.
+    """Checks that the gradients that a kernel fills have the shape of what it reads, where the op has no infer rule.
 
     Raises:
         ShapeError: one has the shape of an input that NumPy broadcast in the forward.
@@ -84,7 +84,7 @@ def check_gradients(opdef: OpDef, values: Sequence[Any], specs: Sequence[Any]) -
     given = [*_named(opdef.schema.input_names, values), *_named(opdef.schema.output_names, specs)]
     if len({item.shape for _, item in given}) > 1:
         raise ShapeError(
-            f"{opdef.subject}, compiled row: expected gradients of the shape of the cotangents, since "
+            f"{opdef.subject}, compiled kernel: expected gradients of the shape of the cotangents, since "
             f"{opdef.gradient_of!r} has no infer rule, got {_shapes(given)}; declare infer=opsdk.infer.broadcast, or "
             "the rule that says which shapes belong together",
             at=str(opdef.origin),
@@ -106,7 +106,7 @@ def _refused(opdef: OpDef, values: Sequence[Any]) -> NoReturn:
             at=str(opdef.origin),
         )
     raise ShapeError(
-        f"{opdef.subject}, compiled row: expected inputs of one shape, since the op has no infer rule, got {shapes}; "
-        "declare infer=opsdk.infer.broadcast, or the rule that says which shapes belong together",
+        f"{opdef.subject}, compiled kernel: expected inputs of one shape, since the op has no infer rule, "
+        f"got {shapes}; declare infer=opsdk.infer.broadcast, or the rule that says which shapes belong together",
         at=str(opdef.origin),
     )

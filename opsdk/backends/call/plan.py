@@ -245,7 +245,7 @@ class CallPlan:
             return normalise.normalised(self.opdef, raw, inputs, dtypes or self._dtypes, self.memory)
         except OpsdkError as error:
             if not self.reads_python:
-                attach_note(error, f"  returned by the {self.kernel.language} row at {self.kernel.origin}")
+                attach_note(error, f"  returned by the {self.kernel.language} kernel at {self.kernel.origin}")
             raise
 
     def annotate(
@@ -266,12 +266,12 @@ class CallPlan:
             return
         opdef = self.opdef
         role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
-        attach_note(error, f"  raised in {opdef.subject}{role}, {self.kernel.language} row at {self.kernel.origin}")
+        attach_note(error, f"  raised in {opdef.subject}{role}, {self.kernel.language} kernel at {self.kernel.origin}")
         if self.place is not CPU and self.kernel.key.place != self.place.kind:  # it may read host memory
             attach_note(
                 error,
-                f"  {opdef.subject} has no row for {self.place.kind}; its reference ran on arrays at {self.place}"
-                f". Add a row: @{opdef.schema.name}.kernel({self.place.kind!r}, language='numba', launch=...)",
+                f"  {opdef.subject} has no kernel for {self.place.kind}; its reference ran on arrays at {self.place}"
+                f". Add a kernel: @{opdef.schema.name}.kernel({self.place.kind!r}, language='numba', launch=...)",
             )
         if inputs is not None:
             check_places(opdef, inputs)
@@ -296,13 +296,13 @@ def _is_zero(value: Any) -> bool:
 def make_plan(
     opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], *, place: Place = CPU, row: Kernel | None = None
 ) -> CallPlan:
-    """Returns the plan of a kind of call on arrays of a place, on the row that serves it or on a given row.
+    """Returns the plan of a kind of call on arrays of a place, on the kernel that serves it or on a given kernel.
 
-    Where an op has no row for a device, its reference runs on the device's arrays themselves: NumPy functions hand them
-    on to the module that they are of.
+    Where an op has no kernel for a device, its reference runs on the device's arrays themselves: NumPy functions hand
+    them on to the module that they are of.
 
     Raises:
-        KernelNotFoundError: no row serves the place and dtype.
+        KernelNotFoundError: no kernel serves the place and dtype.
         PlaceError: there is no such device here.
     """
     named = zip(opdef.schema.input_names, inputs, strict=True)
@@ -322,10 +322,11 @@ def make_plan(
         if place is not CPU:
             raise KernelNotFoundError(
                 f"{opdef.subject}: no kernel for ({place.kind}, {dtype}), and no reference that could run there; "
-                f"registered: {rows}; add a row: @{opdef.schema.name}.kernel('cuda', language='numba')"
+                f"registered: {rows}; add a kernel: @{opdef.schema.name}.kernel('cuda', language='numba')"
             )
         raise KernelNotFoundError(
-            f"{opdef.subject}: no kernel for ({place.kind}, {dtype}); registered: {rows}; cast the input or add a row",
+            f"{opdef.subject}: no kernel for ({place.kind}, {dtype}); registered: {rows}; "
+            "cast the input or add a kernel",
             because=f"input {name!r} is {dtype}" if name else "",
         )
     return CallPlan(opdef, kernel, inputs, attrs, memory_at(place, opdef.subject))

@@ -28,13 +28,13 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     """Returns a launch that gives the kernel its arguments in its own order.
 
     Raises:
-        LaunchError: the row has no launch shape, or a kernel that does not take every output.
+        LaunchError: the kernel has no launch shape, or does not take every output.
         DefinitionError: what it reads from outside was changed since it was registered.
     """
     check_row(opdef, kernel)
     check_unchanged(opdef, kernel)
     shape: LaunchShape = kernel.options["launch"]
-    subject = f"{opdef.subject}, CUDA row"
+    subject = f"{opdef.subject}, CUDA kernel"
     schema = opdef.schema
     inputs, fresh, names = schema.input_names, schema.fresh_outputs, kernel.parameters
     mutated = [schema.input_names[i] for i in schema.mutated_inputs]
@@ -69,12 +69,12 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
 
 
 def check_row(opdef: OpDef, kernel: Kernel) -> None:
-    """Checks that a user's row says how it is launched and fills what it has to.
+    """Checks that a user's kernel says how it is launched and fills what it has to.
 
     Raises:
         LaunchError: it does not.
     """
-    where = f"{opdef.subject}, CUDA row at {kernel.origin}"
+    where = f"{opdef.subject}, CUDA kernel at {kernel.origin}"
     outputs = [opdef.schema.output_names[i] for i in opdef.schema.fresh_outputs]
     unfilled = [name for name in outputs if name not in kernel.parameters]
     if unfilled:

@@ -1,4 +1,4 @@
-"""CUDA code without a device: a row compiled to PTX or to machine code, with an entry that any launcher can call.
+"""CUDA code without a device: a kernel compiled to PTX or to machine code, with an entry that any launcher can call.
 
 The entry takes plain values, in the order of the kernel's parameters: a tensor is a pointer to contiguous elements and
 its sizes as int64, a float attribute a double, an int or bool one an int64. That of an expression takes pointers only,
@@ -86,10 +86,10 @@ def compile_cuda(
     attrs: Mapping[str, Any] | None = None,
     ndims: Mapping[str, int] | None = None,
 ) -> CudaCode:
-    """Returns the CUDA row of an op, compiled for a device that need not be here.
+    """Returns the CUDA kernel of an op, compiled for a device that need not be here.
 
     Args:
-        op: the op; its row of place `cuda` for these dtypes is taken.
+        op: the op; its kernel of place `cuda` for these dtypes is taken.
         dtypes: one for every input, or one for all.
         cc: the compute capability, `(major, minor)`.
         attrs: values of attributes that are no numbers, where they are not the defaults.
@@ -97,7 +97,7 @@ def compile_cuda(
             1 with `launch.elementwise`, those named are 2 with `launch.rows`, and others are 1 unless given here.
 
     Raises:
-        KernelNotFoundError: the op has no such row.
+        KernelNotFoundError: the op has no such kernel.
         CompileError: Numba cannot compile it, or an attribute is no number.
         DTypeError: a dtype that devices do not compute with.
         MissingDependencyError: numba-cuda or its compiler is not installed, or the simulator stands in its place.
@@ -187,8 +187,8 @@ def _user_entry(
         kind = _NUMBERS.get(schema.attr(parameter).type)
         if kind is None:
             raise CompileError(
-                f"{opdef.subject}, CUDA row: attribute {parameter!r} expected a float, int or bool in compiled code, "
-                f"got {schema.attr(parameter).type}",
+                f"{opdef.subject}, CUDA kernel: attribute {parameter!r} expected a float, int or bool in compiled "
+                f"code, got {schema.attr(parameter).type}",
                 at=str(row.origin),
             )
         parameters.append((parameter, kind))

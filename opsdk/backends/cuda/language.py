@@ -22,7 +22,7 @@ from opsdk.expr.scalar import ScalarFunction
 class NumbaCUDA(Language):
     """Compiles with `numba.cuda.jit`; parameters named after outputs are buffers that the kernel fills.
 
-    Options of a row: `launch`, how many threads run it; `scratch`, arrays that it works in.
+    Options of a kernel: `launch`, how many threads run it; `scratch`, arrays that it works in.
     """
 
     name = "numba"
@@ -42,7 +42,7 @@ class NumbaCUDA(Language):
         for name in given:
             if name not in DEVICE_OPTIONS:
                 raise DefinitionError(
-                    f"{subject}: option {name!r} is none of a CUDA row's; there are "
+                    f"{subject}: expected an option of a CUDA kernel, got {name!r}; there are "
                     f"{alternatives(name, DEVICE_OPTIONS)}"
                 )
         if given.get("launch") is not None:

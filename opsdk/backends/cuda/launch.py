@@ -37,7 +37,7 @@ class BoundKernel:
     """
 
     def __init__(self, function: Any, check: Callable[[], None] | None = None) -> None:
-        self._cuda = numba_cuda("CUDA row")
+        self._cuda = numba_cuda("CUDA kernel")
         is_compiled = type(function).__module__.startswith("numba.cuda")
         self._function = function if is_compiled else self._cuda.jit(getattr(function, "py_func", function))
         if check is not None and not is_compiled and not is_simulated():
@@ -75,7 +75,7 @@ class BoundKernel:
     def _stream(self, asked: Any) -> tuple[Any, Any]:
         """Returns a stream as Numba takes it, and what tells it from others: the one asked for, else CuPy's current."""
         if asked is None:
-            asked = optional("cupy", extra="cuda", subject="CUDA row").cuda.get_current_stream()
+            asked = optional("cupy", extra="cuda", subject="CUDA kernel").cuda.get_current_stream()
         pointer = getattr(asked, "ptr", None)  # CuPy's streams have one; Numba takes its own as they are
         if pointer is None:
             return asked, asked  # as part of the key it stays alive
@@ -86,7 +86,7 @@ def at_one_place(values: Sequence[Any], subject: str) -> tuple[Memory, Sequence[
     """Returns the memory that a launch works in, and its inputs there.
 
     Host arrays are copied to a device, and the launch's caller gets its results from there: so a proof, which knows
-    host arrays only, runs CUDA rows too. In the simulator they are taken as they are.
+    host arrays only, runs CUDA kernels too. In the simulator they are taken as they are.
     """
     present = flat(values)
     if present and is_device_array(present[0]):
@@ -104,11 +104,11 @@ def argument(value: Any) -> Any:
     if isinstance(value, SimulatedArray):
         value = value.host
     if isinstance(value, np.ndarray):  # in the simulator: an array of its own kind is what it does not copy
-        device = type(numba_cuda("CUDA row").device_array(1))
+        device = type(numba_cuda("CUDA kernel").device_array(1))
         return device(value)
     if is_device_array(value):
         # The launch is on the stream that the array is used on, so that nothing has to be waited for.
-        return numba_cuda("CUDA row").as_cuda_array(value, sync=False)
+        return numba_cuda("CUDA kernel").as_cuda_array(value, sync=False)
     return value
 
 
@@ -135,7 +135,7 @@ class ExpressionLaunch(ABC):
             DTypeError: a dtype that is not computed with on a device.
             AttributeValueError: `row_take` was given a position outside of the row.
         """
-        subject = f"{self.opdef.subject}, CUDA row"
+        subject = f"{self.opdef.subject}, CUDA kernel"
         memory, arrays = at_one_place(values, subject)
         with failures(self.opdef, self.origin, subject), memory.active():
             made = self.results(memory, arrays, attrs)
@@ -162,7 +162,7 @@ def failures(opdef: OpDef, origin: Origin, subject: str) -> Iterator[None]:
     except Exception as error:
         family = classes_of(error)
         if family & {"NumbaError", "UnsupportedBytecodeError"}:
-            raise typing_failure(opdef, origin, error, row="CUDA row") from error
+            raise typing_failure(opdef, origin, error, row="CUDA kernel") from error
         said = " ".join(str(error).split())
         if "CudaSupportError" in family:
             raise PlaceError(f"{subject}: expected a CUDA driver and device, Numba says {said}") from error

@@ -105,7 +105,7 @@ def kernel_of(source: str, name: str, computed: np.dtype[Any], stored: np.dtype[
     """
     names: dict[str, Any] = {
         **functions(computed.name),
-        "cuda": numba_cuda("CUDA row"),
+        "cuda": numba_cuda("CUDA kernel"),
         "real": computed.type,
         "store": stored.type,
         "int64": np.int64,

@@ -49,7 +49,7 @@ def cupy(subject: str) -> ModuleType:
 
 
 def can_run() -> bool:
-    """Whether CUDA rows can be launched here, on a device or in the simulator."""
+    """Whether CUDA kernels can be launched here, on a device or in the simulator."""
     return is_simulated() or not missing_device()
 
 

@@ -1,4 +1,4 @@
-"""Explanations: which row of an op would run for a call, why no other would, what is saved, what the gradient is."""
+"""Explanations: which kernel of an op would run for a call, why no other would, what is saved, what the gradient is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from opsdk.expr.scalar import scalar_of, static_of
 
 @dataclass(frozen=True)
 class RowVerdict:
-    """One row of an op, and what becomes of it in a call.
+    """One kernel of an op, and what becomes of it in a call.
 
     Attributes:
         row: language, place and dtype.
@@ -50,7 +50,7 @@ class Explanation:
 
     Attributes:
         call: the op with the specs of its inputs.
-        rows: a verdict per row, the one that runs first.
+        rows: a verdict per kernel, the one that runs first.
         results: the specs of the outputs, or why there are none.
         saves: what the forward keeps for the backward.
         formulas: what is computed, where the op is an expression.
@@ -66,13 +66,13 @@ class Explanation:
 
     @property
     def chosen(self) -> str | None:
-        """The row that runs, as `language (place, dtype)`; None where none does."""
+        """The kernel that runs, as `language (place, dtype)`; None where the call has none."""
         return next((verdict.row for verdict in self.rows if verdict.is_chosen), None)
 
     def __str__(self) -> str:
         lines = [self.call, *(f"  {verdict}" for verdict in self.rows)]
         if self.chosen is None:
-            lines.append("  no row serves this call")
+            lines.append("  no kernel serves this call")
         lines += [f"    gives    {text}" for text in self.results]
         lines += [f"    computes {text}" for text in self.formulas]
         lines += [f"    saves    {', '.join(self.saves) or 'nothing'}"] if self.gradient is not None else []
@@ -89,8 +89,8 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
         attrs: its attributes.
 
     Returns:
-        The row that would run, why every other would not, what is saved, and the gradient's rows; of an expression also
-        the formula, and that of its derivative.
+        The kernel that would run, why every other would not, what is saved, and the gradient's kernels; of an
+        expression also the formula, and that of its derivative.
 
     Raises:
         UnknownOpError: no op has that name.
@@ -138,7 +138,7 @@ def _explanation(
 
 
 def _reason(opdef: OpDef, row: Kernel, chosen: Kernel | None, place: str, dtypes: Sequence[np.dtype[Any]]) -> str:
-    """Returns why a row runs, or what speaks against it first."""
+    """Returns why a kernel runs, or what speaks against it first."""
     if row is chosen:
         return _why_chosen(opdef, row, place, dtypes)
     if row.key.place != place:
@@ -155,7 +155,7 @@ def _reason(opdef: OpDef, row: Kernel, chosen: Kernel | None, place: str, dtypes
     if chosen.key.dtype is not None and row.key.dtype is None:
         return f"{chosen} is for exactly this dtype"
     if row.is_reference and not chosen.is_reference:
-        return "the reference; a faster row serves this call"
+        return "the reference; a faster kernel serves this call"
     return f"superseded by {chosen}, which came later"
 
 

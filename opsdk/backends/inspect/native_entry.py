@@ -1,4 +1,4 @@
-"""Native entries: the C function of a compiled row, for whoever calls it without Python."""
+"""Native entries: the C function of a compiled kernel, for whoever calls it without Python."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def native(op: Op | OpDef, *values: Any, **attrs: Any) -> NativeEntry:
     It computes one call or a part of one, knows nothing of Python, and may be called from any thread. It returns 0, or
     another status: 1 for an exception in the kernel, 2 for a `row_take` outside of its row, 3 where there is no memory,
     4 where the kernel gives another shape than it was told, 5 for a whole number (an attribute, or a position in a very
-    long row) that the doubles of `attrs` or the dtype of the computation do not hold; what a C row returns is its own
-    affair. Gradients have functions of their own: ask for `op.grad`.
+    long row) that the doubles of `attrs` or the dtype of the computation do not hold; what a C kernel returns is its
+    own affair. Gradients have functions of their own: ask for `op.grad`.
 
     Args:
-        op: an op with a compiled row: an expression, a Numba kernel, or C source.
+        op: an op with a compiled kernel: an expression, a Numba kernel, or C source.
         values: the inputs as specs, arrays or tensors, of which only dtypes and numbers of dimensions matter.
         attrs: attributes; numbers are arguments of the C function, everything else is decided here.
 
@@ -36,10 +36,10 @@ def native(op: Op | OpDef, *values: Any, **attrs: Any) -> NativeEntry:
 
     Raises:
         BindingError: this is no op.
-        KernelNotFoundError: no compiled row serves these inputs.
+        KernelNotFoundError: no compiled kernel serves these inputs.
         ShapeError: the inputs of an elementwise op differ in shape, or a row op has none with rows.
         AttributeValueError: the axis of a row op is not the last one.
-        DTypeError, CompileError: the row cannot be compiled for them.
+        DTypeError, CompileError: the kernel cannot be compiled for them.
 
     Example:
         >>> import opsdk
@@ -90,8 +90,8 @@ def _row(opdef: OpDef, specs: Sequence[TensorSpec | None]) -> Kernel:
         names = {name for (name, _, _), known in LANGUAGES.items() if getattr(known, "has_entry", False)}
         readers = " or ".join(sorted(names, reverse=True))
         raise KernelNotFoundError(
-            f"{opdef.subject}: no compiled row for (cpu, {', '.join(map(str, dtypes)) or 'no tensor'}); rows: "
-            f"{', '.join(map(str, opdef.kernels)) or 'none'}; give it a row in {readers}",
+            f"{opdef.subject}: no compiled kernel for (cpu, {', '.join(map(str, dtypes)) or 'no tensor'}); kernels: "
+            f"{', '.join(map(str, opdef.kernels)) or 'none'}; give it a kernel in {readers}",
             because=f"not installed: {', '.join(missing)}" if missing else "",
         )
     return row

@@ -1,4 +1,4 @@
-"""Numba rows on the CPU: a user's loop, compiled on first launch."""
+"""Numba kernels on the CPU: a user's loop, compiled on first launch."""
 
 from __future__ import annotations
 
@@ -112,15 +112,15 @@ def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[..., None]:
             others = [] if taught == first[0] else ["an overload of what it calls"]
         if others:
             raise DefinitionError(
-                f"{subject}, numba row: expected {others[0]!r} to be what it was when the row was registered, it was "
-                "changed since; register the row again",
+                f"{subject}, numba kernel: expected {others[0]!r} to be what it was when the kernel was registered, "
+                "it was changed since; register the kernel again",
                 at=at,
             )
 
     return check
 
 
-# A row has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
+# A kernel has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
 _DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
 
 
@@ -128,7 +128,7 @@ _DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
 def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
     if kernel not in _DISPATCHERS:
         function = dispatcher_of(opdef, kernel)
-        _DISPATCHERS[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba row")
+        _DISPATCHERS[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba kernel")
     return _DISPATCHERS[kernel]
 
 
@@ -137,7 +137,7 @@ _NUMBERS = {"int[]": np.int64, "float[]": np.float64, "bool[]": np.bool_, "compl
 
 # Any: a Numba dispatcher, its arguments and what the kernel returns.
 def _taking_nothing(opdef: OpDef, kernel: Kernel, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a compiled row that takes empty lists of numbers too.
+    """Returns a compiled kernel that takes empty lists of numbers too.
 
     Lists come as tuples, and an empty one has no type of element: Numba can measure it, not loop over it. A kernel
     that does not compile for one gets an empty array.
@@ -168,7 +168,7 @@ def _taking_nothing(opdef: OpDef, kernel: Kernel, function: Callable[..., Any]) 
 
 
 def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
-    """Returns the dispatcher of a user's row; one that the user made is taken as it is."""
+    """Returns the dispatcher of a user's kernel; one that the user made is taken as it is."""
     slow("opsdk.backends.vmath.overloads").register()
     function: Any = kernel.source
     if hasattr(function, "py_func"):
@@ -178,7 +178,7 @@ def dispatcher_of(opdef: OpDef, kernel: Kernel) -> Any:
 
 
 def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
-    """Returns the positions of the outputs that a row fills: all that it has to make, or none.
+    """Returns the positions of the outputs that a kernel fills: all that it has to make, or none.
 
     Raises:
         BindingError: it takes some of them and not the others.
@@ -189,7 +189,7 @@ def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
     if buffers and len(buffers) < len(outputs):
         rest = ", ".join(repr(name) for i, name in outputs.items() if i not in buffers)
         raise BindingError(
-            f"{opdef.subject}, numba row: expected a parameter for every output or for none, got none for {rest}",
+            f"{opdef.subject}, numba kernel: expected a parameter for every output or for none, got none for {rest}",
             at=str(kernel.origin),
         )
     return buffers
@@ -209,14 +209,15 @@ def _check_returned(opdef: OpDef, kernel: Kernel, made: list[Any], returned: Any
     if len(values) != len(made) or not all(is_made):
         names = ", ".join(name for name in opdef.schema.output_names if name in kernel.parameters)
         raise ReturnError(
-            f"{opdef.subject}, numba row: expected nothing to be returned, since the kernel takes {names} to fill, got "
-            f"{', '.join(type(value).__name__ for value in values)}; fill {names}, or take it out of the parameters",
+            f"{opdef.subject}, numba kernel: expected nothing to be returned, since the kernel takes {names} to fill, "
+            f"got {', '.join(type(value).__name__ for value in values)}; "
+            f"fill {names}, or take it out of the parameters",
             at=str(kernel.origin),
         )
 
 
 def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
-    """Returns what makes the inputs of a call those of the row; None where they are that already."""
+    """Returns what makes the inputs of a call those of the kernel; None where they are that already."""
     shaped = one_shape(opdef)
     if not kernel.options.get("contiguous"):
         return shaped

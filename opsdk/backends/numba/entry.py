@@ -79,7 +79,7 @@ def entry_of(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
     try:
         image = load(compile_object(symbol, [export])[0], [symbol])
     except UnexpectedResult as error:
-        raise DTypeError(f"{opdef.subject}, numba row: {error}", at=str(kernel.origin)) from error
+        raise DTypeError(f"{opdef.subject}, numba kernel: {error}", at=str(kernel.origin)) from error
     except Exception as error:
         if is_compile_failure(error):
             raise failure(opdef, kernel.origin, error, {}) from error

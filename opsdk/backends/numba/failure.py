@@ -22,8 +22,8 @@ _RAISED = re.compile(r"\.*\s*Raised from (?:None|(?P<file>.+) \((?P<line>\d+)\))
 _FUNCTION = re.compile(r"Untyped global name '(\w+)':.*<class 'function'>", re.DOTALL)
 _SIGNATURE = "No matching definition for argument type"  # said of what was compiled for other types, and no more
 _NUMBER, _ARRAY = re.compile(r"\b(?:float|u?int|complex|bool)\d*\b"), re.compile(r"\barray\([^()]*\)")
-_DECORATORS = {"numba row": "numba.njit", "CUDA row": "cuda.jit(device=True)"}
-_UNCOMPILED = {"numba row": "NUMBA_DISABLE_JIT", "CUDA row": "NUMBA_ENABLE_CUDASIM"}
+_DECORATORS = {"numba kernel": "numba.njit", "CUDA kernel": "cuda.jit(device=True)"}
+_UNCOMPILED = {"numba kernel": "NUMBA_DISABLE_JIT", "CUDA kernel": "NUMBA_ENABLE_CUDASIM"}
 _WHOLE_TEXT = "numba's whole text is the cause of this error (err.__cause__)"
 
 
@@ -36,7 +36,7 @@ def is_compile_failure(error: BaseException) -> bool:
 
 # Any: arrays, attribute values.
 def failure(opdef: OpDef, origin: Origin, error: BaseException, arguments: Mapping[str, Any]) -> Exception:
-    """Returns the error of a row that cannot be compiled for the arguments of a call, by name.
+    """Returns the error of a kernel that cannot be compiled for the arguments of a call, by name.
 
     It is a `DTypeError` where an array is of a dtype that Numba compiles nothing for, else a `CompileError`.
     """
@@ -46,19 +46,19 @@ def failure(opdef: OpDef, origin: Origin, error: BaseException, arguments: Mappi
 
 
 def unsupported(opdef: OpDef, origin: Origin, dtypes: Sequence[tuple[str, np.dtype[Any]]]) -> DTypeError | None:
-    """Returns the error of a row that is given a dtype, by the array's name, that Numba compiles nothing for."""
+    """Returns the error of a kernel that is given a dtype, by the array's name, that Numba compiles nothing for."""
     for name, dtype in dtypes:
         if dtype.kind not in "biufc" or dtype.name == "float16":
             return DTypeError(
-                f"{opdef.subject}, numba row: {name!r} is {dtype.name}, which Numba does not compile for the CPU; "
-                "cast it, give the row the dtype that it serves (dtype='float32'), or write the op as an expression: "
-                "@opsdk.elementwise",
+                f"{opdef.subject}, numba kernel: {name!r} is {dtype.name}, which Numba does not compile for the CPU; "
+                "cast it, give the kernel the dtype that it serves (dtype='float32'), or write the op as an "
+                "expression: @opsdk.elementwise",
                 at=str(origin),
             )
     return None
 
 
-def typing_failure(opdef: OpDef, origin: Origin, error: BaseException, row: str = "numba row") -> CompileError:
+def typing_failure(opdef: OpDef, origin: Origin, error: BaseException, row: str = "numba kernel") -> CompileError:
     """Returns the error of a kernel that Numba cannot compile: what it could not do, the whole text as the cause."""
     text = str(error)  # one class for all that Numba refuses: what it was, and where, stands in the text alone
     file, line = _place(error, text) or (origin.file, None)

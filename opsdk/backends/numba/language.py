@@ -16,7 +16,7 @@ from opsdk.define.opdef import OpDef
 class NumbaCPU(Language):
     """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills.
 
-    Options of a row: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
+    Options of a kernel: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
     are not C-contiguous are copied first, so that the kernel is compiled once for each dtype.
     """
 

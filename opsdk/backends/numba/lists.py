@@ -20,11 +20,11 @@ Values = Sequence[Any]
 
 
 class Lists:
-    """What the lists of an op become for a row in Numba, and what they get back from it.
+    """What the lists of an op become for a kernel in Numba, and what they get back from it.
 
     Args:
         opdef: an op with an input that is a list.
-        origin: where the row is.
+        origin: where the kernel is.
     """
 
     def __init__(self, opdef: OpDef, origin: Origin) -> None:
@@ -50,7 +50,7 @@ class Lists:
         return tuple(made)
 
     def give_back(self, values: Values, taken: Values) -> None:
-        """Copies what a row changed in copies to the arrays that they are of."""
+        """Copies what a kernel changed in copies to the arrays that they are of."""
         for i in self._changed:
             for array, copy in zip(values[i], taken[i], strict=True):
                 if copy is not array:
@@ -63,8 +63,8 @@ class Lists:
         dtype = self._dtype(position, arrays)
         if len({array.ndim for array in arrays}) > 1:
             raise ShapeError(
-                f"{self._opdef.subject}, numba row: expected the tensors of list {self._name(position)!r} to have one "
-                f"number of dimensions, got {self._shown(position, arrays, 'shape')}; reshape them",
+                f"{self._opdef.subject}, numba kernel: expected the tensors of list {self._name(position)!r} to have "
+                f"one number of dimensions, got {self._shown(position, arrays, 'shape')}; reshape them",
                 at=self._origin,
             )
         plain = (dtype, arrays[0].ndim, *_PLAIN)
@@ -77,7 +77,8 @@ class Lists:
         if position not in self._changed and {dtype.kind for dtype in dtypes} in ({"f"}, {"c"}):
             return np.result_type(*dtypes)
         raise DTypeError(
-            f"{self._opdef.subject}, numba row: expected the tensors of list {self._name(position)!r} to have one dtype"
+            f"{self._opdef.subject}, numba kernel: expected the tensors of list {self._name(position)!r} to have one "
+            "dtype"
             f"{', since it is changed in place' if position in self._changed else ''}, got "
             f"{self._shown(position, arrays, 'dtype')}; cast them",
             at=self._origin,

@@ -31,7 +31,7 @@ def guarded(function: Callable[..., Any], subject: str) -> Callable[..., Any]:
 
     Args:
         function: a Numba dispatcher.
-        subject: the row, for messages.
+        subject: the kernel, for messages.
     """
     if not Reading(function).is_parallel:
         return function

@@ -56,7 +56,7 @@ def test_without_a_compiler_the_error_says_what_to_install(path, monkeypatch):
     with pytest.raises(CompileError) as caught:
         made(np.ones(1, "float32"))
     assert str(caught.value) == (
-        "op 't::f', c row: no C compiler, tried $OPSDK_CC and $CC (unset), cc, gcc, clang; apt install gcc, or name "
+        "op 't::f', c kernel: no C compiler, tried $OPSDK_CC and $CC (unset), cc, gcc, clang; apt install gcc, or name "
         "one in OPSDK_CC"
     )
     assert caught.value.code == "OP402"

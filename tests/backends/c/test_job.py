@@ -43,7 +43,7 @@ def test_the_first_error_of_the_compiler_is_told_at_the_authors_line(tmp_path, m
     file.write_text(f"#include <math.h>\n\n{nothing('f', TAKES, body='float u = tanhff(1); return undeclared;')}")
     error = refusal(str(file))
     assert str(error).startswith(
-        "op 't::f', c row: does not compile, f.c:3: implicit declaration of function 'tanhff'; did you mean 'tanhf'?"
+        "op 't::f', c kernel: does not compile, f.c:3: implicit declaration of function 'tanhff'; did you mean 'tanhf'?"
     )
     assert "mend that line" not in str(error)  # the compiler says better
     assert error.code == "OP401"
@@ -74,7 +74,8 @@ def test_an_error_in_a_text_is_told_at_the_line_of_the_python_file():
 def test_a_text_that_stands_in_no_file_is_called_by_its_op():
     error = refusal("\n\n" + nothing("f", TAKES, body="return missing;"))
     assert str(error) == (
-        "op 't::f', c row: does not compile, <C source of t::f>:3: 'missing' undeclared (first use in this function); "
+        "op 't::f', c kernel: does not compile, <C source of t::f>:3: 'missing' undeclared (first use in this "
+        "function); "
         "mend that line"
     )
 
@@ -95,14 +96,15 @@ def test_what_c_lets_pass_and_what_then_crashes_is_an_error(body, said):
 def test_a_function_that_no_library_has_is_an_error():
     source = "int elsewhere(void);\n" + nothing("f", TAKES, body="return elsewhere();")
     assert str(refusal(source)) == (
-        "op 't::f', c row: does not compile, undefined reference to `elsewhere'; define it in the source, or name the "
+        "op 't::f', c kernel: does not compile, undefined reference to `elsewhere'; define it in the source, or name "
+        "the "
         "library that has it: libraries=, library_dirs="
     )
 
 
 def test_a_library_that_is_not_there_is_an_error():
     error = refusal(nothing("f", TAKES), libraries=["no_such_library"])
-    assert str(error).startswith("op 't::f', c row: does not compile, cannot find -lno_such_library")
+    assert str(error).startswith("op 't::f', c kernel: does not compile, cannot find -lno_such_library")
 
 
 def test_a_header_that_is_not_there_is_an_error(tmp_path):
@@ -129,7 +131,7 @@ EXPECTED = "int32_t f_f32(const DLTensor *x, DLTensor *y)"
 )
 def test_a_function_of_another_type_than_the_schemas_is_refused(declared, body):
     error = refusal(f"{declared} {{ {body} }}", BindingError)
-    assert str(error).startswith(f"op 't::f', c row: expected {EXPECTED}, got ")
+    assert str(error).startswith(f"op 't::f', c kernel: expected {EXPECTED}, got ")
     # The preprocessor has put types in the place of nothing here, so the text is the author's.
     assert str(error).endswith(f", got {declared}")
     assert notes(error)["at"] == "<C source of t::f>:1"
@@ -152,7 +154,7 @@ def test_a_message_function_of_another_type_is_refused():
 def test_a_source_without_the_function_is_told_which_it_has():
     error = refusal("int32_t ff_f32(int x) { return 0; }\nvoid g(void) {}", BindingError)
     assert str(error) == (
-        f"op 't::f', c row: expected a function {EXPECTED}, got none called f_f32 and the like; the source defines "
+        f"op 't::f', c kernel: expected a function {EXPECTED}, got none called f_f32 and the like; the source defines "
         "ff_f32, g"
     )
 
@@ -165,7 +167,8 @@ def test_the_function_that_a_row_for_one_dtype_lacks_is_of_that_dtype():
 def test_a_static_function_is_refused():
     error = refusal("static " + nothing("f", TAKES), BindingError)
     assert str(error) == (
-        "op 't::f', c row: function f_f32 is static, expected one that can be called from outside; leave out the word"
+        "op 't::f', c kernel: function f_f32 is static, expected one that can be called from outside; leave out the "
+        "word"
     )
 
 

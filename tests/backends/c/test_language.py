@@ -43,7 +43,7 @@ def test_a_relative_path_starts_at_the_registering_file(op):
         register(op, source="no_such.c")
     expected = str(Path(__file__).with_name("no_such.c"))
     assert str(caught.value) == (
-        f"op 't::f', c row: source expected a C text or an existing file, got {expected!r}, which does not exist"
+        f"op 't::f', c kernel: source expected a C text or an existing file, got {expected!r}, which does not exist"
     )
     assert register(op, source=Path(__file__).name).source == __file__
 
@@ -76,7 +76,7 @@ def test_the_command_line_shows_the_row():
 
     op = leaky()
     assert rows_of(op.opdef) == ("numpy", "c")
-    assert ["row", "c", "(cpu,", "*)"] in [line.split()[:4] for line in screen(facts_of(op), 100).splitlines()]
+    assert ["kernel", "c", "(cpu,", "*)"] in [line.split()[:4] for line in screen(facts_of(op), 100).splitlines()]
 
 
 def test_the_source_of_a_row_is_the_text(op):

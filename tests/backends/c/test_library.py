@@ -129,7 +129,7 @@ def test_processes_that_compile_the_same_source_at_once_are_all_right(tmp_path, 
 def test_a_library_that_does_not_open_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(c_library.Job, "build", lambda self, path: path.write_bytes(b"no library"))
     with pytest.raises(
-        CompileError, match=r"op 't::f', c row: was built and does not open, .*(file too short|invalid ELF)"
+        CompileError, match=r"op 't::f', c kernel: was built and does not open, .*(file too short|invalid ELF)"
     ):
         fresh(tmp_path)(X)
 

@@ -52,7 +52,7 @@ def test_openmp_is_an_option_or_a_flag():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"flag": "-O1"}, "row: option 'flag' is none of a C row's; there are flags, "),
+        ({"flag": "-O1"}, "row: expected an option of a C kernel, got 'flag'; there are flags, "),
         ({"flags": "-O1"}, "row: flags expected a list of texts, got '-O1'"),
         ({"flags": 3}, "row: flags expected a list of texts, got 3"),
         ({"libraries": [3]}, "row: libraries expected a list of texts, got [3]"),

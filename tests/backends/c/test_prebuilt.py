@@ -44,7 +44,7 @@ def apart(tmp_path, monkeypatch):
 
 @pytest.fixture
 def package(tmp_path):
-    """A package with a C row."""
+    """A package with a C kernel."""
     folder = tmp_path / "packed"
     (folder / "ops" / "inc").mkdir(parents=True)
     (folder / "__init__.py").write_text("")
@@ -173,7 +173,7 @@ def test_without_a_compiler_the_error_says_that_something_else_was_built(package
         with_compiler.delenv("OPSDK_CC")
         made = built(load(package))
     (package / "ops" / "twice.c").write_text(SOURCE + "\n")
-    with pytest.raises(CompileError, match="op 'packed::twice', c row: OPSDK_CC expected a C compiler") as caught:
+    with pytest.raises(CompileError, match="op 'packed::twice', c kernel: OPSDK_CC expected a C compiler") as caught:
         load(package)(X)
     assert caught.value.code == "OP402"
     assert caught.value.__notes__[0] == (
@@ -277,7 +277,7 @@ def test_a_row_of_a_cell_has_no_place(package, monkeypatch):
     assert prebuilt(job(scope["twice"])) is None
     assert outdated(job(scope["twice"])) == ""
     with pytest.raises(
-        CompileError, match=r"c row: expected a row that a file registers, .* got one of <ipython-input"
+        CompileError, match=r"c kernel: expected a kernel that a file registers, .* got one of <ipython-input"
     ):
         place_of(job(scope["twice"]))
 

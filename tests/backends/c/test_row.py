@@ -295,7 +295,7 @@ def test_a_status_is_an_error_with_the_sources_own_words():
     for status, said in ((3, ", x is not sorted"), (-4, ""), (3, ", x is not sorted")):
         with pytest.raises(KernelStatusError) as caught:
             f(x, status=status)
-        assert str(caught.value) == f"op 't::f', c row: f_f32 returned status {status}{said}"
+        assert str(caught.value) == f"op 't::f', c kernel: f_f32 returned status {status}{said}"
         assert (caught.value.code, caught.value.details["status"]) == ("OP223", status)
         f(x)
     assert isinstance(caught.value, RuntimeError)
@@ -320,7 +320,8 @@ def test_a_dtype_without_a_function_names_those_that_there_are():
     with pytest.raises(KernelNotFoundError) as caught:
         leaky()(np.ones(2, "int32"))
     assert str(caught.value) == (
-        "op 't::leaky', c row: no function leaky_i32 for int32; there are leaky_f32, leaky_f64; write it, or cast the "
+        "op 't::leaky', c kernel: no function leaky_i32 for int32; there are leaky_f32, leaky_f64; write it, or cast "
+        "the "
         "inputs"
     )
     help = "  help     int32_t leaky_i32(const DLTensor *x, DLTensor *y, double slope) { ... }"
@@ -342,7 +343,7 @@ def test_inputs_of_two_floating_dtypes_are_refused():
     with pytest.raises(KernelNotFoundError) as caught:
         f(np.ones(2, "float32"), np.ones(2))
     assert str(caught.value) == (
-        "op 't::f', c row: input 'w' expected float32 like 'x', got float64; cast one of them, or give the row "
+        "op 't::f', c kernel: input 'w' expected float32 like 'x', got float64; cast one of them, or give the kernel "
         "dtypes={'w': ...}"
     )
 
@@ -351,7 +352,9 @@ def test_an_input_may_be_declared_to_have_another_dtype():
     body = "*OPSDK_DATA(float, y) = (float)*OPSDK_DATA(double, w); return 0;"
     f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), dtypes={"w": "float64"})
     assert f(np.ones(1, "float32"), np.array([7.0])).tolist() == [7.0]
-    with pytest.raises(KernelNotFoundError, match="op 't::f', c row: input 'w' expected float64, got float32; cast it"):
+    with pytest.raises(
+        KernelNotFoundError, match="op 't::f', c kernel: input 'w' expected float64, got float32; cast it"
+    ):
         f(np.ones(1, "float32"), np.ones(1, "float32"))
 
 
@@ -372,7 +375,9 @@ def test_an_input_of_another_kind_that_is_neither_declared_nor_looked_up_is_refu
     body = "*OPSDK_DATA(float, y) = OPSDK_DATA(const float, x)[*OPSDK_DATA(const int64_t, w)]; return 0;"
     rule, x, w = opsdk.infer.like("x"), np.array([7.0], "float32"), np.zeros(1, dtype)
     f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), infer=rule)
-    with pytest.raises(KernelNotFoundError, match=rf"input 'w', which is of .* give the row dtypes={{'w': '{dtype}'}}"):
+    with pytest.raises(
+        KernelNotFoundError, match=rf"input 'w', which is of .* give the kernel dtypes={{'w': '{dtype}'}}"
+    ):
         f(x, w)
     f = op("f(Tensor x, Tensor w) -> Tensor y", nothing("f", SUM, body=body), infer=rule, dtypes={"w": "int64"})
     if dtype == "int64":
@@ -390,7 +395,9 @@ def test_a_text_that_c_would_cut_is_refused():
     x = np.ones(1, "float32")
     f(x, how="max")
     for attrs in ({"how": "max\0imum"}, {"how": "max", "more": ["a", "b\0"]}):
-        with pytest.raises(ValueError, match=r"c row: expected a text without the character NUL, at which C ends it"):
+        with pytest.raises(
+            ValueError, match=r"c kernel: expected a text without the character NUL, at which C ends it"
+        ):
             f(x, **attrs)
 
 
@@ -416,7 +423,7 @@ def test_a_text_that_utf8_does_not_have_is_refused():
         nothing("f", "const DLTensor *x, DLTensor *y, const char *how, const char *const *more, int64_t more_len"),
     )
     for attrs in ({"how": "a\ud800"}, {"how": "max", "more": ["a", "\udfff"]}):
-        with pytest.raises(AttributeValueError, match=r"c row: expected a text of characters that UTF-8 has, got '"):
+        with pytest.raises(AttributeValueError, match=r"c kernel: expected a text of characters that UTF-8 has, got '"):
             f(np.ones(1, "float32"), **attrs)
 
 
@@ -432,7 +439,8 @@ def test_a_large_copy_is_said_once_and_only_where_nobody_asked_for_it(capfd):
         assert said == (
             ""
             if options
-            else "op 't::leaky', c row: copies x (float64(512, 1024)), which is not contiguous; contiguous=True says "
+            else "op 't::leaky', c kernel: copies x (float64(512, 1024)), which is not contiguous; contiguous=True "
+            "says "
             "that this is meant, contiguous=False hands it over as it lies\n"
         )
 
@@ -586,9 +594,9 @@ def test_the_bare_function_of_a_row_for_its_dtype_comes_first():
 
 
 def test_a_dtype_or_op_without_a_c_row_has_no_bare_function():
-    with pytest.raises(KernelNotFoundError, match="op 't::leaky', c row: no function leaky_i8 for int8; there are"):
+    with pytest.raises(KernelNotFoundError, match="op 't::leaky', c kernel: no function leaky_i8 for int8; there are"):
         native_entry(leaky(), "int8")
-    with pytest.raises(KernelNotFoundError, match=r"op 'opsdk::relu': no C row for float32; there are numpy \(cpu"):
+    with pytest.raises(KernelNotFoundError, match=r"op 'opsdk::relu': no C kernel for float32; there are numpy \(cpu"):
         native_entry(opsdk.relu, "float32")
 
 

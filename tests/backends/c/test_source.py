@@ -64,7 +64,7 @@ def test_a_file_that_is_gone_or_no_text_is_an_error(tmp_path):
     file.write_text("")
     made = op("f(Tensor x) -> Tensor y", str(file))
     file.write_bytes(b"\xff")
-    with pytest.raises(CompileError, match=r"op 't::f', c row: expected to read .*f\.c, got 'utf-8' codec"):
+    with pytest.raises(CompileError, match=r"op 't::f', c kernel: expected to read .*f\.c, got 'utf-8' codec"):
         made(np.zeros(1, "float32"))
     file.unlink()
     with pytest.raises(CompileError, match=r"expected to read .*f\.c, got .*No such file"):

@@ -1,4 +1,4 @@
-"""A compiled row gives the dtype that the reference gives, or is refused, whatever the infer rule says."""
+"""A compiled kernel gives the dtype that the reference gives, or is refused, whatever the infer rule says."""
 
 import numpy as np
 import pytest

@@ -64,7 +64,7 @@ def scaled_loop(dy, dz, dx, db, s):
 
 @pytest.fixture(params=["numba", "c"])
 def scaled(scope, request):
-    """Gives an op that sums x and scales b, whose backward reads neither, on a compiled row."""
+    """Gives an op that sums x and scales b, whose backward reads neither, on a compiled kernel."""
     pytest.importorskip({"numba": "numba", "c": "cffi"}[request.param])
 
     @opsdk.op("t::scaled(Tensor x, Tensor b, *, float s=2.0) -> (Tensor y, Tensor z)")
@@ -196,7 +196,7 @@ def test_an_absent_input_has_a_buffer_that_nobody_looks_at(scope):
 
 def test_a_gradient_that_has_another_dtype_than_the_c_function_writes_is_refused(scaled):
     if "c" not in [row.language for row in scaled.grad.opdef.kernels]:
-        pytest.skip("a Numba row is compiled for what it is given")
+        pytest.skip("a Numba kernel is compiled for what it is given")
     given = {"x_spec": TensorSpec(2, "float64"), "b_spec": TensorSpec(3, "float32")}
     told = "gradient 'db' expected float64 like 'dy', got float32, which its input has; cast that"
     with pytest.raises(KernelNotFoundError, match=told):

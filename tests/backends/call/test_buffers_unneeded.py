@@ -1,4 +1,4 @@
-"""Gradients that nobody wants are None, whatever a compiled row left in their buffers."""
+"""Gradients that nobody wants are None, whatever a compiled kernel left in their buffers."""
 
 import numpy as np
 import pytest

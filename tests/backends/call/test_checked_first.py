@@ -1,4 +1,4 @@
-"""Value checks in front of every row: nothing of an op runs on values that its check refuses."""
+"""Value checks in front of every kernel: nothing of an op runs on values that its check refuses."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_a_compiled_row_does_not_read_beyond_its_arrays(take_rows, language):
         take_rows.kernel("cpu", numba_row, language="numba")
     else:
         take_rows.kernel("cpu", language="c", dtype="float64", source=C, dtypes={"index": "int64"})
-    for _ in range(3):  # a C row has a way of its own for a call like the one before
+    for _ in range(3):  # a C kernel has a way of its own for a call like the one before
         with pytest.raises(InputValueError, match=REFUSED):
             take_rows(X, BAD)
         assert take_rows(X, GOOD).tolist() == X[GOOD].tolist()

@@ -38,7 +38,7 @@ def test_a_row_in_a_language_that_nothing_reads_is_refused_when_it_is_launched(o
         op(np.ones(2))
     row = list(op.opdef.kernels)[-1]
     assert str(caught.value) == (
-        f"op 't::f': row fortran (cpu, *) at {row.origin} is written in 'fortran'; "
+        f"op 't::f': kernel fortran (cpu, *) at {row.origin} is written in 'fortran'; "
         f"languages here: {', '.join(sorted({name for name, _, _ in LANGUAGES}))}"
     )
 
@@ -59,7 +59,7 @@ def test_a_language_whose_package_is_missing_says_so_when_a_row_is_compiled(op, 
     monkeypatch.setattr(Fortran, "packages", ("fortran_of_nobody",))
     with pytest.raises(MissingDependencyError) as caught:
         op(np.ones(2))
-    assert "op 't::f', fortran row needs fortran_of_nobody, which cannot be imported" in str(caught.value)
+    assert "op 't::f', fortran kernel needs fortran_of_nobody, which cannot be imported" in str(caught.value)
     assert "pip install fortran_of_nobody" in str(caught.value)
 
 

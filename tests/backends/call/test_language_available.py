@@ -1,4 +1,4 @@
-"""Availability: derived rows are passed over where they cannot be compiled, written ones never are."""
+"""Availability: derived kernels are passed over where they cannot be compiled, written ones never are."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""A language that no file of opsdk knows: a row is a text, which Python evaluates over NumPy arrays."""
+"""A language that no file of opsdk knows: a kernel is a text, which Python evaluates over NumPy arrays."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from opsdk.backends.call.language import Language, register_language
 
 
 class Formula(Language):
-    """A row is a text that Python evaluates."""
+    """A kernel is a text that Python evaluates."""
 
     name = "formula"
     takes_text = True
@@ -68,7 +68,7 @@ X = np.array([1.0, -2.0, 4.0], np.float32)
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """A file with the language and an op that has rows in it; both are forgotten afterwards."""
+    """A file with the language and an op that has kernels in it; both are forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "formulas.py"
     path.write_text(LANGUAGE)
@@ -158,7 +158,7 @@ def test_a_row_is_refused_where_its_language_cannot_run(scaled, monkeypatch):
     monkeypatch.setattr(type(language), "packages", ("formulas_of_nobody",))
     with pytest.raises(MissingDependencyError) as caught:
         scaled(X)
-    assert str(caught.value).startswith("op 'formulas::scaled', formula row needs formulas_of_nobody, which cannot be")
+    assert str(caught.value).startswith("op 'formulas::scaled', formula kernel needs formulas_of_nobody, which cannot")
     assert str(caught.value).endswith("pip install formulas_of_nobody")
     report = opsdk.verify(scaled, rows=["formula"])
     assert {row.verdict for row in report.rows} == {"skipped"}
@@ -167,5 +167,5 @@ def test_a_row_is_refused_where_its_language_cannot_run(scaled, monkeypatch):
 def test_a_row_takes_no_function_and_no_options_that_its_language_does_not_have(scaled):
     with pytest.raises(DefinitionError, match="language 'formula' expected source=, a file or its text, got the Pyth"):
         scaled.kernel("cpu", lambda x: x, language="formula")
-    with pytest.raises(DefinitionError, match="formula row: expected no options, got fast=True"):
+    with pytest.raises(DefinitionError, match="formula kernel: expected no options, got fast=True"):
         scaled.kernel("cpu", language="formula", source="x", fast=True)

@@ -1,4 +1,4 @@
-"""Inputs of compiled rows: a loop over elements must never read beyond its arrays."""
+"""Inputs of compiled kernels: a loop over elements must never read beyond its arrays."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_an_op_without_a_rule_takes_inputs_of_one_shape_only(row):
     op = hinge(row)
     assert np.array_equal(op(LARGE, LARGE), LARGE * LARGE)
     for s, t, text in ((LARGE, SMALL, r"s \(3, 4\), t \(4,\)"), (SMALL, LARGE, r"s \(4,\), t \(3, 4\)")):
-        expected = rf"op 'tests::hinge', compiled row: expected inputs of one shape, .* got {text}; declare infer="
+        expected = rf"op 'tests::hinge', compiled kernel: expected inputs of one shape, .* got {text}; declare infer="
         with pytest.raises(ShapeError, match=expected):
             op(s, t)
     assert np.array_equal(op(LARGE, LARGE), LARGE * LARGE)
@@ -230,7 +230,7 @@ LISTED = (*ROWS, "parallel", "contiguous")
 @pytest.mark.parametrize("row", LISTED)
 def test_without_a_rule_the_tensors_of_a_list_are_of_one_shape(row):
     op = total(row)
-    expected = r"'tests::total', compiled row: expected inputs of one shape, .* got xs\[0\] \(2, 3\), xs\[2\] \(1, 3\)"
+    expected = r"total', compiled kernel: expected inputs of one shape, .* got xs\[0\] \(2, 3\), xs\[2\] \(1, 3\)"
     for _ in range(2):
         np.testing.assert_array_equal(op([WHOLE, WHOLE, WHOLE]), 3 * WHOLE)
         with pytest.raises(ShapeError, match=expected):
@@ -424,7 +424,7 @@ def test_a_row_that_changes_an_input_in_place_reads_no_other_shape(row, w):
             if first is not None:
                 op(x, first)
             before = x.copy()
-            with pytest.raises(ShapeError, match=r"compiled row: expected inputs of one shape.* got x \(4,\), w"):
+            with pytest.raises(ShapeError, match=r"compiled kernel: expected inputs of one shape.* got x \(4,\), w"):
                 op(x, w)
             assert np.array_equal(x, before)
 
@@ -521,7 +521,7 @@ def test_a_gradient_is_no_smaller_than_its_cotangent_where_the_op_has_no_rule(ro
     else:
         op.grad.kernel("cpu", gradient_buffers, language="numba")
     refused = (
-        r"compiled row: expected gradients of the shape of the cotangents, since 'tests::plus' has no infer rule, "
+        r"compiled kernel: expected gradients of the shape of the cotangents, since 'tests::plus' has no infer rule, "
         r"got dy \(4,\), dw \(1,\); declare infer="
     )
     for shape in ((4,), (1,), (1,)):

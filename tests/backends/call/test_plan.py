@@ -126,7 +126,8 @@ def test_no_row_for_a_dtype_is_refused_with_the_rows_there_are():
     with pytest.raises(KernelNotFoundError) as caught:
         op(X.astype("int8"))
     assert str(caught.value) == (
-        "op 't::f': no kernel for (cpu, int8); registered: (cpu, float64), (cuda, float32); cast the input or add a row"
+        "op 't::f': no kernel for (cpu, int8); registered: (cpu, float64), (cuda, float32); cast the input or "
+        "add a kernel"
     )
     assert "  because  input 'x' is int8" in caught.value.__notes__
     assert isinstance(caught.value, LookupError)
@@ -135,7 +136,7 @@ def test_no_row_for_a_dtype_is_refused_with_the_rows_there_are():
 def test_no_row_at_all_is_said():
     op = define(lambda x: x + 1)
     op.opdef.kernels.restore([])
-    with pytest.raises(KernelNotFoundError, match="registered: none; cast the input or add a row"):
+    with pytest.raises(KernelNotFoundError, match="registered: none; cast the input or add a kernel"):
         op(X)
 
 
@@ -300,14 +301,14 @@ def test_what_a_compiled_row_returns_wrongly_is_told_with_the_row():
     for _ in range(2):
         with pytest.raises(DTypeError, match="output 'y': expected float32, got float64") as caught:
             op(np.ones(2, np.float32))
-        (row,) = [note for note in caught.value.__notes__ if "row" in note]
-        assert row.startswith(f"  returned by the numba row at {list(op.opdef.kernels)[1].origin}")
+        (row,) = [note for note in caught.value.__notes__ if "kernel at" in note]
+        assert row.startswith(f"  returned by the numba kernel at {list(op.opdef.kernels)[1].origin}")
 
 
 def test_what_a_reference_returns_wrongly_needs_no_row():
     with pytest.raises(DTypeError) as caught:
         define(lambda x: x.astype(np.float64))(np.ones(2, np.float32))
-    assert not any("row" in note for note in getattr(caught.value, "__notes__", []))
+    assert not any("kernel" in note for note in getattr(caught.value, "__notes__", []))
 
 
 def test_the_first_call_of_a_gradient_op_refuses_a_cotangent_that_is_none_of_the_op():

@@ -32,7 +32,7 @@ def test_an_exception_of_a_kernel_keeps_its_type_and_gets_a_note(size, attrs):
     with pytest.raises(ZeroDivisionError, match="ouch") as caught:
         op(X, **attrs)
     (note,) = caught.value.__notes__
-    assert note == f"  raised in op 't::f', numpy row at {op.opdef.origin}"
+    assert note == f"  raised in op 't::f', numpy kernel at {op.opdef.origin}"
 
 
 def test_an_exception_of_a_backward_names_the_op_too():
@@ -41,4 +41,4 @@ def test_an_exception_of_a_backward_names_the_op_too():
     x = opsdk.to_tensor(X, stop_gradient=False)
     with pytest.raises(ZeroDivisionError) as caught:
         op(x).sum().backward()
-    assert caught.value.__notes__[0].startswith("  raised in op 't::f_grad', backward of op 't::f', numpy row at ")
+    assert caught.value.__notes__[0].startswith("  raised in op 't::f_grad', backward of op 't::f', numpy kernel at ")

@@ -222,7 +222,7 @@ def test_the_alignments_of_contrib_ops_compile_both_ways(axes):
 @needs_compiler
 def test_a_kernel_that_numba_cannot_compile_is_refused(leaky):
     row(leaky, lambda x, y: x.no_such_attribute)
-    with pytest.raises(CompileError, match=r"op 't::leaky', CUDA row: does not compile, .*no_such_attribute"):
+    with pytest.raises(CompileError, match=r"op 't::leaky', CUDA kernel: does not compile, .*no_such_attribute"):
         compile_cuda(leaky, "float32")
 
 
@@ -320,7 +320,7 @@ def test_an_attribute_that_is_no_number_cannot_be_passed_to_compiled_code(uncomp
     with pytest.raises(CompileError) as caught:
         compile_cuda(leaky, "float32")
     assert str(caught.value) == (
-        "op 't::leaky', CUDA row: attribute 'mode' expected a float, int or bool in compiled code, got str"
+        "op 't::leaky', CUDA kernel: attribute 'mode' expected a float, int or bool in compiled code, got str"
     )
 
 

@@ -1,4 +1,4 @@
-"""CUDA rows on a device, with CuPy's arrays. What these test is tested without a device in tests/cuda_sim."""
+"""CUDA kernels on a device, with CuPy's arrays. What these test is tested without a device in tests/cuda_sim."""
 
 import numpy as np
 import pytest
@@ -337,7 +337,7 @@ def test_a_launch_may_name_a_stream(cp, cuda):
 def test_a_kernel_that_numba_cannot_compile_is_refused(cp):
     wrong = opsdk.op(lambda x: x, name="wrong", namespace="t")
     wrong.kernel("cuda", lambda x, y: x.nothing, language="numba", launch=opsdk.launch.elementwise("y"))
-    with pytest.raises(CompileError, match="op 't::wrong', CUDA row: does not compile"):
+    with pytest.raises(CompileError, match="op 't::wrong', CUDA kernel: does not compile"):
         wrong(cp.asarray(X))
 
 

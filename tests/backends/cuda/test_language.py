@@ -1,4 +1,4 @@
-"""CUDA rows: those that need a device or its simulator run in tests/cuda_sim, in a process of their own."""
+"""CUDA kernels: those that need a device or its simulator run in tests/cuda_sim, in a process of their own."""
 
 import os
 import re
@@ -65,7 +65,7 @@ def test_a_cuda_row_without_a_device_is_refused_when_it_is_launched(op, monkeypa
     with pytest.raises(PlaceError) as caught:
         plan.run([np.ones(2)], {})
     assert str(caught.value) == (
-        "op 't::f', CUDA row, Place(cuda:0): expected a CUDA device, found no driver; run where there is one, or "
+        "op 't::f', CUDA kernel, Place(cuda:0): expected a CUDA device, found no driver; run where there is one, or "
         "simulate one: set NUMBA_ENABLE_CUDASIM=1 before Numba is imported"
     )
 

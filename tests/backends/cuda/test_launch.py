@@ -6,7 +6,8 @@ from opsdk.core.errors import CompileError, MissingDependencyError, PlaceError
 
 numba = pytest.importorskip("numba")
 UNCOMPILED = (
-    "op 't::f', CUDA row: does not compile, said; look at that line without compiling: NUMBA_ENABLE_CUDASIM=1 runs the "
+    "op 't::f', CUDA kernel: does not compile, said; look at that line without compiling: NUMBA_ENABLE_CUDASIM=1 runs "
+    "the "
     "kernel as Python"
 )
 

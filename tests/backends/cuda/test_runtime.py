@@ -75,5 +75,5 @@ def test_cupy_is_asked_for_only_where_there_is_a_device(monkeypatch):
 
 def test_without_numba_a_cuda_row_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba.cuda", None)
-    with pytest.raises(MissingDependencyError, match=r"op 'f', CUDA row needs numba, which cannot be imported"):
-        numba_cuda("op 'f', CUDA row")
+    with pytest.raises(MissingDependencyError, match=r"op 'f', CUDA kernel needs numba, which cannot be imported"):
+        numba_cuda("op 'f', CUDA kernel")

@@ -1,4 +1,4 @@
-"""Explanations: the row that would run is the one that runs, and every other has its reason."""
+"""Explanations: the kernel that would run is the one that runs, and every other has its reason."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def swish():
 
 @pytest.fixture
 def twice():
-    """An op with rows of its own."""
+    """An op with kernels of its own."""
 
     @opsdk.op
     def twice(x):
@@ -55,7 +55,7 @@ def test_a_report_reads_as_a_page(swish):
     assert str(explain(swish, F32)).splitlines() == [
         "tests::swish(x: float32[2, 3])",
         f"  → numba (cpu, floating)    runs, compiled from the expression  {at}",
-        f"    numpy (cpu, *)           the reference; a faster row serves this call  {at}",
+        f"    numpy (cpu, *)           the reference; a faster kernel serves this call  {at}",
         f"    numba (cuda, floating)   is for cuda, the inputs are at cpu  {at}",
         "    gives    y: float32[2, 3]",
         "    computes y = x * sigmoid(beta * x)",
@@ -63,7 +63,7 @@ def test_a_report_reads_as_a_page(swish):
         "",
         "tests::swish_grad(x: float32[2, 3], dy: float32[2, 3])",
         f"  → numba (cpu, floating)    runs, compiled from the expression  {at}",
-        f"    numpy (cpu, *)           the reference; a faster row serves this call  {at}",
+        f"    numpy (cpu, *)           the reference; a faster kernel serves this call  {at}",
         f"    numba (cuda, floating)   is for cuda, the inputs are at cpu  {at}",
         "    gives    dx: float32[2, 3]",
         *[f"    computes {text}" for text in explain(swish, F32).gradient.formulas],
@@ -146,7 +146,7 @@ def test_a_row_of_one_dtype_comes_before_those_of_all(twice):
     assert reasons(explain(twice, F64)) == {
         "numba (cpu, *)": "runs",
         "numba (cpu, float32)": "serves float32 as the dtype of the first input, got float64",
-        "numpy (cpu, *)": "the reference; a faster row serves this call",
+        "numpy (cpu, *)": "the reference; a faster kernel serves this call",
     }
 
 
@@ -179,7 +179,7 @@ def test_an_op_without_a_row_says_so(twice):
     twice.opdef.kernels.restore([row for row in twice.opdef.kernels if row.language == "none"])
     explanation = explain(twice, F32)
     assert explanation.chosen is None
-    assert "no row serves this call" in str(explanation)
+    assert "no kernel serves this call" in str(explanation)
 
 
 SOURCE = "#include <opsdk.h>\nvoid twice_f32(const DLTensor *x, DLTensor *y) { }\n"

@@ -325,11 +325,13 @@ def test_an_entry_runs_in_threads_side_by_side():
 def test_what_the_adapter_cannot_serve_is_refused():
     spec = TensorSpec((None,), "float64")
     half = user_op("t::half(Tensor x) -> Tensor y", lambda x: x * 2)
-    with pytest.raises(DTypeError, match="op 't::half', numba row: 'x' is float16, which Numba does not compile for"):
+    with pytest.raises(
+        DTypeError, match="op 't::half', numba kernel: 'x' is float16, which Numba does not compile for"
+    ):
         native(half, TensorSpec((None,), "float16"))
     short = user_op("t::short(Tensor x) -> Tensor y", lambda x: x.astype(np.float32))
     with pytest.raises(
-        DTypeError, match=r"row: expected float64 in 1 dimensions to be returned, got array\(float32, 1d, C"
+        DTypeError, match=r"kernel: expected float64 in 1 dimensions to be returned, got array\(float32, 1d, C"
     ):
         native(short, spec)
     with pytest.raises(
@@ -337,7 +339,9 @@ def test_what_the_adapter_cannot_serve_is_refused():
     ):
         native(opsdk.softmax, spec)
     missing = user_op("t::missing(Tensor x) -> Tensor y", lambda x: np.no_such_function(x))
-    with pytest.raises(CompileError, match="numba row: does not compile, module 'numpy' has no attribute 'no_such_fun"):
+    with pytest.raises(
+        CompileError, match="numba kernel: does not compile, module 'numpy' has no attribute 'no_such_fun"
+    ):
         native(missing, spec)
     some = user_op(
         "t::some(Tensor x) -> (Tensor y, Tensor z)", lambda x, y: x, infer=lambda x: (x, x), reference=lambda x: (x, x)
@@ -366,7 +370,7 @@ def test_what_the_adapter_cannot_serve_is_refused():
         native(half)
 
 
-# -- C rows, and none at all --------------------------------------------------------------------------------------
+# -- C kernels, and none at all --------------------------------------------------------------------------------------
 
 LEAKY = """
 int32_t leaky_f32(const DLTensor *x, DLTensor *y, double slope) { return 0; }
@@ -387,10 +391,10 @@ def test_without_a_compiled_row_the_rows_that_there_are_are_named():
     with pytest.raises(KernelNotFoundError) as caught:
         native(op, TensorSpec((None,), "int8"))
     assert str(caught.value) == (
-        "op 't::plain': no compiled row for (cpu, int8); rows: numpy (cpu, *); give it a row in numba or c"
+        "op 't::plain': no compiled kernel for (cpu, int8); kernels: numpy (cpu, *); give it a kernel in numba or c"
     )
     with pytest.raises(
-        KernelNotFoundError, match=r"no compiled row for \(cpu, int64\); rows: .*numba \(cpu, floating\)"
+        KernelNotFoundError, match=r"no compiled kernel for \(cpu, int64\); kernels: .*numba \(cpu, floating\)"
     ):
         native(opsdk.exp, TensorSpec((None,), "int64"))
 
@@ -402,5 +406,5 @@ def test_a_user_s_kernel_whose_global_changed_has_no_entry():
     op.kernel("cpu", scope["scaled"], language="numba")
     op(np.ones(2))
     scope["k"] = 6.0
-    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered"):
+    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the kernel was registered"):
         opsdk.native(op, np.ones(2))

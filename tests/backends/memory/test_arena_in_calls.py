@@ -24,7 +24,7 @@ def x(rng):
 
 
 def double_of(schema="t::double(Tensor x) -> Tensor y"):
-    """An op with a row that fills the buffer it is given."""
+    """An op with a kernel that fills the buffer it is given."""
     pytest.importorskip("numba")
 
     @opsdk.op(schema)

@@ -45,7 +45,7 @@ def both(x, y):
 
 
 def compiled_row(op, *arrays, **attrs):
-    """Returns what the compiled row gives, whichever row would be chosen."""
+    """Returns what the compiled kernel gives, whichever row would be chosen."""
     attrs = {**{decl.name: decl.default for decl in op.opdef.schema.attrs}, **attrs}
     row = next(row for row in op.opdef.kernels if row.language == "numba" and row.key.place == "cpu")
     return make_plan(op.opdef, arrays, attrs, row=row).launch(*arrays, **attrs)

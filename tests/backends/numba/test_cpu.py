@@ -90,7 +90,7 @@ def test_a_kernel_that_numba_cannot_type_is_refused_with_numbas_error_as_its_cau
         with pytest.raises(CompileError) as caught:
             op(X)
         error = caught.value
-        assert str(error).startswith("op 't::f', numba row: does not compile, ")
+        assert str(error).startswith("op 't::f', numba kernel: does not compile, ")
         assert "no_such_attribute" in str(error)
         assert "\n" not in str(error)
         assert isinstance(error.__cause__, numba.core.errors.TypingError)
@@ -110,7 +110,7 @@ def test_a_call_that_numba_cannot_type_is_shown_with_its_types(op):
     with pytest.raises(CompileError) as caught:
         op(X)
     assert str(caught.value) == (
-        "op 't::f', numba row: does not compile, numba has no iadd(float64, array(float64, 1d, C)); one is a "
+        "op 't::f', numba kernel: does not compile, numba has no iadd(float64, array(float64, 1d, C)); one is a "
         "number and one an array: index the array until it is a number, or make both arrays"
     )
     assert f"test_cpu.py:{wrong.__code__.co_firstlineno + 4}" in caught.value.__notes__[0]
@@ -121,7 +121,7 @@ def test_a_buffer_kernel_that_numba_cannot_compile_is_refused_too(op):
     def wrong(x, y):
         y[0] = "text"
 
-    with pytest.raises(CompileError, match="op 't::f', numba row: does not compile, "):
+    with pytest.raises(CompileError, match="op 't::f', numba kernel: does not compile, "):
         op(X)
 
 
@@ -133,7 +133,7 @@ def test_a_construct_that_numba_does_not_read_is_refused_too(op):
 
         return x
 
-    with pytest.raises(CompileError, match="numba row: does not compile, ") as caught:
+    with pytest.raises(CompileError, match="numba kernel: does not compile, ") as caught:
         op(X)
     assert isinstance(caught.value.__cause__, numba.core.errors.UnsupportedBytecodeError)
 
@@ -148,13 +148,13 @@ def test_an_exception_that_a_kernel_raises_itself_keeps_its_type(op):
     op(X)
     with pytest.raises(ValueError, match="too long") as caught:
         op(np.ones(3))
-    assert caught.value.__notes__[0].startswith("  raised in op 't::f', numba row at ")
+    assert caught.value.__notes__[0].startswith("  raised in op 't::f', numba kernel at ")
 
 
 def test_without_numba_a_row_is_refused_when_it_is_launched_and_not_before(op, monkeypatch):
     op.kernel("cpu", lambda x: x * 2, language="numba")
     monkeypatch.setitem(__import__("sys").modules, "numba", None)
-    with pytest.raises(MissingDependencyError, match=r"^op 't::f', numba row needs numba, which cannot be imported"):
+    with pytest.raises(MissingDependencyError, match=r"^op 't::f', numba kernel needs numba, which cannot be imported"):
         op(X)
 
 
@@ -221,7 +221,9 @@ def test_a_layout_that_is_compiled_after_a_global_changed_is_refused_and_the_oth
     scope["k"] = 6.0
     assert op(np.ones(2)).tolist() == [5.0, 5.0]
     for x in (np.ones((2, 2)), np.ones((1, 1, 1)), np.ones(2, "float32")):
-        with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered, it was"):
+        with pytest.raises(
+            DefinitionError, match="expected 'k' to be what it was when the kernel was registered, it was"
+        ):
             op(x)
     if "contiguous" not in options:
         with pytest.raises(DefinitionError, match="expected 'k' to be what it was"):
@@ -242,7 +244,7 @@ def test_a_row_that_is_registered_again_is_compiled_again_with_what_it_reads_by_
         values.append(op(np.ones(2)).tolist())
     assert values == [[5.0, 5.0], [6.0, 6.0]]
     scope["k"] = 7.0
-    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered, it was"):
+    with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the kernel was registered, it was"):
         op(np.ones(2, "float32"))
     op.kernel("cpu", scope["scaled"], language="numba")
     assert op(np.ones(2, "float32")).tolist() == [7.0, 7.0]
@@ -402,7 +404,9 @@ def test_a_global_that_is_assigned_below_the_kernels_is_what_the_first_compilati
     assert y.tolist() == [2.0, 2.0]
     assign(3.0)
     for call in (lambda: op(np.ones(2, "float32")), lambda: op.grad(np.ones(2)), lambda: y.sum().backward()):
-        with pytest.raises(DefinitionError, match="expected 'k' to be what it was when the row was registered, it was"):
+        with pytest.raises(
+            DefinitionError, match="expected 'k' to be what it was when the kernel was registered, it was"
+        ):
             call()
     assert op(x).tolist() == [2.0, 2.0]
 
@@ -483,7 +487,7 @@ def test_another_function_of_c_under_a_name_that_a_kernel_calls_is_refused():
     op, scope = looped("of_c", called=library.labs)
     op(np.ones(2))
     scope["called"] = library.llabs
-    with pytest.raises(DefinitionError, match="expected 'called' to be what it was when the row was registered"):
+    with pytest.raises(DefinitionError, match="expected 'called' to be what it was when the kernel was registered"):
         op(np.ones((2, 1)))
 
 

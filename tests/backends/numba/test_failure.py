@@ -133,7 +133,7 @@ def test_what_numba_cannot_compile_is_named_with_the_op_the_line_and_the_reason(
     with pytest.raises(CompileError) as caught:
         op(X)
     error = caught.value
-    assert str(error).startswith("op 't::f', numba row: does not compile, ")
+    assert str(error).startswith("op 't::f', numba kernel: does not compile, ")
     assert said in str(error)
     assert "\n" not in str(error) and "Raised from" not in str(error)
     assert error.code == "OP411"
@@ -204,7 +204,8 @@ def test_an_array_of_a_dtype_that_numba_does_not_compile_is_named(op, dtype, nam
     with pytest.raises(DTypeError) as caught:
         op(X.astype(dtype))
     assert str(caught.value).startswith(
-        f"op 't::f', numba row: 'x' is {named}, which Numba does not compile for the CPU; cast it, give the row the "
+        f"op 't::f', numba kernel: 'x' is {named}, which Numba does not compile for the CPU; cast it, give the "
+        "kernel the "
         "dtype that it serves (dtype='float32'), or write the op as an expression: @opsdk.elementwise"
     )
 
@@ -214,7 +215,9 @@ def test_a_buffer_of_such_a_dtype_is_named_too():
         lambda x: x.astype("float16")
     )
     half.kernel("cpu", lambda x, y: None, language="numba")
-    with pytest.raises(DTypeError, match="op 't::half', numba row: 'y' is float16, which Numba does not compile for"):
+    with pytest.raises(
+        DTypeError, match="op 't::half', numba kernel: 'y' is float16, which Numba does not compile for"
+    ):
         half(X)
 
 
@@ -257,7 +260,7 @@ def test_a_kernel_fills_all_outputs_or_none():
     two = opsdk.op("t::two(Tensor x) -> (Tensor y, Tensor z)")(lambda x: (x, x))
     two.kernel("cpu", lambda x, z: x, language="numba")
     with pytest.raises(
-        BindingError, match="numba row: expected a parameter for every output or for none, got none for 'y'"
+        BindingError, match="numba kernel: expected a parameter for every output or for none, got none for 'y'"
     ):
         two(X)
 

@@ -95,7 +95,7 @@ def test_buffers_have_the_dtype_of_the_rule_and_not_that_of_the_widest():
 @pytest.mark.parametrize(("first", "second"), [("float64", "int64"), ("int64", "int32"), ("complex128", "float64")])
 def test_dtypes_of_other_kinds_in_a_list_are_refused(first, second):
     expected = (
-        rf"op 'tests::summed', numba row: expected the tensors of list 'xs' to have one dtype, got xs\[0\] {first}, "
+        rf"op 'tests::summed', numba kernel: expected the tensors of list 'xs' to have one dtype, got xs\[0\] {first}, "
         rf"xs\[2\] {second}; cast them"
     )
     with pytest.raises(DTypeError, match=expected):

@@ -77,7 +77,8 @@ def test_openmp_is_refused_in_a_forked_child_where_it_would_end_the_process(tmp_
     first, second, third = run("omp", tmp_path)
     assert (first, third) == ("{True} omp", "0")
     assert second == (
-        "op 't::double', numba row: compiled with parallel=True, expected a process that did not fork from one which "
+        "op 't::double', numba kernel: compiled with parallel=True, expected a process that did not fork from one "
+        "which "
         "had used Numba's layer 'omp', got a child of such a process; start children with 'spawn' or 'forkserver', or "
         "set NUMBA_THREADING_LAYER=workqueue"
     )

@@ -96,7 +96,7 @@ def test_a_kernel_with_a_call_that_does_not_exist_is_refused_by_opsdk():
         raise AssertionError("the reference ran")
 
     g.kernel("cpu", lambda x: vmath.exp(x, x), language="numba")
-    with pytest.raises(CompileError, match="numba row: does not compile"):
+    with pytest.raises(CompileError, match="numba kernel: does not compile"):
         g(X)
 
 
