@@ -207,7 +207,7 @@ def test_a_wrong_second_backward_is_found():
     assert any("gradient of its gradient" in finding.message for finding in report.findings)
 
 
-# -- planted bugs in the rows, the shape and the manners ---------------------------------------------------------------
+# -- planted bugs in the kernels, the shape and the manners ------------------------------------------------------------
 
 
 def test_a_numba_row_that_is_wrong_in_its_last_element_is_found():
@@ -224,7 +224,7 @@ def test_a_numba_row_that_is_wrong_in_its_last_element_is_found():
     assert finding.id == "planted::f[cpu,float64,numba]::value.y"
     assert "wrong in 1 of 15 elements" in finding.message
     assert "last element" in finding.cause
-    assert "the reference row passes; only this row is wrong" in render_text(report)
+    assert "the reference kernel passes; only this kernel is wrong" in render_text(report)
     assert len(report.findings) == 1  # float32 shows the same fault
     assert {row.verdict for row in report.rows if row.row.endswith("numba")} == {"fail"}
 
@@ -533,12 +533,12 @@ def test_the_text_starts_each_block_with_op_input_count_and_both_values(failed):
 def test_the_last_line_says_the_verdict(failed):
     assert render_text(failed).splitlines()[-1].startswith("FAIL: 1 failed, ")
     passed = render_text(verify(opsdk.find_op("tanh"), rows="cpu")).splitlines()[-1]
-    assert passed.startswith("pass: 12 passed of 12 rows in ")  # three ops, two languages, two dtypes
+    assert passed.startswith("pass: 12 passed of 12 kernels in ")  # three ops, two languages, two dtypes
 
 
 def test_a_passing_op_takes_one_line_per_op_in_the_table():
     lines = render_text(verify(opsdk.find_op("tanh"), rows="cpu")).splitlines()
-    assert lines[0].split()[:3] == ["op", "rows", "verdict"]
+    assert lines[0].split()[:3] == ["op", "kernels", "verdict"]
     assert lines[1].split()[:4] == ["opsdk::tanh", "numpy", "numba", "pass"]
     assert lines[2].split()[:4] == ["opsdk::tanh_grad", "numpy", "numba", "pass"]
     assert lines[3].split()[:4] == ["opsdk::tanh_grad_grad", "numpy", "numba", "pass"]

@@ -16,7 +16,7 @@ from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
 
-# Of rows. `samples`, which is of an op, and `crash`, after which no row can be named, are not among them.
+# Of kernels. `samples`, which is of an op, and `crash`, after which no kernel can be named, are not among them.
 CHECKS = (
     "runs",
     "bounds",
@@ -51,11 +51,11 @@ _FOLLOWING = {
     "static": "in a Program",
     "static2": "in a Program",
 }
-_DECISIVE = ("compile", "bounds", "runs", "repeats", "value", "layout")  # such a row gives no bits worth comparing
+_DECISIVE = ("compile", "bounds", "runs", "repeats", "value", "layout")  # such a kernel gives no bits worth comparing
 
 
 def check_of(name: str) -> str:
-    """Returns the check that a finding's `check`, such as `vjp.x`, is of; a row that does not compile does not run."""
+    """Returns the check that a finding's `check`, such as `vjp.x`, is of; one that does not compile does not run."""
     kind = kind_of(name)
     return "runs" if kind == "compile" else kind
 
@@ -86,10 +86,10 @@ def _rank(finding: Finding) -> tuple[bool, int]:
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:
-    """Whether a finding of a runtime says again what is wrong with the row that it ran."""
+    """Whether a finding of a runtime says again what is wrong with the kernel that it ran."""
     raised = cause.message.rpartition("raised ")[2]
     again = "raised " in finding.message and raised in finding.message
-    # A backward as a whole may raise what its row did before.
+    # A backward as a whole may raise what its kernel did before.
     is_backward = again and finding.check == "vjp" and kind_of(cause.check) == "runs"
     if kind_of(finding.check) not in _FOLLOWING and not is_backward:
         return False
@@ -114,7 +114,7 @@ def settle(session: Session, *, is_whole: bool) -> None:
             left.append(finding)
         else:
             session.notes[f"{opdef.name}: {finding.check} is found, as expected: {known.reason}"] = None
-    is_as_found = len(left) == len(found)  # else a row fails no longer, in whatever dtype, of which nothing is left
+    is_as_found = len(left) == len(found)  # else a kernel with no finding left, in whatever dtype, fails no longer
     wrong = {KernelId.parse(finding.row).at_any_dtype for finding in left}
     ran = [row for row, line in session.lines.items() if line.wrong or line.checks or not line.skipped]
     absent = list(_missed(session, found, ran)) if is_whole else []
@@ -129,7 +129,7 @@ def settle(session: Session, *, is_whole: bool) -> None:
 
 
 def _missed(session: Session, found: Sequence[Finding], ran: Sequence[str]) -> Iterator[Finding]:
-    """Yields a finding for each expectation that shows nowhere, though a row ran that could have shown it."""
+    """Yields a finding for each expectation that shows nowhere, though a kernel ran that could have shown it."""
     opdef = session.opdef
     for expectation in opdef.expectations:
         about = [row for row in ran if expectation.is_about(row)]
@@ -137,7 +137,7 @@ def _missed(session: Session, found: Sequence[Finding], ran: Sequence[str]) -> I
         if (is_known and not about) or any(_covers(expectation, finding) for finding in found):
             continue
         row = (about if is_known else ran)[0]
-        remedy = "take the expect out" if is_known else f"it has the rows {', '.join(map(str, opdef.kernels))}"
+        remedy = "take the expect out" if is_known else f"it has the kernels {', '.join(map(str, opdef.kernels))}"
         check, target = f"{EXPECT}.{expectation.finding}", target_of(opdef)
         yield Finding(
             id=f"{opdef.name}[{row}]::{check}",

@@ -1,4 +1,4 @@
-"""Gradients against numeric derivatives, on every row of the gradient op, and the gradient of the gradient."""
+"""Gradients against numeric derivatives, on every kernel of the gradient op, and the gradient of the gradient."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _judge(session: Session, call: Call) -> None:
             continue
         if traits.surrogate:
             session.notes[f"{opdef.name}: judged as the gradient of the declared surrogate"] = None
-        # A row held to float32 gets float32 outputs: further out a gradient may be nothing but their
+        # A kernel held to float32 gets float32 outputs: further out a gradient may be nothing but their
         # rounding. There its values are compared with the reference's, from the same saved values.
         dtype = case.kernel.key.dtype
         is_short = dtype is not None and resolution(dtype) > resolution(_LONG)
@@ -101,7 +101,7 @@ def _judge(session: Session, call: Call) -> None:
         gradient = opdef.grad.op.opdef
         if gradient.grad is None and not gradient.is_composite:
             session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
-        elif opdef.gradient_of is None:  # third order: the rows and the second order are judged where the op itself is
+        elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             _judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
 
 
@@ -130,7 +130,7 @@ def _is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
     """Runs the rule once and checks what gradcheck does not know of: Nones, masks, cotangents that nobody sent."""
     opdef, call = case.opdef, case.call
     if case.kernel.key.dtype is not None:
-        return True  # gradcheck casts for such a row; the form is that of the other rows
+        return True  # gradcheck casts for such a kernel; the form is that of the other kernels
     try:
         given = gradients.by_rule(opdef, case.kernel, call, outputs, cotangents)
     except KernelNotFoundError as error:
@@ -154,7 +154,7 @@ def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> 
     """Asks for one gradient at a time: it must be the one that is given when all are asked for.
 
     Bit by bit from Python. A compiler sees two functions, joins other products with sums, and orders a row's sum
-    otherwise: from compiled rows the gradient may differ as far as rounding takes it.
+    otherwise: from compiled kernels the gradient may differ as far as rounding takes it.
     """
     opdef = case.opdef
     rule = rule_of(opdef)

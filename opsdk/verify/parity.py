@@ -126,7 +126,7 @@ def _in_float32(session: Session) -> list[Call]:
         if any(map(is_float, flat(call.inputs))) and not call.extra:
             try:
                 launch(session.opdef, None, short.inputs, short.attrs)
-            except Exception:  # told where rows are judged
+            except Exception:  # told where kernels are judged
                 continue
             return [short]
     return []

@@ -20,18 +20,18 @@ _FINDING = (
     *("id", "op", "row", "check", "message", "at", "sample", "input", "index", "analytic", "numeric", "error_bar"),
     *("cause", "repro", "code", "also", "picture", "help"),
 )
-# The gravest first: the first that occurs is the verdict of several rows.
+# The gravest first: the first that occurs is the verdict of several kernels.
 VERDICTS = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed", "skipped": "skipped"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(gradchecks.Finding):
-    """One thing that is wrong with an op: gradcheck's finding, with the kernel row that it is about.
+    """One thing that is wrong with an op: gradcheck's finding, with the kernel that it is about.
 
     Args:
-        id: names the op, the row and the check; `opsdk check <id>` runs exactly that again.
+        id: names the op, the kernel and the check; `opsdk check <id>` runs exactly that again.
         op: qualified name of the op.
-        row: place, dtype and language of the row, as `cpu,float64,numba`.
+        row: place, dtype and language of the kernel, as `cpu,float64,numba`.
         at: file and line of the code concerned.
         sample: the call that shows it.
         code: stable code of the kind of finding.
@@ -51,12 +51,12 @@ class Finding(gradchecks.Finding):
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a kernel row at one dtype.
+    """One line of the table: a kernel at one dtype.
 
     Args:
         op: qualified name of the op.
         row: place, dtype and language.
-        verdict: of this row alone; `skipped` where it cannot run here.
+        verdict: of this kernel alone; `skipped` where it cannot run here.
         worst_error: greatest relative error of its values against the reference in float64; None when not compared.
         sees_down_to: smallest relative error of a gradient that would have been seen; None when none was judged.
         seconds: time spent on it.
@@ -107,7 +107,7 @@ class VerifyReport:
         op: qualified name of the op.
         verdict: `fail` when there is a finding; `inconclusive` when there is none but too little could be judged.
         findings: what is wrong, gravest first.
-        rows: one entry per kernel row and dtype, of the op and of its gradient ops.
+        rows: one entry per kernel and dtype, of the op and of its gradient ops.
         coverage: what was looked at.
         seed: of the run; the same seed gives an equal report.
         seconds: time spent.
@@ -155,7 +155,7 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     lines = [
         ("row", f"{finding.op}[{finding.row}]"),
         ("pattern", (finding.cause or "none recognised") if is_about_numbers else ""),
-        ("compare", "the reference row passes; only this row is wrong" if is_alone else ""),
+        ("compare", "the reference kernel passes; only this kernel is wrong" if is_alone else ""),
         ("sample", finding.sample),
         ("passed", f"{len(passed)} other checks: {', '.join(passed)}" if passed else ""),
         ("also", finding.also),
@@ -212,7 +212,8 @@ def to_dict(report: VerifyReport) -> dict[str, Any]:
 def _table(report: VerifyReport) -> list[str]:
     names = list(dict.fromkeys(row.op for row in report.rows))
     width = max([len(name) for name in names] + [2])
-    lines = [f"{'op':<{width}}  {'rows':<20} {'verdict':<13} {'worst rel. error':>16} {'sees down to':>14} {'time':>9}"]
+    headings = f"{'kernels':<20} {'verdict':<13} {'worst rel. error':>16} {'sees down to':>14} {'time':>9}"
+    lines = [f"{'op':<{width}}  {headings}"]
     for name in names:
         rows = [row for row in report.rows if row.op == name]
         verdict = next(word for word in VERDICTS if any(row.verdict == word for row in rows))
@@ -231,7 +232,7 @@ def _number(values: Sequence[float | None]) -> str:
 
 
 def _totals(report: VerifyReport) -> str:
-    listed = tallied((row.verdict for row in report.rows), VERDICTS) or "no rows"
-    rows = counted(len(report.rows), "row")
+    listed = tallied((row.verdict for row in report.rows), VERDICTS) or "no kernels"
+    rows = counted(len(report.rows), "kernel")
     missing = ", no backward" if report.lacks_backward else ""
     return f"{verdict_word(report.verdict)}{missing}: {listed} of {rows} in {report.seconds:.2f} s; seed {report.seed}"

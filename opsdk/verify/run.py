@@ -29,7 +29,7 @@ from opsdk.verify.session import Session
 # second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.
 _BUDGET = 1500
 # Derivatives of an op that are proven where they follow from its expression; later ones repeat the rules. Of the last
-# the values are held to the reference, in every row, and its own gradient is not asked for.
+# the values are held to the reference, in every kernel, and its own gradient is not asked for.
 _DERIVED = 2
 
 
@@ -45,14 +45,14 @@ def verify(
 ) -> VerifyReport:
     """Proves an op, and the gradient ops that hang on it, as far as running them can.
 
-    Every kernel row is compared with the reference; the gradient with numeric derivatives, on every row of the gradient
+    Every kernel is compared with the reference; the gradient with numeric derivatives, on every kernel of the gradient
     op, and the gradient of the gradient where it has one; the infer rule with actual runs; undeclared mutation and
     aliasing, repeatability and declared traits are looked for; both runtimes must give the bits that bare arrays give.
 
     Args:
         op: the op, as its decorator returned it.
         samples: calls to try instead of the op's own.
-        rows: languages (`numba`) or rows (`cpu,float64,numba`) to look at; all unless given.
+        rows: languages (`numba`) or kernels (`cpu,float64,numba`) to look at; all unless given.
         seed: of the random values, ≥ 0; the same seed gives an equal report.
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
@@ -141,7 +141,7 @@ def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: boo
 
 
 def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
-    """Runs every check, the rows first: what is wrong there would show in all others."""
+    """Runs every check, the kernels first: what is wrong there would show in all others."""
     try:
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:

@@ -83,7 +83,7 @@ class Session:
         calls: what it is tried on.
         seed: of everything random.
         budget: forward calls for one derivative.
-        rows: languages or row names to look at; all where empty.
+        rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
     """
 
@@ -128,7 +128,7 @@ class Session:
         self.warnings[text] = self.notes[text] = None
 
     def drop_doubtful_calls(self) -> None:
-        """Leaves out the calls of which a doubt is known: a row that fails there would fail every later check."""
+        """Leaves out the calls of which a doubt is known: a kernel that fails there would fail every later check."""
         doubtful = {invented for each in self.doubts.values() for invented in each}
         self.calls = [call for call in self.calls if call.invented not in doubtful]
 
@@ -196,7 +196,7 @@ class Case:
             self.line.checks.update(dict.fromkeys(checks))
 
     def keep_traces(self, check: str, traces: Sequence[Trace]) -> None:
-        """Keeps one trace for each input of a row and check: of several calls a wrong one, or else an unsure one."""
+        """Keeps one trace for each input of a kernel and check: of several calls a wrong one, or else an unsure one."""
         kept = self.session.traces
         for trace in traces:
             key = self.row, check, trace.element.partition("[")[0]
@@ -205,7 +205,7 @@ class Case:
 
     # Any: the other fields of a finding.
     def find(self, check: str, message: str, **fields: Any) -> None:
-        """Records a finding; a later call, or another dtype, that shows the same fault of a row again adds nothing.
+        """Records a finding; a later call, or another dtype, that shows the same fault of a kernel again adds nothing.
 
         What shows only at an attribute value of a sign that nobody named is a doubt and no finding.
         """
@@ -243,6 +243,6 @@ class Case:
         self.find(check, message, **code, **fields)
 
     def skip(self, reason: object) -> None:
-        """Records that a row cannot run here."""
+        """Records that a kernel cannot run here."""
         self.line.skipped = str(reason)
         self.session.skipped[f"{self.opdef.name}[{self.row}]: {reason}"] = None

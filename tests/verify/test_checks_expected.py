@@ -62,9 +62,9 @@ def test_an_expectation_of_one_row_covers_no_other(define):
 
     op = define(cube, cube_grad)
     op.kernel("cpu", coarse, language="numba")
-    op.expect("value", reason="the row is a model of the reference", row="c")
+    op.expect("value", reason="the kernel is a model of the reference", row="c")
     assert ("value.y", "cpu,float64,numba") in [(finding.check, finding.row) for finding in verify(op).findings]
-    op.expect("value", reason="the row is a model of the reference", row="numba")
+    op.expect("value", reason="the kernel is a model of the reference", row="numba")
     assert [finding for finding in verify(op).findings if finding.check.startswith("value")] == []
 
 
@@ -87,8 +87,8 @@ def test_a_row_that_the_op_does_not_have_is_told(define):
     op.expect("value", reason="it rounds", row="nmuba")
     (finding,) = verify(op).findings
     assert finding.message == (
-        "op 'planted::f': expected the finding 'value' in row 'nmuba' (it rounds), got none; "
-        "it has the rows numpy (cpu, *)"
+        "op 'planted::f': expected the finding 'value' in kernel 'nmuba' (it rounds), got none; "
+        "it has the kernels numpy (cpu, *)"
     )
 
 

@@ -36,7 +36,7 @@ def test_an_op_with_nothing_to_differentiate_lacks_no_backward(define):
 
 
 def with_a_row_for_float32(op, backward):
-    """Gives an op whose backward names y and dy a float32 row."""
+    """Gives an op whose backward names y and dy a float32 kernel."""
     op.grad.kernel("cpu", backward, language="numba", dtype="float32")
     return op
 

@@ -1,4 +1,4 @@
-"""What a report says is true of the row it says it of."""
+"""What a report says is true of the kernel it says it of."""
 
 import json
 
@@ -60,7 +60,7 @@ def test_only_this_row_is_wrong_where_the_reference_did_the_same_check(define):
         op.kernel("cpu", row, language="numba", dtype="float64")
         report = verify(op)
         assert [finding.check.partition(".")[0] for finding in report.findings] == [check]
-        assert ("only this row is wrong" in render_text(report)) is compared
+        assert ("only this kernel is wrong" in render_text(report)) is compared
 
 
 def test_an_op_that_cannot_be_called_has_passed_nothing(define):

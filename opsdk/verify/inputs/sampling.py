@@ -27,7 +27,7 @@ from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
 from opsdk.verify.kernels.launch import launch
 
-SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a row
+SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a kernel
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
     ((7,), "vector"),

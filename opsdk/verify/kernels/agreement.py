@@ -79,10 +79,10 @@ def measure(
     units: float = 1.0,
     floor: float = 0.0,
 ) -> Difference:
-    """Compares a row's output with the truth.
+    """Compares a kernel's output with the truth.
 
     Args:
-        got: the row's output.
+        got: the kernel's output.
         truth: of the same shape, float64, or of a discrete dtype that has to agree exactly.
         moved: the change of each element for one unit in the last place of the inputs; None for a discrete output.
         eps: resolution of the coarsest dtype involved.
@@ -96,7 +96,7 @@ def measure(
         return measure(got.astype(complex), truth.astype(complex), moved, eps, units, floor)
     with np.errstate(all="ignore"):
         long = np.float64 if is_float(got) else np.complex128
-        narrow = truth.astype(got.dtype).astype(long)  # beyond the range of the row's dtype, inf is right
+        narrow = truth.astype(got.dtype).astype(long)  # beyond the range of the kernel's dtype, inf is right
         value = got.astype(long)
         distance = np.abs(value - narrow)
         tiny, limit = range_of(got.dtype)
@@ -325,7 +325,7 @@ def _record(case: Case, name: str, found: Difference, shape: Any) -> None:
     case.find(
         f"value.{name}",
         f"{opdef.subject}, {calls.called(opdef, name)}: wrong in {found.count} of {math.prod(shape)} "
-        f"elements, worst {place}: this row gives {found.got:.9g}, {against} {found.expected:.9g}",
+        f"elements, worst {place}: this kernel gives {found.got:.9g}, {against} {found.expected:.9g}",
         index=found.index,
         analytic=None if isinstance(found.got, complex) else found.got,
         numeric=None if isinstance(found.expected, complex) else found.expected,

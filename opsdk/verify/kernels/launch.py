@@ -22,25 +22,25 @@ from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, copies, each, only_changed, outputs_of, paired
 
-# A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A row's key does
-# not lead to these plans, so they are kept apart from the op's own.
+# A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
+# does not lead to these plans, so they are kept apart from the op's own.
 _PLANS: WeakKeyDictionary[OpDef, PlanCache] = WeakKeyDictionary()
 _REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
 
 
 def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> CallPlan:
-    """Returns the plan of a row for a call.
+    """Returns the plan of a kernel for a call.
 
     Raises:
-        DTypeError: the row is for another dtype; what forces a row must not force a dtype on it.
+        DTypeError: the kernel is for another dtype; what forces a kernel must not force a dtype on it.
     """
     first = opdef.schema.deciding(values)
     if kernel is not None and kernel.key.dtype is not None and first is not None and first.dtype != kernel.key.dtype:
-        raise DTypeError(f"{opdef.subject}, row {kernel}: expected {kernel.key.dtype}, got {first.dtype}")
+        raise DTypeError(f"{opdef.subject}, kernel {kernel}: expected {kernel.key.dtype}, got {first.dtype}")
     plans = _PLANS.get(opdef)
     if plans is None:
         plans = _PLANS[opdef] = PlanCache()
-        opdef.kernels.plans.add(plans)  # a row that is added later may serve these calls
+        opdef.kernels.plans.add(plans)  # a kernel that is added later may serve these calls
         will_forget(opdef)
     key = (kernel, array_key(values, attrs))
     if key not in plans:
@@ -50,12 +50,12 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
 
 
 def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
-    """Runs a row, or the row that serves the call, on copies; returns one entry per output."""
+    """Runs a kernel, or the kernel that serves the call, on copies; returns one entry per output."""
     return results(opdef, kernel, values, attrs)[: len(opdef.schema.outputs)]
 
 
 def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
-    """Runs a row as `launch` does; returns what `result_names` names."""
+    """Runs a kernel as `launch` does; returns what `result_names` names."""
     # What is changed in place has to be an array of its own elements: no copy of a broadcast view is.
     inputs = each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
     return results_of(opdef, plan_of(opdef, kernel, inputs, attrs).run(inputs, attrs), inputs)
@@ -68,7 +68,7 @@ def results_of(opdef: OpDef, made: Any, inputs: Values) -> list[Any]:
 
 
 def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
-    """Returns what an IndexError says that the trial of a compiled row raises on a call; empty where none is.
+    """Returns what an IndexError says that the trial of a compiled kernel raises on a call; empty where none is.
 
     None says that it could not be tried.
 
@@ -85,7 +85,7 @@ def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
 
 # Any: one entry per output that the kernel makes.
 def _tried(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
-    """Tries a compiled row on memory that holds `fill`; None where that is not possible, or slow."""
+    """Tries a compiled kernel on memory that holds `fill`; None where that is not possible, or slow."""
     return language_of(kernel).trial(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
 
 

@@ -93,7 +93,7 @@ def _check_layouts_of(case: Case) -> None:
         try:
             made = launch(opdef, kernel, inputs, call.attrs)
         except Exception as error:
-            case.find("layout", f"{opdef.subject}, row {kernel}: expected to accept {what}, raised {said(error)}")
+            case.find("layout", f"{opdef.subject}, kernel {kernel}: expected to accept {what}, raised {said(error)}")
             return
         for name, want, got in paired(opdef.schema.output_names, expected, made):
             if not _agree(want, got):
@@ -187,7 +187,7 @@ def _is_alike(inputs: Sequence[Any]) -> bool:
 
 
 def _grows(session: Session, call: Call, position: int) -> bool:
-    """Whether an input may be a row of the others, and its gradient then is no row."""
+    """Whether an input may be a row of the others, whose gradient then is not a row."""
     opdef = session.opdef
     row = call.inputs[position][0].copy()
     there = replace(call, inputs=[row if i == position else a for i, a in enumerate(call.inputs)])

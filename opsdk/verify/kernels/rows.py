@@ -157,7 +157,7 @@ def _can_run(session: Session, kernel: Kernel) -> bool:
 
 
 def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
-    """Yields a call at the dtypes that a row serves; the call itself is the first of them where it is served."""
+    """Yields a call at the dtypes that a kernel serves; the call itself is the first of them where it is served."""
     first = opdef.schema.deciding(call.inputs)
     only = kernel.key.dtype
     if serves(opdef, kernel, call) if only is None else first is not None and first.dtype == only:
@@ -187,7 +187,7 @@ def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any
 
 
 def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
-    """Whether a row is meant for the dtypes of a call."""
+    """Whether a kernel is meant for the dtypes of a call."""
     dtypes = [array.dtype for array in flat(call.inputs)]
     deciding = opdef.schema.deciding(call.inputs)
     return kernel.key.serves(kernel.key.place, None if deciding is None else deciding.dtype, dtypes)
@@ -207,7 +207,7 @@ def _check_row(case: Case, *, is_twin: bool) -> None:
                 case.session.skipped[f"{opdef.name}[{case.row}]: {call} refused, {said(error)}"] = None
                 return
             check = "compile" if isinstance(error, CompileError) else "runs"
-            unlike = f"{opdef.subject}, row {kernel}: sample {call} expected to run as the reference does"
+            unlike = f"{opdef.subject}, kernel {kernel}: sample {call} expected to run as the reference does"
             message = str(error) if isinstance(error, OpsdkError) else f"{unlike}, raised {said(error)}"
             line_in_it = noted(error, "at") if check == "compile" else ""
             case.find_raised(check, message, error, at=line_in_it or case.at)
@@ -231,7 +231,7 @@ def _made(case: Case) -> list[Any] | None:
         return None
     outside = out_of_bounds(opdef, kernel, call)
     if outside:
-        message = f"{opdef.subject}, row {kernel}: expected it to stay inside its arrays at sample {call}, {outside}"
+        message = f"{opdef.subject}, kernel {kernel}: expected it to stay inside its arrays at sample {call}, {outside}"
         case.find("bounds", message)
         return None
     if outside is not None:
@@ -277,7 +277,7 @@ def _stays_unwritten(case: Case) -> bool:
     case.find(
         f"value.{name}",
         f"{case.opdef.subject}, output {name!r}: wrong in {count} of {where.size} elements, first "
-        f"{name}{list(index) if index else ''}: this row leaves it as the memory was, expected a value",
+        f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
         index=index,
         cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
     )

@@ -1,4 +1,4 @@
-"""Values of a row against those of the reference in float64."""
+"""Values of a kernel against those of the reference in float64."""
 
 import numpy as np
 import pytest
@@ -65,11 +65,11 @@ def test_an_output_of_whole_numbers_has_to_agree_exactly():
     (finding,) = findings_of(signs)
     assert (finding.analytic, finding.numeric) == (1.0, 0.0)  # at the exact 0 that samples have
     assert "at x[" in finding.message
-    assert "= 0: this row gives 1, the reference gives 0" in finding.message
+    assert "= 0: this kernel gives 1, the reference gives 0" in finding.message
 
 
 def shrunk(row):
-    """x - tanh(x), of which next to nothing is left where x is small, with a row in Numba."""
+    """x - tanh(x), of which next to nothing is left where x is small, with a kernel in Numba."""
 
     @opsdk.op("t::shrunk(Tensor x) -> Tensor y")
     def shrunk(x):

@@ -1,4 +1,4 @@
-"""Runs of rows, as `verify` makes them."""
+"""Runs of kernels, as `verify` makes them."""
 
 import numpy as np
 

@@ -62,7 +62,7 @@ def test_a_loop_one_too_short_is_named_first_and_by_its_cause(define):
 
     finding = planted(define, short).findings[0]
     assert finding.check == "value.y"
-    assert "wrong in 1 of 15 elements, first y[2, 4]: this row leaves it as the memory was" in finding.message
+    assert "wrong in 1 of 15 elements, first y[2, 4]: this kernel leaves it as the memory was" in finding.message
     assert "a loop that ends one too early" in finding.cause
 
 

@@ -1,4 +1,4 @@
-"""Rows see inputs that are not contiguous."""
+"""Kernels see inputs that are not contiguous."""
 
 import numpy as np
 import pytest

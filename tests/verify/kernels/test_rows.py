@@ -1,4 +1,4 @@
-"""Rows of ops that change inputs in place: right ones pass, in every form of the schema, and wrong ones do not."""
+"""Kernels of ops that change inputs in place: right ones pass, in every form of the schema, and wrong ones do not."""
 
 import pytest
 
