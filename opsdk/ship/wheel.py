@@ -1,7 +1,7 @@
-"""Wheels with compiled C rows: `setup(distclass=KernelDistribution)` in a package's setup.py is all that it takes.
+"""Wheels with compiled C kernels: `setup(distclass=KernelDistribution)` in a package's setup.py is all that it takes.
 
-The rows are those that the modules announced in the entry point group `opsdk.ops` register. They are compiled from the
-files that go into the wheel, which is for one platform and every version of Python: no Python is in the libraries.
+The kernels are those that the modules announced in the entry point group `opsdk.ops` register. They are compiled from
+the files that go into the wheel, which is for one platform and every version of Python: no Python is in the libraries.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SOURCES = ["*.c", "*.h"]
 
 
 class KernelDistribution(Distribution):  # type: ignore[misc]
-    """A distribution whose wheel holds the compiled C rows of its ops, and their sources.
+    """A distribution whose wheel holds the compiled C kernels of its ops, and their sources.
 
-    An editable install holds none: sources change there, and a row is compiled when it is first called.
+    An editable install holds none: sources change there, and a kernel is compiled when it is first called.
     """
 
     package_data: dict[str, list[str]] | None
@@ -46,7 +46,7 @@ class KernelDistribution(Distribution):  # type: ignore[misc]
         return True
 
     def get_command_class(self, command: str) -> Any:
-        """Returns the class of a command; the two that make a wheel build the rows as well, also where they are own."""
+        """Returns the class of a command; the two that make a wheel build the kernels too, also where they are own."""
         found = super().get_command_class(command)
         ours = {"build_ext": BuildKernels, "bdist_wheel": KernelWheel}.get(command)
         if ours is None or issubclass(found, ours):
@@ -55,13 +55,14 @@ class KernelDistribution(Distribution):  # type: ignore[misc]
 
 
 class BuildKernels(build_ext):  # type: ignore[misc]
-    """Compiles the C rows of the package as it lies in the folder of what was built."""
+    """Compiles the C kernels of the package as it lies in the folder of what was built."""
 
     def run(self) -> None:
-        """Builds extension modules, where there are any, and then the rows.
+        """Builds extension modules, where there are any, and then the kernels.
 
         Raises:
-            CompileError: a row does not compile, there is no C compiler or no row, or the package cannot be imported.
+            CompileError: a kernel does not compile, the C compiler or every kernel is missing, or the package cannot be
+                imported.
         """
         super().run()
         if self.inplace:  # an editable install
@@ -78,7 +79,7 @@ class BuildKernels(build_ext):  # type: ignore[misc]
         code = "from opsdk.ship.package.build import main; main()"
         modules = announced_modules(self.distribution)
         if subprocess.run([sys.executable, "-c", code, *modules], env=environment, check=False).returncode:
-            raise CompileError(f"{', '.join(modules)}: the C rows were not built; the reason stands above")
+            raise CompileError(f"{', '.join(modules)}: the C kernels were not built; the reason stands above")
 
     def get_outputs(self) -> list[str]:
         """Adds the libraries to the list of built files."""

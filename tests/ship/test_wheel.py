@@ -1,4 +1,4 @@
-"""A real package with a C row: wheel, source distribution, and a process that has no compiler."""
+"""A real package with a C kernel: wheel, source distribution, and a process that has no compiler."""
 
 import os
 import subprocess
@@ -113,7 +113,7 @@ def test_a_wheel_holds_the_compiled_rows_and_needs_no_compiler_where_it_is_insta
 
     site = tmp_path / "site"
     assert python(*PIP, "install", "--no-deps", "--no-index", "--target", site, wheel, cwd=tmp_path).returncode == 0
-    bare = {  # a cache folder that is a file: a row that had to be compiled would fail
+    bare = {  # a cache folder that is a file: a kernel that had to be compiled would fail
         "PATH": "",
         "CC": "/nonexistent",
         "OPSDK_CC": "/nonexistent",
@@ -127,7 +127,7 @@ def test_a_wheel_holds_the_compiled_rows_and_needs_no_compiler_where_it_is_insta
         file.write("// changed after it was installed\n")
     done = python("-c", USE, cwd=tmp_path, **bare)
     assert done.returncode == 1
-    assert "op 'tiny::relu', c row: OPSDK_CC expected a C compiler, got '/nonexistent'" in done.stderr
+    assert "op 'tiny::relu', c kernel: OPSDK_CC expected a C compiler, got '/nonexistent'" in done.stderr
 
 
 @pytest.mark.slow  # builds a distribution, and a wheel of it
@@ -159,8 +159,8 @@ def test_a_row_that_does_not_compile_ends_the_build_with_its_reason(project):
     done = wheel_of(project)
     assert done.returncode != 0
     said = done.stdout + done.stderr
-    assert "op 'tiny::relu', c row: does not compile, " in said
-    assert "error: tiny_ops: the C rows were not built; the reason stands above" in said
+    assert "op 'tiny::relu', c kernel: does not compile, " in said
+    assert "error: tiny_ops: the C kernels were not built; the reason stands above" in said
     assert not list(project.rglob("*.whl"))
 
 

@@ -1,1 +1,1 @@
-"""The work of `opsdk bench`: rows of ops proven right, then timed beside the reference, each other and peers."""
+"""The work of `opsdk bench`: kernels of ops proven right, then timed beside the reference, each other and peers."""

@@ -1,4 +1,4 @@
-"""The work of `opsdk bench`: every row of every op of some targets, right before it is timed."""
+"""The work of `opsdk bench`: every kernel of every op of some targets, right before it is timed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Session:
 
     @property
     def status(self) -> Exit:
-        """The exit code: a wrong row is a finding, an op that no call can be made of is inconclusive."""
+        """The exit code: a wrong kernel is a finding, an op that no call can be made of is inconclusive."""
         if any(one.wrong for one in self.done):
             return Exit.FINDING
         if self.untimed:
@@ -78,7 +78,7 @@ class Session:
 
 
 def run_bench(targets: Sequence[str], options: BenchOptions) -> Exit:
-    """Times every row of the targets' ops and prints what was found.
+    """Times every kernel of the targets' ops and prints what was found.
 
     Args:
         targets: as typed.

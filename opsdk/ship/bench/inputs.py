@@ -163,7 +163,7 @@ def _check_proportions(opdef: OpDef, call: Call, n: int) -> None:
 
 
 def placed(array: np.ndarray) -> np.ndarray:
-    """Returns a copy that lies as a tensor does, aligned: a row and a peer that lie otherwise compare by luck."""
+    """Returns a copy that lies as a tensor does, aligned: a kernel and a peer that lie otherwise compare by luck."""
     copy = empty(array.shape, array.dtype)
     copy[...] = array
     return copy

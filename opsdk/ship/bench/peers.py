@@ -1,4 +1,4 @@
-"""Peers: what others offer for the same op, from a file of the user's, timed beside its rows.
+"""Peers: what others offer for the same op, from a file of the user's, timed beside its kernels.
 
 The file has a dictionary PEERS: by name of an op, or of its gradient op, and name of a peer, a function that makes what
 is timed. It names what it wants, as a backward does: inputs and attributes of the op, for a gradient op also outputs

@@ -1,4 +1,4 @@
-"""Results of a bench: what was measured of one op at one size, row by row, as data."""
+"""Results of a bench: what was measured of one op at one size, kernel by kernel, as data."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ COPIES = ("copy, one thread", "copy, all threads")
 
 @dataclass(frozen=True)
 class Measured:
-    """One row or peer.
+    """One kernel or peer.
 
     Args:
         name: what the table calls it.
-        row: the kernel row, or nothing for a peer.
+        row: the kernel, or nothing for a peer.
         first: seconds of the first call; None where it was not the first in this process, or nothing is compiled.
         built: `compiled`, or `cached` where the first call found what it needs on disk.
         note: why it was not timed; empty where it was.
@@ -41,7 +41,7 @@ class Benched:
         call: its inputs, in words.
         elements: of its largest input.
         moved: bytes that it has to read and write at least.
-        rows: rows and peers, in the order of the table; the reference is the first.
+        rows: kernels and peers, in the order of the table; the reference is the first.
         note: what a reader of the table has to know.
         samples: seconds per call, of what was timed and of copies of as many bytes; one per round.
     """
@@ -67,7 +67,7 @@ class Benched:
 
     @property
     def wrong(self) -> tuple[Measured, ...]:
-        """Rows of the op that gave wrong results; a peer may compute something else and is no fault of the op."""
+        """Kernels of the op that gave wrong results; a peer may compute something else and is no fault of the op."""
         return tuple(row for row in self.rows if row.is_wrong and row.row)
 
     @property

@@ -1,4 +1,4 @@
-"""Whether a row is right on the inputs that it is timed on: compared with the reference, within verify's tolerance."""
+"""Whether a kernel is right on the inputs that it is timed on: held to the reference within verify's tolerance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Truth:
         self._moved: list[Any] | None = None
 
     def problem(self, made: Values) -> str:
-        """Returns what is wrong with a row's outputs, in words; nothing where they are right."""
+        """Returns what is wrong with a kernel's outputs, in words; nothing where they are right."""
         for position, (name, got, want) in enumerate(self._pairs(made)):
             if got is None:  # a gradient that nobody wants may be left out
                 continue
@@ -49,7 +49,7 @@ class Truth:
             if found.count:
                 place = f"{name}{list(found.index)}" if found.index else name
                 return (
-                    f"output {name!r} wrong in {found.count} of {got.size} elements, worst {place}: this row gives "
+                    f"output {name!r} wrong in {found.count} of {got.size} elements, worst {place}: this kernel gives "
                     f"{found.got:.9g}, the reference {found.expected:.9g}"
                 )
         return ""
@@ -77,7 +77,7 @@ class Truth:
         return ""
 
     def _pairs(self, made: Values) -> Iterator[tuple[str, Any, Any]]:
-        """Yields name, a row's array and the reference's, for every array of the reference."""
+        """Yields name, a kernel's array and the reference's, for every array of the reference."""
         for name, got, want in zip(self.opdef.schema.output_names, made, self._wanted, strict=True):
             items = want if isinstance(want, list) else [] if want is None else [want]
             given = got if isinstance(got, (list, tuple)) else [got] * len(items)
@@ -85,7 +85,7 @@ class Truth:
                 yield f"{name}[{number}]" if isinstance(want, list) else name, one, item
 
     def _difference(self, got: np.ndarray, want: np.ndarray, position: int) -> Difference:
-        """Returns where a row is off by more than twice what the reference in the call's dtype needs.
+        """Returns where a kernel is off by more than twice what the reference in the call's dtype needs.
 
         Of a million sums some nearly cancel, and what is left of them is off by more than the usual everywhere.
         """

@@ -1,4 +1,4 @@
-"""One op at one size: its call, its rows and its peers, each right before it is timed, then all in alternation."""
+"""One op at one size: its call, its kernels and its peers, each right before it is timed, then all in alternation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OpBench:
 
     Args:
         dtype: of floating inputs.
-        threads: how many each row may use.
+        threads: how many each kernel may use.
         peers: what else is timed.
         rounds: at most so many samples of each.
         seconds: about how long one sample takes.
@@ -61,7 +61,7 @@ class OpBench:
     _seen: set[str] = field(default_factory=set)
 
     def run(self, forward: OpDef, n: int, backward: bool) -> Benched:
-        """Times every row of an op, or of its gradient op on what the forward saved, at a size.
+        """Times every kernel of an op, or of its gradient op on what the forward saved, at a size.
 
         Raises:
             TargetError: no call of that size can be made, or there is no gradient op.
@@ -176,7 +176,7 @@ def _spec(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RowBench:
-    """Makes the rows of one call ready.
+    """Makes the kernels of one call ready.
 
     Args:
         truth: the call that is timed, and what is right for it.
@@ -189,7 +189,7 @@ class RowBench:
     is_first: bool = True
 
     def ready(self) -> Iterator[tuple[Measured, Sampler | None]]:
-        """Yields every row, the reference first, with what times it; None where it is not timed, and says why."""
+        """Yields every kernel, the reference first, with what times it; None where it is not timed, and says why."""
         kernels = self.truth.opdef.kernels
         reference = kernels.reference()
         rows = sorted(kernels, key=lambda row: row is not reference)
@@ -201,7 +201,7 @@ class RowBench:
                 yield self._tried(row, name)
 
     def _absence(self, row: Kernel) -> str:
-        """Returns why a row cannot run here; nothing where it can."""
+        """Returns why a kernel cannot run here; nothing where it can."""
         if row.key.place != "cpu":
             return "simulated, which has no speed" if is_simulated() else missing_device()
         if not serves(self.truth.opdef, row, self.truth.call):
@@ -211,7 +211,7 @@ class RowBench:
         return f"needs {' and '.join(missing)}, not installed" if missing else ""
 
     def _tried(self, row: Kernel, name: str) -> tuple[Measured, Sampler | None]:
-        """Calls a row as a first call goes, with every check."""
+        """Calls a kernel as a first call goes, with every check."""
         opdef, call = self.truth.opdef, self.truth.call
         attrs = dict(call.attrs)
         files, started = _built_files(), time.perf_counter()
@@ -251,14 +251,14 @@ class RowBench:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the machine is to blame for an error, or Numba, which has no such dtype; and not the row."""
+    """Whether the machine is to blame for an error, or Numba, which has no such dtype; and not the kernel."""
     if isinstance(error, DTypeError):
         return error.__cause__ is not None and is_compile_failure(error.__cause__)
     return cannot_run_here(error)
 
 
 def names_of(rows: Sequence[Kernel]) -> list[str]:
-    """Returns a short name per row: its language, its place where that is not the CPU, its dtype where it has one."""
+    """Returns a short name per kernel: its language, its place if that is not the CPU, its dtype if it has one."""
     names = []
     for row in rows:
         place = [] if row.key.place == "cpu" else [row.key.place]

@@ -1,6 +1,6 @@
 """The report of `opsdk bench`: as text, a table per op and size, the comparison in words under it, the answer last.
 
-As a plot it is gigabytes per second by size, a curve per row, beside the copies that bound them.
+As a plot it is gigabytes per second by size, a curve per kernel, beside the copies that bound them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def head(dtype: str, threads: int, rounds: int) -> str:
 
     Args:
         dtype: of floating inputs.
-        threads: that a row may use.
-        rounds: samples of each row at most.
+        threads: that a kernel may use.
+        rounds: samples of each kernel at most.
     """
     governor = _GOVERNOR.read_text(encoding="ascii").strip() if _GOVERNOR.is_file() else ""
     parts = [f"opsdk {opsdk.__version__}", f"numpy {version_of('numpy')}", f"numba {version_of('numba')}"]
@@ -45,7 +45,7 @@ def head(dtype: str, threads: int, rounds: int) -> str:
 
 
 def block(one: Benched, width: int) -> str:
-    """Returns the table of one op at one size, what its rows say beside the reference, and what was not timed."""
+    """Returns the table of one op at one size, what its kernels say beside the reference, and what was not timed."""
     lines = [f"{one.op}  {grouped(one.elements)} elements, {size_of(one.moved)} read and written"]
     lines += textwrap.wrap(one.call, width, initial_indent="  ", subsequent_indent="  ")
     if one.timed:
@@ -57,7 +57,7 @@ def block(one: Benched, width: int) -> str:
 
 
 def sentences(one: Benched) -> list[str]:
-    """Returns, in words, the fastest row that is not the reference beside it, and the fastest of all beside peers."""
+    """Returns, in words, the fastest kernel beside the reference, where it is another, and beside each peer."""
 
     def median(row: Measured) -> float:
         return one.spread_of(row.name).median
@@ -79,10 +79,10 @@ def compared(name: str, other: str, factor: Ratio) -> str:
 
 
 def last_line(done: Sequence[Benched], untimed: Sequence[str], seconds: float) -> str:
-    """Returns what was timed, how the fastest rows compare, and the next command where something is wrong."""
+    """Returns what was timed, how the fastest kernels compare, and the next command where something is wrong."""
     wrong = [(one, row) for one in done for row in one.wrong]
     rows = sum(len(one.timed) for one in done)
-    parts = [f"{_counted(rows, 'row')} of {_counted(len({one.op for one in done}), 'op')} timed in {seconds:.1f} s"]
+    parts = [f"{_counted(rows, 'kernel')} of {_counted(len({one.op for one in done}), 'op')} timed in {seconds:.1f} s"]
     parts += [f"{len(wrong)} wrong"] if wrong else []
     parts += [f"{len(untimed)} that could not be timed"] if untimed else []
     lines = [", ".join(parts)]
@@ -108,7 +108,7 @@ def grouped(count: int) -> str:
 
 def _table(one: Benched, width: int) -> str:
     columns = (
-        Column("row"),
+        Column("kernel"),
         Column("first call", right=True, drop=2),
         Column("median", right=True),
         Column("spread", right=True),
@@ -156,7 +156,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def chart(done: Sequence[Benched]) -> str:
-    """Returns an SVG document; of several ops each row is named with its op."""
+    """Returns an SVG document; of several ops each kernel is named with its op."""
     ops = list(dict.fromkeys(one.op for one in done))
     curves = [curve for op in ops for curve in _curves([one for one in done if one.op == op], len(ops) > 1)]
     sizes = tuple(sorted({float(one.elements) for one in done if one.timed}))

@@ -103,14 +103,14 @@ def report(file: str, **options: Any) -> Exit:  # Any: as click parsed them
     return run_report(file, ReportOptions(**options))
 
 
-@click.command(short_help="Time every row of ops, after holding it to the reference.")
+@click.command(short_help="Time every kernel of ops, after holding it to the reference.")
 @_targets(required=True)
 @click.option("--n", default="1M", show_default=True, metavar="SIZES", help="Elements, as 64K or 4K,64K,1M; K is 1024.")
 @click.option("--dtype", default="float32", show_default=True, help="Of floating inputs.")
 @click.option(
     "--backward/--forward", default=False, help="Time the gradient op, or the op itself; the op unless given."
 )
-@click.option("--threads", type=click.IntRange(min=0), default=0, help="Threads that a row may use; 0 is all.")
+@click.option("--threads", type=click.IntRange(min=0), default=0, help="Threads that a kernel may use; 0 is all.")
 @click.option("--peers", metavar="FILE", help="A file whose PEERS names what is timed beside; docs/ops.md says how.")
 @click.option("--rounds", type=click.IntRange(min=1), default=15, show_default=True, help="Samples of each, at most.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=0.03, show_default=True, metavar="S",
@@ -118,7 +118,7 @@ def report(file: str, **options: Any) -> Exit:  # Any: as click parsed them
 @click.option("--json", "json_path", metavar="PATH", help="Write every sample for machines; - is standard output.")
 @click.option("--plot", metavar="PATH", help="Draw GB/s by size as SVG; - is standard output.")
 def bench(targets: tuple[str, ...], **options: Any) -> Exit:  # Any: as click parsed them
-    """Time every row of ops that runs here, after holding it to the reference. TARGET is as for check."""
+    """Time every kernel of ops that runs here, after holding it to the reference. TARGET is as for check."""
     from opsdk.ship.bench.command import BenchOptions, run_bench
 
     return run_bench(targets, BenchOptions(**options))
@@ -136,7 +136,7 @@ def demo(out: Path, epochs: int, seed: int) -> Exit:
 
 
 @click.command("list", short_help="List every op there is.")
-@click.option("--table", is_flag=True, help="With provider, rows and how often each op differentiates.")
+@click.option("--table", is_flag=True, help="With provider, kernels and how often each op differentiates.")
 @click.option("--providers", "of_providers", is_flag=True, help="The packages that announce ops, and how each loaded.")
 @_as_json
 def list_ops(table: bool, of_providers: bool, as_json: bool) -> None:
@@ -159,11 +159,11 @@ def list_ops(table: bool, of_providers: bool, as_json: bool) -> None:
             terminal.narrate(f"(failed) {state}: {state.reason}")
 
 
-@click.command(short_help="Show one op: schema, what it saves, rows, derivative.")
+@click.command(short_help="Show one op: schema, what it saves, kernels, derivative.")
 @_op
 @_as_json
 def show(op: str, as_json: bool) -> None:
-    """Show OP: its schema, what it computes and saves, its derivative as a formula, its rows and promises."""
+    """Show OP: its schema, what it computes and saves, its derivative as a formula, its kernels and promises."""
     from opsdk.ship.describe import op_facts
     from opsdk.ship.targets import target
 
@@ -245,7 +245,7 @@ def new(name: str, kind: str, license_: str, into: Path, dry_run: bool) -> None:
         print(scaffold.next_commands(package, target))
 
 
-@click.command(short_help="Compile C rows ahead of time, so that their users need no compiler.")
+@click.command(short_help="Compile C kernels ahead of time, so that their users need no compiler.")
 @click.argument("target")
 @click.option(
     "--out",
@@ -254,7 +254,7 @@ def new(name: str, kind: str, license_: str, into: Path, dry_run: bool) -> None:
     help="Put the libraries below DIR, each in its package's folder, in place of beside the sources.",
 )
 def build(target: str, out: Path | None) -> Exit:
-    """Compile the C rows of TARGET ahead of time, and print the path of each library."""
+    """Compile the C kernels of TARGET ahead of time, and print the path of each library."""
     from opsdk.ship.package.build import run_build
 
     return run_build(target, out)

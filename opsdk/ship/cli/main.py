@@ -26,9 +26,9 @@ opsdk {opsdk.__version__}: write an array operator in Python, prove its gradient
 
   opsdk demo                      write a ReLU in every language, prove it, break it, train with it
   opsdk check relu.py             prove every op of a file
-  opsdk bench relu.py:relu        time every row of one op beside the reference
-  opsdk list --table              every op there is, its rows and how often it differentiates
-  opsdk show relu                 one op: signature, what it saves, its derivative, its rows
+  opsdk bench relu.py:relu        time every kernel of one op beside the reference
+  opsdk list --table              every op there is, its kernels and how often it differentiates
+  opsdk show relu                 one op: signature, what it saves, its derivative, its kernels
   opsdk new my_ops                a package to start from: an op, its tests, its build
   opsdk explain OP203             what an error code means
   opsdk info                      this machine, to paste into a report

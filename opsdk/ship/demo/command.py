@@ -55,7 +55,7 @@ def run_demo(out: Path, *, epochs: int, seed: int) -> Exit:
         print(f"    left out: {_WAYS[language]}, {reason}\n")
     print(textwrap.indent(right.read_text(encoding="utf-8"), "    "))
 
-    _step(2, f"proven, every row on the CPU: opsdk check {shorten(str(right))}")
+    _step(2, f"proven, every kernel on the CPU: opsdk check {shorten(str(right))}")
     proofs = check_file(right, seed)
     print(_shown(proofs))
 
@@ -104,15 +104,15 @@ def check_file(path: Path, seed: int) -> list[Checked]:
 
 
 def verdicts(proofs: Sequence[Checked], caught: Sequence[Checked], on_device: OnDevice | None) -> list[Claim]:
-    """Returns the claims on the proofs, and on the CUDA rows where they could run."""
+    """Returns the claims on the proofs, and on the CUDA kernels where they could run."""
     made = []
     for proof in proofs:
         ran = sum(row.verdict != "skipped" for row in proof.report.rows)
         name = proof.report.op.rpartition("::")[2]
-        made.append(Claim(f"{name} passes on every row of the CPU", proof.verdict == "pass", f"{ran} rows"))
+        made.append(Claim(f"{name} passes on every kernel of the CPU", proof.verdict == "pass", f"{ran} kernels"))
     if on_device is not None:
         evidence = on_device.problem or f"{on_device.elements} elements, {on_device.where}"
-        made.append(Claim("the CUDA rows give NumPy's values", on_device.holds, evidence))
+        made.append(Claim("the CUDA kernels give NumPy's values", on_device.holds, evidence))
     found = sum(len(one.findings) for one in caught)
     failed = all(one.verdict == "fail" for one in caught)
     return [*made, Claim("the wrong one is caught", failed, f"{found} finding{'' if found == 1 else 's'}")]
@@ -150,10 +150,10 @@ def warm_up(op: Op, task: Task) -> None:
 
 def _about(on_device: OnDevice) -> str:
     if on_device.problem:
-        return f"the CUDA rows did not run {on_device.where}: {on_device.problem}"
+        return f"the CUDA kernels did not run {on_device.where}: {on_device.problem}"
     if on_device.simulated:
-        return f"no GPU: the CUDA rows ran in Numba's simulator, on {on_device.elements} elements; it has no speed"
-    return f"the CUDA rows ran on the GPU, on {on_device.elements} elements"
+        return f"no GPU: the CUDA kernels ran in Numba's simulator, on {on_device.elements} elements; it has no speed"
+    return f"the CUDA kernels ran on the GPU, on {on_device.elements} elements"
 
 
 def _step(number: int, text: str) -> None:

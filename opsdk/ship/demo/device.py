@@ -1,4 +1,4 @@
-"""The CUDA rows, run in a process of their own: on a GPU, or in Numba's simulator, which is chosen for a whole process.
+"""The CUDA kernels, run in a process of their own: on a GPU, or in Numba's simulator, chosen for a whole process.
 
 The simulator runs each thread as Python, so the array is tiny, and nothing is said about speed.
 """
@@ -25,7 +25,7 @@ SECONDS = 120  # after which the process is given up; it needs two
 
 @dataclass(frozen=True)
 class OnDevice:
-    """What became of the CUDA rows.
+    """What became of the CUDA kernels.
 
     Args:
         simulated: whether the simulator ran them.
@@ -51,7 +51,7 @@ class OnDevice:
 
 
 def run(path: Path) -> OnDevice:
-    """Runs the CUDA rows of all ops in a file, forward and backward.
+    """Runs the CUDA kernels of all ops in a file, forward and backward.
 
     Args:
         path: a file of ops of one input that are ReLUs.
@@ -77,7 +77,7 @@ def run(path: Path) -> OnDevice:
 
 
 def main(path: Path) -> None:
-    """Runs the CUDA rows in this process, and prints what came of it as JSON."""
+    """Runs the CUDA kernels in this process, and prints what came of it as JSON."""
     dy = np.arange(1, X.size + 1, dtype=np.float32).reshape(X.shape)
     right = []
     for op in load_file(path):

@@ -1,6 +1,6 @@
-"""The kernel table of the demonstration: every row of its ops, and how long each takes on the CPU.
+"""The kernel table of the demonstration: every kernel of its ops, and how long each takes on the CPU.
 
-A row is timed as an op that is held to it: the same definition, without the rows of the other languages.
+A kernel is timed as an op that is held to it: the same definition, without the kernels of the other languages.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from opsdk.define.opdef import OpDef
 from opsdk.ship.demo.device import OnDevice
 
 SIZE = 1_000_000
-TITLES = ("op", "row", "forward", "backward", "speed")
+TITLES = ("op", "kernel", "forward", "backward", "speed")
 _BUDGET, _LEAST = 0.15, 5  # seconds spent on a measurement, and calls of which the fastest is told
 
 
 def table(ops: Sequence[Op], on_device: OnDevice | None) -> list[tuple[str, ...]]:
-    """Returns a line for each row of each op; speed is that of both directions beside the first op's reference.
+    """Returns a line for each kernel of each op; speed is that of both directions beside the first op's reference.
 
     Args:
         ops: each of one input.
-        on_device: what the CUDA rows gave; None where they could not run.
+        on_device: what the CUDA kernels gave; None where they could not run.
     """
     first = None
     lines: list[tuple[str, ...]] = []
@@ -82,14 +82,14 @@ def _milliseconds(seconds: float) -> str:
 
 
 def only(op: Op, language: str) -> Op:
-    """Returns an op like this one whose forward and backward have the rows of one language only.
+    """Returns an op like this one whose forward and backward have the kernels of one language only.
 
     Args:
         op: any op; it is left as it is.
         language: `numpy`, `numba`, …
 
     Raises:
-        KernelNotFoundError: the forward or the backward has no such row.
+        KernelNotFoundError: the forward or the backward has no such kernel.
     """
     opdef = op.opdef
     kept = _only(opdef, language)
@@ -105,11 +105,11 @@ def _only(opdef: OpDef, language: str) -> OpDef:
             table.add(row)
     if not len(table):
         known = ", ".join(row.language for row in opdef.kernels)
-        raise KernelNotFoundError(f"{opdef.subject}: expected a {language} row, got rows in {known}")
+        raise KernelNotFoundError(f"{opdef.subject}: expected a {language} kernel, got kernels in {known}")
     return renewed(opdef, kernels=table)
 
 
 def row_that_runs(op: Op) -> str:
-    """Returns the language of the row that a float32 call on the CPU chooses."""
+    """Returns the language of the kernel that a float32 call on the CPU chooses."""
     chosen = op.opdef.kernels.select("cpu", np.dtype("float32"))
     return chosen.language if chosen else "none"

@@ -16,7 +16,7 @@ from opsdk.ship.machine.environment import facts, rendered
 
 WIDTH, HEIGHT = 460.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 8.0, 30.0
-TITLES = ("mode", "relu", "row", "train loss", "test accuracy", "seconds")
+TITLES = ("mode", "relu", "kernel", "train loss", "test accuracy", "seconds")
 
 
 def cells(run: Run) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class Run:
     Args:
         mode: `dynamic` or `static`.
         relu: `custom` or `built-in`.
-        row: the language of the kernel row that ran.
+        row: the language of the kernel that ran.
         epochs: in order.
         seconds: of training, tests included.
         parameters: the final ones, in the order of the initial ones.
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Mode, ReLU and row."""
+        """Mode, ReLU and kernel."""
         return f"{self.mode}, {self.relu} ({self.row})"
 
     @property

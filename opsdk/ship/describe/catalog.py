@@ -14,7 +14,7 @@ from opsdk.ship.output.table import Column, render
 UNLIMITED = "∞"
 _DEEPEST = 8  # a chain of hand-written backwards longer than this is counted no further
 
-_OPS = (Column("op"), Column("provider", drop=1), Column("rows", drop=2), Column("order"))
+_OPS = (Column("op"), Column("provider", drop=1), Column("kernels", drop=2), Column("order"))
 _PROVIDERS = (Column("provider"), Column("entry point", drop=2), Column("ops", right=True, drop=1), Column("state"))
 
 
@@ -82,7 +82,7 @@ def table_of(found: list[Entry], width: int) -> str:
 
 
 def rows_of(opdef: OpDef) -> tuple[str, ...]:
-    """Returns the languages of an op's rows, each once, in the order they came; `cuda` where that is the place."""
+    """Returns the languages of an op's kernels, each once, in the order they came; `cuda` where that is the place."""
     names = [row.language if row.key.place == "cpu" else row.key.place for row in opdef.kernels]
     return tuple(dict.fromkeys(names))
 

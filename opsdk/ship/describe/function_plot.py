@@ -70,7 +70,7 @@ def _values(op: Op, x: np.ndarray) -> np.ndarray | None:
     with np.errstate(all="ignore"):
         try:
             whole, turned, part = (np.asarray(op(given)) for given in (x, x[::-1].copy(), x[: POINTS // 3].copy()))
-        except Exception:  # whatever it takes, it is no row of numbers
+        except Exception:  # whatever it takes, it is not a row of numbers
             return None
     is_one = whole.shape == x.shape and whole.dtype.kind in "fiub"
     same = is_one and _equal(whole[::-1], turned) and _equal(whole[: POINTS // 3], part)

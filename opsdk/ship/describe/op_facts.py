@@ -1,4 +1,4 @@
-"""What there is to say about one op: signature, formulas, what is saved, rows, promises; for `show` and `doc`."""
+"""What there is to say about one op: signature, formulas, what is saved, kernels, promises; for `show` and `doc`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABEL = 11  # columns of a label with what stands before it
 
 @dataclass(frozen=True)
 class RowFacts:
-    """One kernel row: its place and dtype, its language, and file:line."""
+    """One kernel: its place and dtype, its language, and file:line."""
 
     op: str
     row: str
@@ -46,7 +46,7 @@ class OpFacts:
         order: how often the op can be differentiated.
         infer: how shapes and dtypes of the outputs follow.
         declared: promises.
-        rows: kernel rows of the op.
+        rows: kernels of the op.
         gradient_rows: those of its gradient op.
     """
 
@@ -116,7 +116,7 @@ def screen(facts: OpFacts, width: int) -> str:
     lines = [facts.name]
     for label, text in entries:
         lines += wrapped(f"  {label:<{_LABEL - 1}} ", text, max(width, 40))
-    for label, rows in (("row", facts.rows), ("gradient", facts.gradient_rows)):
+    for label, rows in (("kernel", facts.rows), ("gradient", facts.gradient_rows)):
         longest = max((len(row.row) for row in rows), default=0)
         lines += [f"  {label:<{_LABEL - 1}} {row.row:<{longest}}  {row.where}" for row in rows]
     return "\n".join(lines)

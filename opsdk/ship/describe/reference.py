@@ -107,7 +107,7 @@ def page(op: Op, facts: OpFacts, plot: str = "") -> str:
 
 def index(ops: Sequence[OpFacts]) -> str:
     """Returns the index: a line for every op."""
-    lines = ["| op | | derivatives | rows |", "|---|---|---|---|"]
+    lines = ["| op | | derivatives | kernels |", "|---|---|---|---|"]
     for facts in sorted(ops, key=lambda facts: facts.name):
         rows = ", ".join(dict.fromkeys(row.row for row in facts.rows))
         link = f"[{facts.name}]({path_of(facts.name)}.md)"

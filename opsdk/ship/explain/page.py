@@ -26,9 +26,9 @@ _CHAPTERS = {
 # Errors of one class that differ in what has to be done.
 _FURTHER = {
     "OP302": (errors.GradcheckError, "An op ended the process in which it was verified."),
-    "OP402": (errors.CompileError, "A C row needs a C compiler, and there is none."),
+    "OP402": (errors.CompileError, "A C kernel needs a C compiler, and there is none."),
     "OP403": (errors.CompileError, "Compiled code has to be kept in a folder, and none can be written."),
-    "OP411": (errors.CompileError, "A Numba row is Python that Numba cannot compile."),
+    "OP411": (errors.CompileError, "A Numba kernel is Python that Numba cannot compile."),
 }
 
 

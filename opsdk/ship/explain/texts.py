@@ -44,7 +44,7 @@ TEXTS = {
           wrong   if x > 0: return x
                   return slope * x
           right   return vmath.where(x > 0, x, slope * x)
-          or      @opsdk.op, with a loop as a row: @leaky.kernel("cpu", language="numba")
+          or      @opsdk.op, with a loop as a kernel: @leaky.kernel("cpu", language="numba")
         """,
     "OP111": """
         Names are `namespace::name`. A bare name is looked up among the built-in ops, then must fit exactly one op.
@@ -94,7 +94,7 @@ TEXTS = {
         """,
     "OP208": """
         An input holds a value that the op does not take, such as an index outside of the array that it is taken from.
-        The op's author wrote the check, `@op.check`; it is asked before any row runs, so nothing was computed.
+        The op's author wrote the check, `@op.check`; it is asked before any kernel runs, so nothing was computed.
         """,
     "OP210": """
         A gradient was asked for and the op has no backward. Zeros are never made up.
@@ -142,7 +142,8 @@ TEXTS = {
           or      define an op: @opsdk.op with np.arctan in it, and its backward
         """,
     "OP220": """
-        No row of the op serves this place and dtype. The message lists the rows. `opsdk show OP` says where each is.
+        No kernel of the op serves this place and dtype. The message lists the kernels. `opsdk show OP` says where each
+        is.
         """,
     "OP221": """
         A tensor was asked for at a place that has no device here, or one call got tensors of two places.
@@ -152,8 +153,8 @@ TEXTS = {
           or      simulate one: NUMBA_ENABLE_CUDASIM=1 in the environment, before Numba is imported
         """,
     "OP222": """
-        A CUDA row has no launch shape, or one that asks for more than a device takes: at most 1024 threads a block, in
-        up to three dimensions, and at least one block where there is something to write.
+        A CUDA kernel has no launch shape, or one that asks for more than a device takes: at most 1024 threads a block,
+        in up to three dimensions, and at least one block where there is something to write.
 
           right   @f.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("y"))
           right   launch=lambda x: (-(-x.size // 128), 128)
@@ -165,12 +166,12 @@ TEXTS = {
           right   const char *opsdk_message(int32_t status) { return status == 1 ? "the shapes differ" : 0; }
         """,
     "OP224": """
-        The row was compiled with parallel=True and ran before the process forked. GNU OpenMP, on whose threads Numba
-        runs it, ends a child that goes on with it, so the row is refused there.
+        The kernel was compiled with parallel=True and ran before the process forked. GNU OpenMP, on whose threads Numba
+        runs it, ends a child that goes on with it, so the kernel is refused there.
 
           either  multiprocessing.get_context("spawn"), or "forkserver"
           or      NUMBA_THREADING_LAYER=workqueue
-          or      the first call of the row after the fork, in each child
+          or      the first call of the kernel after the fork, in each child
         """,
     "OP230": """
         An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,
@@ -204,22 +205,22 @@ TEXTS = {
           next    the report's `rerun` line repeats just this check with the same seed
         """,
     "OP302": """
-        A row crashed: a C kernel that left its arrays, an assertion of a library, memory that ran out. The message has
-        the signal and the line where Python was, which for a C row is the one that registered it. An op with a C row
-        is verified in a process of its own, with `--jobs` or `--timeout` every op is; the others go on.
+        A kernel crashed: a C kernel that left its arrays, an assertion of a library, memory that ran out. The message
+        has the signal and the line where Python was, which for a C kernel is the one that registered it. An op with a
+        C kernel is verified in a process of its own, with `--jobs` or `--timeout` every op is; the others go on.
 
           next    the report's `rerun` line; a debugger sees more, in one process:
                   gdb --args python -c "import opsdk, relu; opsdk.verify(relu.relu)"
         """,
     "OP401": """
-        A row in a compiled language did not compile. The op's other rows still run: opsdk chooses among the rows
-        that serve a place and dtype, and the reference row always works.
+        A kernel in a compiled language did not compile. The op's other kernels still run: opsdk chooses among the
+        kernels that serve a place and dtype, and the reference kernel always works.
         """,
     "OP402": """
-        C rows are compiled on first launch with $OPSDK_CC, $CC, or the first of cc, gcc and clang on the PATH.
+        C kernels are compiled on first launch with $OPSDK_CC, $CC, or the first of cc, gcc and clang on the PATH.
 
           either  apt install gcc                   (macOS: xcode-select --install)
-          or      build the rows ahead of time, so that your users need no compiler: docs/packages.md
+          or      build the kernels ahead of time, so that your users need no compiler: docs/packages.md
         """,
     "OP403": """
         What is compiled is kept in $OPSDK_CACHE_DIR, or in opsdk's folder in your cache folder, ~/.cache on Linux;

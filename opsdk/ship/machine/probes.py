@@ -43,12 +43,12 @@ def tried() -> list[Fact]:
 
 
 def compiler() -> Fact:
-    """Compiles a C program of three lines with the compiler that C rows get, and runs it."""
+    """Compiles a C program of three lines with the compiler that C kernels get, and runs it."""
     name = "C compiler"
     try:
         command = find_compiler("info").command
     except CompileError as error:
-        return Fact(name, "", MISSING, f"C rows need one: {str(error).rpartition('; ')[2]}")
+        return Fact(name, "", MISSING, f"C kernels need one: {str(error).rpartition('; ')[2]}")
     shown = home_hidden(" ".join(command))
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The work of `opsdk build`: compile the C rows of a target before anybody calls them."""
+"""The work of `opsdk build`: compile the C kernels of a target before anybody calls them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from opsdk.ship.cli.terminal import narrate, narrate_error
 from opsdk.ship.targets.loading import is_module, load_module
 from opsdk.ship.targets.target import resolve
 
-Row = tuple[OpDef, Kernel]  # a C row after the op that it is of
+Row = tuple[OpDef, Kernel]  # a C kernel after the op that it is of
 
 
 def run_build(text: str, out: Path | None) -> Exit:
-    """Builds the C rows of a target, and prints the path of each library.
+    """Builds the C kernels of a target, and prints the path of each library.
 
     Args:
         text: the target as typed.
         out: where the libraries are put, each in its package's folder; beside the sources unless given.
 
     Returns:
-        The exit status. A row that does not compile is told, and the others are built all the same.
+        The exit status. A kernel that does not compile is told, and the others are built all the same.
 
     Raises:
         TargetError: the target names nothing, or the folder cannot be written.
@@ -43,13 +43,13 @@ def run_build(text: str, out: Path | None) -> Exit:
     if all(part.isidentifier() for part in text.split(".")) and is_module(text):
         rows += _of_module(text)
     if not rows:
-        narrate(f"nothing to build: {text} has no C row; a row is op.kernel('cpu', language='c', source=...)")
+        narrate(f"nothing to build: {text} has no C kernel; a kernel is op.kernel('cpu', language='c', source=...)")
         return Exit.NOTHING
     return build(dict.fromkeys(rows), out)
 
 
 def build_modules(modules: Sequence[str]) -> Exit:
-    """Builds the C rows that modules register, beside their sources; what `setup.py` runs.
+    """Builds the C kernels that modules register, beside their sources; what `setup.py` runs.
 
     Raises:
         CompileError, BrokenDefinitionError, TargetError: see `run_build`.
@@ -60,7 +60,7 @@ def build_modules(modules: Sequence[str]) -> Exit:
     rows = list(dict.fromkeys(row for module in modules for row in _of_module(module)))
     if not rows:
         narrate(
-            f"{', '.join(modules)}: expected C rows to build, got none; leave distclass= out of setup.py, "
+            f"{', '.join(modules)}: expected C kernels to build, got none; leave distclass= out of setup.py, "
             "so that the wheel is for every platform"
         )
         return Exit.NOTHING
@@ -68,20 +68,20 @@ def build_modules(modules: Sequence[str]) -> Exit:
 
 
 def build(rows: Iterable[Row], out: Path | None) -> Exit:
-    """Builds rows and prints the path of each library.
+    """Builds kernels and prints the path of each library.
 
     Raises:
         CompileError: there is no C compiler.
         TargetError: the folder cannot be written.
     """
-    optional("cffi", extra="c", subject="building C rows")
+    optional("cffi", extra="c", subject="building C kernels")
     built: list[Path] = []
     failed = 0
     tried: set[Path] = set()  # kernels of one source, for several dtypes, have one library
     for opdef, kernel in rows:
         try:
             job = Job.of(opdef, kernel)
-            _ = job.compiler  # without one, no row is told to be wrong
+            _ = job.compiler  # without one, no kernel is told to be wrong
             made = place_of(job, out)
             if made in tried:
                 continue
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def _of_module(name: str) -> list[Row]:
-    """Returns the C rows that a module, or one below it, registers: those of other packages' ops count."""
+    """Returns the C kernels that a module, or one below it, registers: those of other packages' ops count."""
     rows = [row for op in REGISTRY for row in _c_rows(op)]
     return [(opdef, kernel) for opdef, kernel in rows if f"{kernel.origin.module}.".startswith(f"{name}.")]
 

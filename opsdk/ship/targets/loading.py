@@ -68,7 +68,7 @@ def is_module(name: str) -> bool:
 
 
 def registered_by(load: Callable[[], object], subject: str) -> list[Op]:
-    """Returns the ops that were registered, redefined or given a row while `load` ran.
+    """Returns the ops that were registered, redefined or given a kernel while `load` ran.
 
     Raises:
         BrokenDefinitionError: `load` raised.

@@ -23,7 +23,7 @@ _FORMS = "relu.py, relu.py:relu, module:op, package, namespace::name, name, or a
 
 @dataclass(frozen=True)
 class Selection:
-    """What a target names: ops, and where it is a finding's id the one row and check of it.
+    """What a target names: ops, and where it is a finding's id the one kernel and check of it.
 
     Args:
         text: the target as typed.

@@ -65,9 +65,9 @@ def test_every_row_is_timed_beside_the_reference(run, good):
     lines = result.stdout.splitlines()
     assert lines[3] == "good::clamp  64 elements, 512 B read and written"
     assert lines[4] == "  x float32(64)"
-    assert [line.split()[0] for line in lines[5:9]] == ["row", "numpy", "numba", "copy"]
+    assert [line.split()[0] for line in lines[5:9]] == ["kernel", "numpy", "numba", "copy"]
     assert lines[7].split()[3] in ("compiled", "cached")
-    assert lines[10].startswith("2 rows of 1 op timed in ")
+    assert lines[10].startswith("2 kernels of 1 op timed in ")
     assert "numba" in lines[11]
     assert "numpy" in lines[11]
 
@@ -206,7 +206,7 @@ def test_peers_of_what_is_no_op_are_told(run, good, here):
 def test_a_dtype_that_numba_does_not_have_is_no_fault_of_the_row(run, good):
     result = run("bench", good, "--dtype", "float16", *QUICK)
     assert result.exit_code == 0, result.output
-    assert "numba: op 'good::clamp', numba row: 'x' is float16, which Numba does not compile" in result.stdout
+    assert "numba: op 'good::clamp', numba kernel: 'x' is float16, which Numba does not compile" in result.stdout
     assert "FAIL" not in result.stdout
 
 
@@ -223,7 +223,7 @@ def test_peers_get_attributes_as_they_are(run, here):
     result = run("bench", "tiled.py", "--peers", "tiled.py", *QUICK)
     assert result.exit_code == 0, result.output
     assert "tile: raised" not in result.stdout
-    assert [line.split()[0] for line in result.stdout.splitlines()[5:8]] == ["row", "numpy", "tile"]
+    assert [line.split()[0] for line in result.stdout.splitlines()[5:8]] == ["kernel", "numpy", "tile"]
 
 
 def test_the_number_of_threads_is_set_and_put_back(run, good):
@@ -239,7 +239,7 @@ def test_what_a_call_changes_is_put_back_before_the_next(run, here):
     )
     result = run("bench", "inplace.py", *QUICK)
     assert result.exit_code == 0, result.output
-    assert "1 row of 1 op timed" in result.stdout
+    assert "1 kernel of 1 op timed" in result.stdout
 
 
 def test_an_interrupt_reports_what_was_timed(run, good, here, monkeypatch):
@@ -256,5 +256,5 @@ def test_an_interrupt_reports_what_was_timed(run, good, here, monkeypatch):
     monkeypatch.setattr(OpBench, "run", once)
     result = run("bench", good, "second.py", *QUICK)
     assert result.exit_code == 130
-    assert "2 rows of 1 op timed" in result.stdout
+    assert "2 kernels of 1 op timed" in result.stdout
     assert "interrupted after 1 of 2" in result.stderr

@@ -28,7 +28,7 @@ def test_rounding_is_no_fault(truth):
 def test_one_wrong_element_among_many_is_found(truth):
     y = truth.outputs[0].copy()
     y[777] *= np.float32(1.001)
-    assert truth.problem([y]).startswith("output 'y' wrong in 1 of 100000 elements, worst y[777]: this row gives ")
+    assert truth.problem([y]).startswith("output 'y' wrong in 1 of 100000 elements, worst y[777]: this kernel gives ")
 
 
 def test_another_shape_is_told(truth):

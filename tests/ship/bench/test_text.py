@@ -103,16 +103,16 @@ def test_a_wrong_row_is_told_in_full_and_the_next_command_with_it():
     lines = text.block(one, 100).splitlines()
     assert "FAIL c: output 'y' wrong in 3 of 9 elements" in lines
     assert "paddle: not installed (No module named 'paddle')" in lines
-    assert text.last_line([one], [], 3.4) == "1 row of 1 op timed in 3.4 s, 1 wrong\nnext: opsdk check ops.py:relu"
+    assert text.last_line([one], [], 3.4) == "1 kernel of 1 op timed in 3.4 s, 1 wrong\nnext: opsdk check ops.py:relu"
 
 
 def test_the_last_line_is_the_comparison():
     assert text.last_line([ONE], [], 2.0).splitlines() == [
-        "3 rows of 1 op timed in 2.0 s",
+        "3 kernels of 1 op timed in 2.0 s",
         "numba is 9.7 ± 0.5 times faster than numpy; numba and torch take the same time, within the spread",
     ]
     assert text.last_line([ONE, ONE], ["x"], 2.0).splitlines()[0] == (
-        "6 rows of 1 op timed in 2.0 s, 1 that could not be timed"
+        "6 kernels of 1 op timed in 2.0 s, 1 that could not be timed"
     )
 
 

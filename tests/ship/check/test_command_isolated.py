@@ -128,9 +128,9 @@ def test_a_c_row_that_crashes_is_a_finding_at_that_row_without_being_asked_for(r
     assert "2 failed in " in result.stdout
     assert (
         "FAIL op 'good::clamp': expected its rows to return or raise, "
-        f"crashed: signal SIGSEGV in clamp_grad, c row (good.py:{line})" in result.stdout
+        f"crashed: signal SIGSEGV in clamp_grad, c kernel (good.py:{line})" in result.stdout
     )
-    assert f"  at       clamp_grad, c row (good.py:{line}); opsdk explain OP302" in result.stdout
+    assert f"  at       clamp_grad, c kernel (good.py:{line}); opsdk explain OP302" in result.stdout
     assert "FAIL op 'bad::clamp', gradient of 'x'" in result.stdout
 
 

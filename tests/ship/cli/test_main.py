@@ -78,7 +78,7 @@ def test_list_is_one_name_a_line(run):
 
 def test_list_table_says_provider_rows_and_order(run):
     lines = run("list", "--table").stdout.splitlines()
-    assert lines[0].split() == ["op", "provider", "rows", "order"]
+    assert lines[0].split() == ["op", "provider", "kernels", "order"]
     (relu,) = [line.split() for line in lines if line.startswith("opsdk::relu ")]
     assert (relu[0], relu[1], relu[-1]) == ("opsdk::relu", "opsdk", "∞")
     assert "numpy" in relu[2:-1]
@@ -108,7 +108,7 @@ def test_show_says_what_an_op_is(run, right):
         "  backward   good::clamp_grad, NumPy code, opaque",
         "  order      1",
         "  infer      every output is like x",
-        "  row        numpy (cpu, *)  good.py:5",
+        "  kernel     numpy (cpu, *)  good.py:5",
         "  gradient   numpy (cpu, *)  good.py:10",
     ]
 

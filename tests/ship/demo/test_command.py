@@ -15,7 +15,7 @@ variation = pytest.mark.slow
 
 @pytest.fixture
 def reference_only(monkeypatch):
-    """Proves the NumPy rows only, and takes the CUDA rows for right: the other steps are what is looked at."""
+    """Proves the NumPy kernels only, and takes the CUDA kernels for right: the other steps are what is looked at."""
     whole = command.check_one
 
     def check_one(selection, op, seed):
@@ -36,7 +36,7 @@ def test_the_demonstration_shows_six_steps_and_holds(run, here, reference_only):
     for line in ("def relu_grad(y, dy):", "opsdk.vmath.maximum(x, 0)", "int32_t relu_f32(", "def relu_cuda(x, y):"):
         assert line in result.stdout
     assert "right, simulated" in result.stdout
-    assert "no GPU: the CUDA rows ran in Numba's simulator, on 10 elements; it has no speed" in result.stdout
+    assert "no GPU: the CUDA kernels ran in Numba's simulator, on 10 elements; it has no speed" in result.stdout
     assert "pattern  wrong exactly where x < 0" in result.stdout
     assert "1 finding\n" in result.stdout
     assert "\x1b" not in result.output
@@ -84,7 +84,7 @@ def test_without_numba_cuda_the_cuda_rows_are_left_out_and_nothing_fails(run, he
     assert result.exit_code == 0, result.output
     assert 'left out: CUDA, found no numba.cuda; pip install "opsdk[cuda]"' in result.stdout
     assert "from numba import cuda" not in result.stdout
-    assert "not run" in result.stdout  # the CUDA row that the expression has
+    assert "not run" in result.stdout  # the CUDA kernel that the expression has
     assert "all 11 claims hold" in result.stdout
 
 
@@ -132,7 +132,7 @@ def test_a_static_runtime_that_differs_fails_the_demonstration(run, here, monkey
     assert "parameters differ by up to 1.0e+00" in result.stdout
 
 
-@pytest.mark.slow  # every row of three languages
+@pytest.mark.slow  # every kernel of three languages
 def test_all_rows_of_the_written_file_pass(run, here):
     command.source.write(here, ["c", "cuda"])
     result = run("check", "relu.py")

@@ -83,7 +83,9 @@ def test_an_op_is_held_to_one_language(two_rows):
 
 
 def test_a_row_that_is_missing_on_one_side_is_an_error(two_rows):
-    with pytest.raises(KernelNotFoundError, match="op 'rowtest::twice_grad': expected a numba row, got rows in numpy"):
+    with pytest.raises(
+        KernelNotFoundError, match="op 'rowtest::twice_grad': expected a numba kernel, got kernels in numpy"
+    ):
         only(two_rows, "numba")
 
 

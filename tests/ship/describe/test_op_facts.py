@@ -74,7 +74,7 @@ def test_a_screen_fits_its_width():
         for width in (60, 80, 100):
             lines = screen(facts_of(find_op(f"opsdk::{name}")), width).splitlines()
             too_long = [line for line in lines if len(line) > width and " " in line.strip()[12:]]
-            assert not [line for line in too_long if not line.startswith(("  row", "  gradient"))], (name, width)
+            assert not [line for line in too_long if not line.startswith(("  kernel", "  gradient"))], (name, width)
 
 
 def test_show_is_for_machines_too(run, right):

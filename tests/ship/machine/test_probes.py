@@ -25,7 +25,7 @@ def test_a_missing_compiler_comes_with_a_remedy(monkeypatch):
         raise CompileError("info: no C compiler, tried cc; apt install gcc", code="OP402")
 
     monkeypatch.setattr(probes, "find_compiler", refuse)
-    assert str(probes.compiler()) == "missing – C rows need one: apt install gcc"
+    assert str(probes.compiler()) == "missing – C kernels need one: apt install gcc"
 
 
 def planted_compiler(monkeypatch, here, script):

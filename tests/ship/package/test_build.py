@@ -50,7 +50,7 @@ def write(folder, name="twice", module="twice"):
 
 @pytest.fixture
 def package(here):
-    """A package of two modules with C rows each."""
+    """A package of two modules with C kernels each."""
     write(here / "packed", "twice", "packed")
     write(here / "packed", "double", "packed")
     (here / "packed" / "__init__.py").write_text("from packed import double, twice\n")
@@ -110,7 +110,7 @@ def test_a_row_that_does_not_compile_is_told_and_the_others_are_built(run, packa
     result = run("build", "packed")
     assert result.exit_code == 1
     assert set(named(result.stdout.splitlines())) == {"twice", "twice_grad"}
-    assert "op 'packed::double', c row: does not compile, " in result.stderr
+    assert "op 'packed::double', c kernel: does not compile, " in result.stderr
     assert "'no' undeclared" in result.stderr
     assert result.stderr.splitlines()[-1] == "2 not built, 2 built"
     assert set(named(map(str, (package / "_kernels").iterdir()))) == {"twice", "twice_grad"}
@@ -121,7 +121,7 @@ def test_a_row_that_is_at_odds_with_its_schema_is_told(run, here):
     (here / "twice.c").write_text("int32_t twice_f32(const DLTensor *x) { return 0; }\n")
     result = run("build", "twice.py:twice")
     assert result.exit_code == 1
-    assert "op 'twice::twice', c row: expected int32_t twice_f32(const DLTensor *x, DLTensor *y), got" in result.stderr
+    assert "op 'twice::twice', c kernel: expected int32_t twice_f32(const DLTensor *x, DLTensor *y), " in result.stderr
 
 
 def test_without_a_compiler_nothing_is_built_and_the_remedy_is_told(run, package, monkeypatch):
@@ -131,7 +131,7 @@ def test_without_a_compiler_nothing_is_built_and_the_remedy_is_told(run, package
     result = run("build", "packed")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert "c row: no C compiler, tried $OPSDK_CC and $CC (unset), cc, gcc, clang; " in result.stderr
+    assert "c kernel: no C compiler, tried $OPSDK_CC and $CC (unset), cc, gcc, clang; " in result.stderr
     assert "code     OP402" in result.stderr
     assert not (package / "_kernels").exists()
 
@@ -140,7 +140,7 @@ def test_a_target_without_c_rows_is_told(run, right):
     result = run("build", "good.py")
     assert result.exit_code == 5
     assert result.stderr == (
-        "nothing to build: good.py has no C row; a row is op.kernel('cpu', language='c', source=...)\n"
+        "nothing to build: good.py has no C kernel; a kernel is op.kernel('cpu', language='c', source=...)\n"
     )
 
 
@@ -198,7 +198,7 @@ def test_modules_without_c_rows_are_told_how_to_make_a_wheel_for_every_platform(
     sys.path.insert(0, str(here))
     assert build_modules(["good"]) == 5
     assert capsys.readouterr().err == (
-        "good: expected C rows to build, got none; leave distclass= out of setup.py, so that the wheel is for every "
+        "good: expected C kernels to build, got none; leave distclass= out of setup.py, so that the wheel is for every "
         "platform\n"
     )
 
