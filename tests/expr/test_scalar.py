@@ -65,7 +65,7 @@ def test_the_dtype_of_the_arrays_stays_whatever_numbers_stand_beside(dtype, func
 
 def test_numbers_are_computed_with_in_the_dtype_of_the_arrays():
     value = scalar(lambda x, *, a: x * (a + 1e-9 - a), attrs=["a"])(np.ones(1, np.float32), a=1.0)
-    assert value.tolist() == [0.0]  # 1 + 1e-9 is 1 in float32, as it is in the compiled row
+    assert value.tolist() == [0.0]  # 1 + 1e-9 is 1 in float32, as it is in the compiled kernel
 
 
 def test_complex_arrays_stay_complex_of_their_size():

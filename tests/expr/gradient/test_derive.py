@@ -32,7 +32,7 @@ def derivatives(op, array, order, **attrs):
 
 
 def on_rows(op, *arrays, **attrs):
-    """Returns what the reference and the compiled row of an op give."""
+    """Returns what the reference and the compiled kernel of an op give."""
     attrs = {**{decl.name: decl.default for decl in op.opdef.schema.attrs}, **attrs}
     rows = {row.language: row for row in op.opdef.kernels if row.key.place == "cpu"}
     return [make_plan(op.opdef, arrays, attrs, row=rows[name]).launch(*arrays, **attrs) for name in ("numpy", "numba")]
