@@ -22,7 +22,7 @@ def test_a_block_says_what_was_timed_and_how_it_compares():
     assert lines[0] == "ns::relu  1 048 576 elements, 8.39 MB read and written"
     assert lines[1] == "  x float32(1024, 1024)"
     assert lines[2].split() == [
-        "row",
+        "kernel",
         "first",
         "call",
         "median",
