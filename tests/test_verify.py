@@ -526,7 +526,7 @@ def test_the_text_starts_each_block_with_op_input_count_and_both_values(failed):
     assert "derivative" in block[0]
     assert "±" in block[0]
     labels = [line.split()[0] for line in block[1:]]
-    assert labels == ["row", "pattern", "sample", "passed", "at"]
+    assert labels == ["kernel", "pattern", "sample", "passed", "at"]
     assert "test_verify.py:" in block[5]
 
 
@@ -567,7 +567,7 @@ def test_raise_if_failed_raises_the_gravest_finding(failed):
         failed.raise_if_failed()
     assert caught.value.code == "OP301"
     labels = [note.split()[0] for note in caught.value.__notes__]
-    assert labels == ["row", "pattern", "sample", "passed", "at", "code"]
+    assert labels == ["kernel", "pattern", "sample", "passed", "at", "code"]
     assert isinstance(caught.value, AssertionError)
 
 

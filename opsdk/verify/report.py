@@ -153,7 +153,7 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     is_about_numbers = finding.cause or finding.error_bar is not None
     is_alone = not _is_reference(finding.row) and _reference_passes(finding, report)
     lines = [
-        ("row", f"{finding.op}[{finding.row}]"),
+        ("kernel", f"{finding.op}[{finding.row}]"),
         ("pattern", (finding.cause or "none recognised") if is_about_numbers else ""),
         ("compare", "the reference kernel passes; only this kernel is wrong" if is_alone else ""),
         ("sample", finding.sample),

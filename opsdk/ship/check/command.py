@@ -33,7 +33,7 @@ from opsdk.verify.run import chain
 
 Work = list[tuple[Selection, Op]]
 _CRASH, _CODE = "crash", "OP302"  # the check that finds it, and the code of its findings
-_EVERY = "*"  # the row of a finding that stopped the work before it could be said which row it was
+_EVERY = "*"  # the kernel of a finding that stopped the work before it could be said which it was
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
         return VerifyReport(name, "inconclusive", coverage=Coverage(inconclusive=(unsure,)), seed=seed)
     finding = Finding(
         _CRASH,
-        f"{op.opdef.subject}: expected its rows to return or raise, {outcome.message}",
+        f"{op.opdef.subject}: expected its kernels to return or raise, {outcome.message}",
         id=f"{name}[{_EVERY}]::{_CRASH}",
         op=name,
         row=_EVERY,
@@ -195,7 +195,7 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
 
 
 def _may_crash(op: Op) -> bool:
-    """Whether an op or one of its gradient ops has a row, such as one in C, that may end the process it runs in."""
+    """Whether an op or one of its gradient ops has a kernel, such as one in C, that may end the process it runs in."""
     return any(language_of(row).may_crash for opdef in chain(op.opdef) for row in opdef.kernels)
 
 
@@ -209,20 +209,20 @@ def judged_ops(selection: Selection) -> list[Op]:
 
 
 def check_one(selection: Selection, op: Op, seed: int, trace: bool = False) -> Checked:
-    """Verifies one op; a finding's id is held to its row and check, `trace` is as for `verify`.
+    """Verifies one op; a finding's id is held to its kernel and check, `trace` is as for `verify`.
 
     Raises:
-        TargetError: the id names a row that the op does not have.
+        TargetError: the id names a kernel that the op does not have.
     """
     return Checked.of(_verified(selection, op, seed, trace), op, selection)
 
 
 def _verified(selection: Selection, op: Op, seed: int, trace: bool) -> VerifyReport:
-    is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any row
+    is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any kernel
     report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,), trace=trace)
     if selection.row and not report.rows:
         rows = ", ".join(str(row) for row in op.opdef.kernels)
-        raise TargetError(f"{selection.text}: no row {selection.row!r}; {op.opdef.name} has {rows}")
+        raise TargetError(f"{selection.text}: no kernel {selection.row!r}; {op.opdef.name} has {rows}")
     return restricted(report, selection)
 
 

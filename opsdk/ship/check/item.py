@@ -1,4 +1,4 @@
-"""Single checks: what was found of one op, on one kernel row, by one check."""
+"""Single checks: what was found of one op, on one kernel, by one check."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ VERDICT = "verdict"  # the check of the whole op: what belongs to no other, and 
 
 @dataclass(frozen=True)
 class ItemCheck:
-    """One check of one row.
+    """One check of one kernel.
 
     Args:
         selection: what named the op.
         op: the op that is verified.
         name: qualified name of the op or the gradient op of it that is concerned.
-        row: `place,dtype,language`; the dtype is `*` for a row of every dtype. Empty for the verdict.
+        row: `place,dtype,language`; the dtype is `*` for a kernel of every dtype. Empty for the verdict.
         check: one of `opsdk.verify.checks.CHECKS`, or `verdict`.
         seed: of the run.
         allow_inconclusive: whether an op that cannot be judged passes.
@@ -46,7 +46,7 @@ class ItemCheck:
 
     @property
     def id(self) -> str:
-        """A name such as `relu-cpu-numpy-vjp`; a row of one dtype has it between place and language."""
+        """A name such as `relu-cpu-numpy-vjp`; a kernel of one dtype has it between place and language."""
         row = [part for part in KernelId.parse(self.row).parts if part != ANY]
         return "-".join([self.name.rpartition("::")[2], *row, self.check])
 
@@ -60,7 +60,7 @@ class ItemCheck:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of this check alone; its verdict's are those that no row and check has."""
+        """The findings of this check alone; its verdict's are those that no kernel and check has."""
         assert self.report is not None
         if self.check != VERDICT:
             return tuple(finding for finding in self.report.findings if self._has(finding))
@@ -87,7 +87,7 @@ class ItemCheck:
         return "\n".join(lines)
 
     def reason_to_skip(self) -> str:
-        """Returns why the check did not run on the row; nothing where it did."""
+        """Returns why the check did not run on the kernel; nothing where it did."""
         assert self.report is not None
         if self.check == VERDICT:
             return ""
@@ -105,7 +105,7 @@ class ItemCheck:
         return check_of(finding.check) == self.check and self._is_on(finding.op, finding.row)
 
     def _is_on(self, name: str, row: str) -> bool:
-        """Whether a row of the report is this one; a row of one dtype comes before one of every dtype."""
+        """Whether a kernel of the report is this one; a kernel of one dtype comes before one of every dtype."""
         if name != self.name or row.count(",") != 2:
             return False
         own = {kernel_row for opdef in chain(self.op.opdef) if opdef.name == name for kernel_row in _rows(opdef)}
@@ -114,7 +114,7 @@ class ItemCheck:
 
 
 def items_of(targets: Sequence[Op | str], *, seed: int = 0, allow_inconclusive: bool = False) -> list[ItemCheck]:
-    """Returns one check for each op, kernel row and check of some targets.
+    """Returns one check for each op, kernel and check of some targets.
 
     Args:
         targets: ops, or what `opsdk check` takes.
@@ -145,6 +145,6 @@ def items_of_op(selection: Selection, op: Op, *, verdict: bool = True) -> list[I
 
 
 def _rows(opdef: OpDef) -> list[str]:
-    """Returns the rows of an op, then those that only its gradient op has: its derivative is judged on these too."""
+    """Returns the kernels of an op, then those that only its gradient op has: its derivative is judged on these too."""
     kernels = [*opdef.kernels, *(() if opdef.grad is None else opdef.grad.op.opdef.kernels)]
     return list(dict.fromkeys(str(KernelId.of(kernel, kernel.key.dtype)) for kernel in kernels))

@@ -1,4 +1,4 @@
-"""A plugin of pytest: one test per op, kernel row and check, from a test marked `gradcheck` with ops.
+"""A plugin of pytest: one test per op, kernel and check, from a test marked `gradcheck` with ops.
 
     @pytest.mark.gradcheck("relu.py", my_ops.gelu, seed=1)
     def test_op(op_check): ...
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MARK = (
     "gradcheck(*ops, seed=0, allow_inconclusive=False): for a test that takes op_check, the ops, or targets as for "
-    "`opsdk check`, that are verified: one test per op, kernel row and check"
+    "`opsdk check`, that are verified: one test per op, kernel and check"
 )
 _REPORTS = pytest.StashKey[dict[Any, Any]]()  # reports by op and seed
 
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Makes one test per op, kernel row and check."""
+    """Makes one test per op, kernel and check."""
     if "op_check" not in metafunc.fixturenames:
         return
     from opsdk.core.errors import OpsdkError
@@ -58,7 +58,7 @@ def _refuse(metafunc: pytest.Metafunc, reason: str) -> None:
 
 @pytest.fixture
 def op_check(request: pytest.FixtureRequest) -> ItemCheck:
-    """The op, kernel row and check of this test; its `report` is that of the whole op.
+    """The op, kernel and check of this test; its `report` is that of the whole op.
 
     The check itself is done before the test's own body, which may be empty.
     """
@@ -70,7 +70,7 @@ def op_check(request: pytest.FixtureRequest) -> ItemCheck:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
-    """Fails, or skips, a test by what was found of its op, row and check."""
+    """Fails, or skips, a test by what was found of its op, kernel and check."""
     if "op_check" not in pyfuncitem.fixturenames or pyfuncitem.get_closest_marker("gradcheck") is None:
         return
     check = cast("ItemCheck", pyfuncitem.funcargs["op_check"])

@@ -19,11 +19,11 @@ from opsdk.ship.output.table import render as render_table
 from opsdk.verify.report import VERDICTS, Finding, Row, notes_of
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-_LONG = "float64"  # rows of fewer digits see less of a gradient; their values are compared with these as well
+_LONG = "float64"  # kernels of fewer digits see less of a gradient; their values are compared with these as well
 
 COLUMNS = (
     Column("op"),
-    Column("rows", drop=1),
+    Column("kernels", drop=1),
     Column("verdict"),
     Column("worst rel. error", right=True),
     Column("sees down to", right=True, drop=2),
@@ -72,7 +72,7 @@ def failure(one: Checked, is_single: bool = False) -> list[str]:
         notes = dict(notes_of(finding, one.report))
         notes["at"] = "; ".join(filter(None, (notes.get("at"), f"opsdk explain {finding.code}")))
         said = {"rerun"} if is_single else set()
-        said |= {"row"} if f"[{finding.row}]" in finding.repro else set()
+        said |= {"kernel"} if f"[{finding.row}]" in finding.repro else set()
         said |= {"passed"} if position else set()
         lines += labelled((label, " ".join(text.split("\n"))) for label, text in notes.items() if label not in said)
     return lines
@@ -86,12 +86,12 @@ def unsure(one: Checked) -> list[str]:
 
 
 def details(one: Checked) -> list[str]:
-    """Returns what was looked at: rows, checks, samples, what was left out."""
+    """Returns what was looked at: kernels, checks, samples, what was left out."""
     coverage = one.report.coverage
     notes = []
     for row in one.report.rows:
         text = f"{row.op}[{row.row}] {verdict_word(row.verdict)}"
-        notes.append(("row", text + (f", {row.note}" if row.note else "")))
+        notes.append(("kernel", text + (f", {row.note}" if row.note else "")))
     if coverage.checks:  # none, where the work ended in a crash
         notes.append(("checks", f"{', '.join(coverage.checks)}; {coverage.tested} gradient elements judged"))
     for label, entries in (("sample", coverage.samples), ("skipped", coverage.skipped), ("note", coverage.notes)):
@@ -114,7 +114,7 @@ def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
     checked = run.checked
     skipped = sum(row.verdict == "skipped" for one in checked for row in one.report.rows)
     summary = f"{tallied((one.verdict for one in checked), VERDICTS) or 'nothing checked'} in {run.seconds:.1f} s"
-    lines = [summary + (f"      skipped: {skipped} rows that cannot run here" if skipped else "")]
+    lines = [summary + (f"      skipped: {skipped} kernels that cannot run here" if skipped else "")]
     lines += _failed_by_strict(checked) if strict else []
     failed = next((one for one in checked if one.findings), None)
     if failed is not None:
@@ -128,7 +128,7 @@ def _head(run: Run) -> str:
     rows = sum(len(one.report.rows) for one in run.checked)
     count = len(run.checked)
     return (
-        f"opsdk {run.version} · {count} op{'' if count == 1 else 's'}, {rows} rows · judged in float64 · "
+        f"opsdk {run.version} · {count} op{'' if count == 1 else 's'}, {rows} kernels · judged in float64 · "
         f"seed {run.seed} · {run.machine}"
     )
 
@@ -151,13 +151,13 @@ def _seconds(one: Checked) -> str:
 
 
 def _sees_down_to(rows: Sequence[Row]) -> str:
-    """Returns the smallest error that float64 rows would have shown, or the others where none of these was judged."""
+    """Returns the smallest error that float64 kernels would have shown, or others if none of these was judged."""
     judged = [row for row in rows if row.sees_down_to is not None]
     return _number([row.sees_down_to for row in judged if _LONG in row.row] or [row.sees_down_to for row in judged])
 
 
 def languages_of(rows: Sequence[Row]) -> list[str]:
-    """Returns what the rows of a report, gradient ops' included, are written in; the place where it is not `cpu`."""
+    """Returns what the kernels of a report, gradient ops' included, are written in; the place where it is not `cpu`."""
     kernels = [KernelId.parse(row.row) for row in rows]
     named = [kernel.place if kernel.place != "cpu" else kernel.language for kernel in kernels]
     return [name for name in named if name != "composite" or len(set(named)) == 1]
@@ -215,7 +215,7 @@ def plain(text: str) -> str:
 
 
 def render_junit(checked: Sequence[Checked]) -> str:
-    """Returns the report as JUnit XML: a suite per op, a test per row and check.
+    """Returns the report as JUnit XML: a suite per op, a test per kernel and check.
 
     Args:
         checked: one entry per op.

@@ -17,7 +17,7 @@ class Checked:
 
     Args:
         report: its findings have ids and commands that can be pasted back as targets.
-        languages: what the op's own rows are written in.
+        languages: what the op's own kernels are written in.
         origin: where the op is defined.
         target: what names the op in another process.
     """

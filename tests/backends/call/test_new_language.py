@@ -150,7 +150,8 @@ def test_a_row_that_crashes_is_a_finding(file):
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "FAIL op 'formulas::scaled': expected its rows to return or raise, crashed: signal SIGABRT" in result.stdout
+    told = "FAIL op 'formulas::scaled': expected its kernels to return or raise, crashed: signal SIGABRT"
+    assert told in result.stdout
 
 
 def test_a_row_is_refused_where_its_language_cannot_run(scaled, monkeypatch):

@@ -68,7 +68,7 @@ def test_an_id_whose_check_no_longer_fails_passes(run, wrong):
 def test_an_id_of_a_row_that_is_not_there_is_a_usage_error(run, right):
     result = run("check", "good.py:clamp[cpu,float64,numba]::vjp.x")
     assert result.exit_code == 2
-    assert "no row 'cpu,float64,numba'; good::clamp has numpy (cpu, *)" in result.stderr
+    assert "no kernel 'cpu,float64,numba'; good::clamp has numpy (cpu, *)" in result.stderr
 
 
 def test_a_gradient_op_is_judged_with_its_forward(run, wrong):

@@ -81,7 +81,7 @@ def test_a_kernel_that_ends_the_process_is_a_finding_and_the_other_ops_are_judge
     result = opsdk("check", "ends.py", "good.py")
     assert result.returncode == 1, result.stderr
     assert "expected to come to its end, its process exited with status 0 at ends::clamp; all that" in result.stderr
-    told = "FAIL op 'ends::clamp': expected its rows to return or raise, its process exited with status 0"
+    told = "FAIL op 'ends::clamp': expected its kernels to return or raise, its process exited with status 0"
     assert told in result.stdout
     assert "1 failed, 1 passed in " in result.stdout
 

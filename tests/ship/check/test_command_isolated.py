@@ -104,7 +104,7 @@ def test_a_crash_is_a_finding_and_the_others_go_on(run, here):
     out = result.stdout
     assert "1 failed, 1 passed in " in out
     assert (
-        "FAIL op 'fragile::fragile': expected its rows to return or raise, "
+        "FAIL op 'fragile::fragile': expected its kernels to return or raise, "
         "crashed: signal SIGSEGV in fragile_grad (fragile.py:14)" in out
     )
     assert out.endswith("next: opsdk check 'fragile.py:fragile[*]::crash' --seed 0 --jobs 1\n")
@@ -127,7 +127,7 @@ def test_a_c_row_that_crashes_is_a_finding_at_that_row_without_being_asked_for(r
     assert result.returncode == 1, result.stderr
     assert "2 failed in " in result.stdout
     assert (
-        "FAIL op 'good::clamp': expected its rows to return or raise, "
+        "FAIL op 'good::clamp': expected its kernels to return or raise, "
         f"crashed: signal SIGSEGV in clamp_grad, c kernel (good.py:{line})" in result.stdout
     )
     assert f"  at       clamp_grad, c kernel (good.py:{line}); opsdk explain OP302" in result.stdout
@@ -173,7 +173,7 @@ def test_what_a_worker_raises_is_said_after_the_report_of_the_others(run, right,
     assert result.exit_code == 2, result.output
     assert "1 failed in " in result.stdout
     assert "[1/2] good::clamp not judged" in result.stderr
-    assert "no row 'cpu,float64,numba'; good::clamp has numpy (cpu, *)" in result.stderr
+    assert "no kernel 'cpu,float64,numba'; good::clamp has numpy (cpu, *)" in result.stderr
 
 
 @pytest.mark.parametrize(
