@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import KernelNotFoundError
+from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.frontend import over_arrays
@@ -192,7 +192,21 @@ class Unread(Language):
 
 
 def register_language(language: Language) -> None:
-    """Makes a language known under its name, for its places and its form of source."""
+    """Makes a language known under its name, for its places and its form of source.
+
+    Raises:
+        NameClashError: a language of another class has that name there, in which kernels may be written already.
+    """
+    for place in language.places:
+        there, came = (
+            None if each is None else f"{type(each).__module__}.{type(each).__qualname__}"
+            for each in (LANGUAGES.get((language.name, place, language.form)), language)
+        )
+        if there not in (None, came):
+            raise NameClashError(
+                f"language {language.name!r}: expected one class for kernels of place {place!r}, {there} is registered "
+                f"and {came} came; give it a name of its own"
+            )
     LANGUAGES.update({(language.name, place, language.form): language for place in language.places})
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.backends.call.language import Language, language_of, register_language
-from opsdk.core.errors import DefinitionError, KernelNotFoundError, MissingDependencyError
+from opsdk.core.errors import DefinitionError, KernelNotFoundError, MissingDependencyError, NameClashError
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.notation import LANGUAGES
 
@@ -47,6 +47,21 @@ def test_a_language_that_is_registered_reads_its_rows(op, fortran):
     op.kernel("tpu", lambda x: x, language="fortran")
     assert [language_of(row) for row in op.opdef.kernels][1:] == [fortran, fortran]
     assert op(np.ones(2)).tolist() == [10.0, 10.0]
+
+
+def test_a_language_of_another_class_does_not_take_a_name(fortran):
+    class Other(Language):
+        name = "fortran"
+
+    with pytest.raises(NameClashError) as caught:
+        register_language(Other())
+    theirs = "tests.backends.call.test_language.Fortran"
+    assert str(caught.value) == (
+        f"language 'fortran': expected one class for kernels of place 'cpu', {theirs} is registered and "
+        f"{Other.__module__}.{Other.__qualname__} came; give it a name of its own"
+    )
+    assert LANGUAGES["fortran", "cpu", ""] is fortran
+    register_language(Fortran())  # a module that is loaded once more
 
 
 def test_a_language_without_options_refuses_them(op, fortran):
