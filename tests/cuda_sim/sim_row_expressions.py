@@ -59,7 +59,7 @@ def inputs(kinds, shape, dtype, rng):
 def compare(op, arrays, tolerance, **attrs):
     """Holds the CUDA kernel to the reference, which it returns."""
     row = row_of(op)
-    wanted = as_list(row.rows(*arrays, **attributes(op, **attrs)))
+    wanted = as_list(row.function(*arrays, **attributes(op, **attrs)))
     made = as_list(row.launch(*map(device, arrays), **attributes(op, **attrs)))
     for ours, theirs in zip(made, wanted, strict=True):
         assert isinstance(ours, SimulatedArray)
@@ -141,7 +141,7 @@ def test_a_second_derivative_runs_on_the_device(on_device, rng):
 
 def test_the_kernel_runs_and_not_the_reference(monkeypatch, rng):
     row = row_of(normalization.softmax)
-    monkeypatch.setattr(type(row.rows), "__call__", lambda *_, **__: pytest.fail("the reference ran"))
+    monkeypatch.setattr(type(row.function), "__call__", lambda *_, **__: pytest.fail("the reference ran"))
     made = row.launch(device(np.zeros((2, 4))), axis=-1)
     assert made.tolist() == [[0.25] * 4] * 2
 
@@ -216,7 +216,7 @@ def test_a_position_that_is_no_number_is_refused():
 
     assert picked(device([[1.0, 2.0]]), device([[1.0]])).tolist() == [2.0]
     row = row_of(picked)
-    row.rows = FixedReference(row.rows)
+    row.function = FixedReference(row.function)
     with pytest.raises(AttributeValueError) as caught:
         row.launch(device([[1.0, 2.0]]), device([[np.nan]]))
     assert str(caught.value) == "op 't::picked': row_take expected a position in [0, 2)"
