@@ -12,6 +12,9 @@ STAMP := $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PACKAGES = $(wildcard opsdk gradcheck contrib_ops)
 
+# Byte code is kept, whatever the environment says: tests start hundreds of processes, and each would compile the package.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: demo test test-slow test-all lint type bench check clean help
 

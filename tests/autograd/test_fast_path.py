@@ -82,7 +82,7 @@ def test_a_failure_on_the_way_changes_nothing():
     for _ in range(2):  # the second time too: nothing was freed
         with pytest.raises(ZeroDivisionError) as caught:
             y.backward(ones())
-        note = "  raised in op 't::inner_grad', backward of op 't::inner', numpy row"
+        note = "  raised in op 't::inner_grad', backward of op 't::inner', numpy kernel"
         assert caught.value.__notes__[0].startswith(note)
     assert x.grad is None
     assert outer.calls["backward"] == 4
