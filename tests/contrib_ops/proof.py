@@ -15,6 +15,7 @@ SLOW = {
     "contrib::roi_align",
     "contrib::rotary_embedding",
     "contrib::segment_softmax",
+    "contrib::segment_sum",
     "contrib::selective_scan",
     "contrib::snake",
     "contrib::soft_dtw",
