@@ -84,7 +84,10 @@ class Language(Notation):
     def compile(self, opdef: OpDef, kernel: Kernel) -> Launch:
         """Returns the callable of a kernel; compilation itself may wait until the first launch."""
         if not self.module:
-            raise NotImplementedError
+            raise NotImplementedError(
+                f"language {type(self).__name__}: expected a module that has launch_of, or a compile of its own, "
+                "got neither"
+            )
         return slow(self.module).launch_of(opdef, kernel)
 
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:

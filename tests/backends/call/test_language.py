@@ -64,6 +64,12 @@ def test_a_language_of_another_class_does_not_take_a_name(fortran):
     register_language(Fortran())  # a module that is loaded once more
 
 
+def test_a_language_that_says_nowhere_how_it_launches_is_refused_by_name(op, fortran, monkeypatch):
+    monkeypatch.delattr(Fortran, "compile")
+    with pytest.raises(NotImplementedError, match="language Fortran: expected a module that has launch_of, or a comp"):
+        op(np.ones(2))
+
+
 def test_a_language_without_options_refuses_them(op, fortran):
     with pytest.raises(DefinitionError) as caught:
         op.kernel("cpu", lambda x: x, language="fortran", fast=True)
