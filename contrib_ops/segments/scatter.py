@@ -209,6 +209,7 @@ def scatter_mean_samples(rng):
 def scatter_max_samples(rng):
     yield from scatter_mean_samples(rng)
     yield opsdk.Sample(np.array([[-2.0, -1, -2, -1]]), np.array([0, 0, 1, 1]), size=3, reason="below the 0 of nothing")
+    yield opsdk.Sample(np.array([[3.0, 1, 3, 3]]), np.array([0, 1, 0, 0]), size=2, reason="ties: the first")
     yield opsdk.Sample(rng.integers(-9, 9, (2, 6)), np.array([2, 0, 2, 2, 4, 0]), size=5, reason="whole numbers")
 
 
