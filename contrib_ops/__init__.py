@@ -21,5 +21,7 @@ from contrib_ops.segments import scatter_max as scatter_max
 from contrib_ops.segments import scatter_mean as scatter_mean
 from contrib_ops.segments import segment_softmax as segment_softmax
 from contrib_ops.segments import segment_sum as segment_sum
+from contrib_ops.sequences import crf_log_likelihood as crf_log_likelihood
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan
+from contrib_ops.sequences import viterbi as viterbi

@@ -11,6 +11,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 # Their proofs take 8 to 36 seconds each and two and a half minutes together, most of it in derivatives at every sample
 # and in compilers; the rest of each family is proven with every run, and rms_norm is a family of its own.
 SLOW = {
+    "contrib::crf_log_likelihood",
     "contrib::focal_terms",
     "contrib::roi_align",
     "contrib::rotary_embedding",
@@ -22,6 +23,7 @@ SLOW = {
     "contrib::snake",
     "contrib::soft_dtw",
     "contrib::topk_straight_through",
+    "contrib::viterbi",
 }
 
 

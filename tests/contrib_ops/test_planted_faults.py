@@ -37,6 +37,22 @@ FAULTS = {
         ("segments/scatter_numba.py", "value > best or", "value >= best or"),
         ("segments/scatter_numba.py", "made[:] = 0\n", "made[:, :1] = 0\n"),
     ],
+    "crf_log_likelihood": [
+        ("sequences/crf.py", "dtransitions += dy[n] * pairs", "dtransitions += pairs"),
+        ("sequences/crf.py", "return used - likely, pairs - expected", "return used - likely, pairs"),
+        ("sequences/crf.py", "lengths[rows] - 1].sum", "-1].sum"),
+        ("sequences/crf.py", "turned[t] * likely[t + 1] + before[t] * changes[0]", "turned[t] * likely[t + 1]"),
+        ("sequences/crf.py", "(weights * came).sum(axis=0)", "came.mean(axis=0)"),
+        ("sequences/crf_numba.py", "pairs[tags[t], tags[t - 1]] += weight", "pairs[tags[t - 1], tags[t]] += weight"),
+        ("sequences/crf_numba.py", "gradient[:] = 0\n", "pass\n"),
+    ],
+    "viterbi": [
+        ("sequences/crf.py", "path[n, :steps], len(transitions))", "path[n, :steps] - 1, len(transitions))"),
+        ("sequences/crf.py", "ddscore[n] = path_score(direction,", "ddscore[n] = -path_score(direction,"),
+        ("sequences/crf_numba.py", "came[t, path[n, t]]", "came[t, path[n, t - 1]]"),
+        ("sequences/crf_numba.py", "        demissions[n] = 0\n", "        pass\n"),
+        ("sequences/crf_numba.py", "if t:\n                    pairs", "if True:\n                    pairs"),
+    ],
 }
 
 
