@@ -16,6 +16,8 @@ SLOW = {
     "contrib::lsq_gradients",
     "contrib::roi_align",
     "contrib::rotary_embedding",
+    "contrib::scatter_max",
+    "contrib::scatter_mean",
     "contrib::segment_softmax",
     "contrib::segment_sum",
     "contrib::selective_scan",
