@@ -150,7 +150,7 @@ def test_a_long_segment_does_not_stop_to_add_up(dtype):
     np.testing.assert_allclose(made[0].astype(float), 500_000 * number, rtol=2**-11 if dtype == "float16" else 1e-6)
 
 
-SIMULATED = """
+SIMULATED = '''
 import numpy as np
 import opsdk
 from contrib_ops import segment_sum
@@ -166,7 +166,7 @@ for dtype in ("float16", "float32", "float64", "int32", "complex64"):
     assert made.dtype == dtype and (made == want).all(), (dtype, made)
 ones = np.ones((3000, 1), np.float16)
 print(launch(segment_sum.opdef, kernel, [ones, np.zeros(3000, int)], {"num_segments": 1})[0].item())
-"""
+'''
 
 
 def test_a_simulated_device_does_not_stop_to_add_up_either():
