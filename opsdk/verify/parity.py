@@ -18,7 +18,16 @@ from opsdk.define.opdef import OpDef
 from opsdk.static import Executor, Program, Scope, gradients, program_guard
 from opsdk.static.run.trial import data_like  # with it, the trial of Programs registers itself
 from opsdk.verify.derivative import gradient_case
-from opsdk.verify.gradients import by_leaf, carried, draw_cotangents, gradient_call, second_order, through_tape
+from opsdk.verify.gradients import (
+    by_leaf,
+    carried,
+    draw_cotangents,
+    gradient_call,
+    not_passed_on,
+    second_order,
+    through_tape,
+    without_leaves,
+)
 from opsdk.verify.inputs.calls import (
     Call,
     Values,
@@ -115,8 +124,10 @@ def _tried(opdef: OpDef, trial: Trial, call: Call, every: Values, cotangents: Va
 
 
 def _asked(opdef: OpDef, call: Call) -> list[bool]:
-    """Returns per array of the inputs whether runtimes give a gradient of it: through a change where that is passed on."""
-    kept = set(range(len(call.inputs))).difference(opdef.schema.mutated_inputs) | opdef.passed_on()
+    """Returns per array of the inputs whether runtimes give its gradient: of what is changed, where it is passed on."""
+    is_made_of_ops = opdef.is_composite and opdef.gradient_of is None  # through which gradients flow
+    left = () if is_made_of_ops else set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
+    kept = set(range(len(call.inputs))).difference(left)
     return [is_float(array) and i in kept for i, value in enumerate(call.inputs) for array in flat([value])]
 
 
@@ -197,11 +208,11 @@ def check_second_order(session: Session) -> None:
     """Differentiates the gradients in a Program again, and compares with the tape within a few roundings."""
     opdef = session.opdef
     rule = opdef.grad
-    if opdef.gradient_of is not None or rule is None or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+    if opdef.gradient_of is not None or rule is None or not opdef.traits.deterministic:
         return
     if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
         return
-    for call in session.calls:
+    for call in [call for call in session.calls if not not_passed_on(opdef, call)]:
         case = replace(_forward_case(session, call), at=str(opdef.origin))
         try:
             _compare_second(case)
@@ -232,7 +243,8 @@ def _compare_second(case: Case) -> None:
         for variable, array in zip(variables, subject.inputs, strict=True):
             variable.stop_gradient = not is_float(array)
         count = len(flat(call.inputs))
-        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, variables[:count]), **call.attrs))
+        inputs = without_leaves(opdef, refill(call.inputs, variables[:count]))
+        made = outputs_of(opdef, Op(opdef)(*inputs, **call.attrs))
         targets = [v for v in carried(opdef, made) if not v.stop_gradient]
         asked = [v for v in variables[:count] if not v.stop_gradient]
         found = [v for v in gradients(targets, asked, variables[count:]) if v is not None]

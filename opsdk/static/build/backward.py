@@ -195,7 +195,9 @@ class _Reverse:
         """Returns the operators between sources and targets, in order, and notes every value that sources reach."""
         self.values = values = Values(self.block)
         ends = [source.name for source in self.sources if source.name not in self.blocked]
-        self.ends = {v for name in ends for v in (values.every(name) if name in values.several else [values.last(name)])}
+        self.ends = {
+            v for name in ends for v in (values.every(name) if name in values.several else [values.last(name)])
+        }
         self.reached = set(self.ends)
         forward: list[Operator] = []
         lost: dict[Value, Operator] = {}  # what came to be by a change in place of a reached value, and passes none on

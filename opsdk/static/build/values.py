@@ -1,7 +1,7 @@
 """Values: what a name of a Block stands for, one value after another where operators write to a variable again.
 
-The reverse pass tells them apart twice: by the array that is there at the end, which is what a gradient op reads, and by
-whose gradient a value has, as a tensor on the tape is known by its node.
+The reverse pass tells them apart twice: by the array that is there at the end, which is what a gradient op reads, and
+by whose gradient a value has, as a tensor on the tape is known by its node.
 """
 
 from __future__ import annotations

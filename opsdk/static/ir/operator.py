@@ -143,7 +143,7 @@ class Operator:
 
     @property
     def written_arg_names(self) -> list[str]:
-        """Names of all variables that it writes: its outputs, and what it changes in place, whether an output or not."""
+        """Names of all variables that it writes: its outputs, and what it changes in place, be it an output or not."""
         slots = list(self.inputs.values())
         return [*self.output_arg_names, *[name for i in self.opdef.schema.mutated_inputs for name in slots[i]]]
 
