@@ -6,6 +6,9 @@ a reference that says what is right, faster kernels, gradients and samples. `ops
 
 from contrib_ops.activations import snake as snake
 from contrib_ops.activations import squareplus as squareplus
+from contrib_ops.convolution import deform_conv2d as deform_conv2d
+from contrib_ops.convolution import fft_conv as fft_conv
+from contrib_ops.convolution import soft_splat as soft_splat
 from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
 from contrib_ops.linear_algebra import cholesky as cholesky

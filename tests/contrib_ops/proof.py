@@ -13,6 +13,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::bag_products",
     "contrib::crf_log_likelihood",
+    "contrib::deform_conv2d",
     "contrib::focal_terms",
     "contrib::lsq_gradients",
     "contrib::roi_align",
@@ -25,6 +26,7 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::soft_splat",
     "contrib::topk_straight_through",
     "contrib::viterbi",
 }
