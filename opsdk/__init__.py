@@ -55,6 +55,7 @@ from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
+from opsdk.define.schema.attr_type import Range
 from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
@@ -84,6 +85,7 @@ __all__ = [
     "unregister",
     "scoped_registry",
     "Sample",
+    "Range",
     "infer",
     "launch",
     "TensorSpec",

@@ -13,7 +13,8 @@ from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.schema import InputDecl, coerce
+from opsdk.define.schema.attribute import coerce
+from opsdk.define.schema.schema import InputDecl
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:

@@ -20,8 +20,8 @@ from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
 from opsdk.define.op_registry import OpRegistry, Providers
 from opsdk.define.opdef import Expectation, GradRule, OpDef
+from opsdk.define.schema.attribute import freeze
 from opsdk.define.schema.binding import ValueCheck
-from opsdk.define.schema.schema import freeze
 from opsdk.define.schema.signature import SignatureOf
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -173,7 +173,7 @@ class Traits:
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input, or int or float attribute, the least and the greatest value.
+        domain: per input the least and the greatest value; those of attributes are in their types.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
     """
 
@@ -183,12 +183,6 @@ class Traits:
     surrogate: bool | Callable[..., Any] = False
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
-
-
-def lies_inside(value: float, bounds: Bounds) -> bool:
-    """Whether a value lies within bounds, which belong to them."""
-    low, high = bounds
-    return (low is None or value >= low) and (high is None or value <= high)
 
 
 @dataclass(eq=False)

@@ -218,7 +218,7 @@ def rowwise(
     def register(function: Callable[..., Any]) -> Op:
         schema = _schema_of(function, definition, name, namespace, _seen)
         for decl in schema.attrs:
-            if decl.name == AXIS and decl.type != "int":
+            if decl.name == AXIS and decl.type.base != "int":
                 raise DefinitionError(
                     f"op {schema.qualified_name!r}: attribute {AXIS!r}, along which the rows lie, expected an int, got "
                     f"{decl.type}; give it another name if it means something else"
@@ -371,7 +371,7 @@ def static_defaults(schema: OpSchema) -> Static:
     """
     given = {}
     for decl in schema.attrs:
-        if decl.is_required and decl.type not in ("float", "int"):
+        if decl.is_required and not decl.type.is_number:
             raise DefinitionError(
                 f"op {schema.qualified_name!r}: attribute {decl.name!r} ({decl.type}) expected a default in an "
                 "elementwise op, got none; the function is read once with it"

@@ -11,7 +11,8 @@ from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.define.schema.schema import InputDecl, OutputDecl, literal
+from opsdk.define.schema.attribute import literal
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
