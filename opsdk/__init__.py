@@ -47,7 +47,7 @@ from opsdk.core.dtype import (
 from opsdk.core.flags import get_flags, set_flags
 from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.core.place import CPUPlace, CUDAPlace
-from opsdk.core.random import seed
+from opsdk.core.random import Generator, seed
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define import infer
@@ -109,6 +109,7 @@ __all__ = [
     "zeros",
     "zeros_like",
     "seed",
+    "Generator",
     "abs",
     "add",
     "argmax",

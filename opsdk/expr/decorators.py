@@ -384,16 +384,16 @@ def check_plain(schema: OpSchema) -> None:
     """Checks that there are inputs, and that inputs and outputs are single tensors of their own.
 
     Raises:
-        DefinitionError: there is none, or one is optional, a list, or changed in place.
+        DefinitionError: there is none, or one is optional, a list, or changed in place; or an attribute is a generator.
     """
     if not schema.inputs:
         raise DefinitionError(
             f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got the inputs ()"
         )
     decls: list[InputDecl | OutputDecl] = [*schema.inputs, *schema.outputs]
-    for decl in decls:
-        if decl.kind != "tensor" or decl.mutated:
-            raise DefinitionError(
-                f"op {schema.qualified_name!r}: {decl.name!r} expected a plain Tensor in an op made of an expression, "
-                f"got {decl}; write it with @opsdk.op"
-            )
+    wrong = [(decl, "a plain Tensor") for decl in decls if decl.kind != "tensor" or decl.mutated]
+    for decl, wanted in [*wrong, *((decl, "a value") for decl in schema.attrs if decl.type.is_random)]:
+        raise DefinitionError(
+            f"op {schema.qualified_name!r}: {decl.name!r} expected {wanted} in an op made of an expression, "
+            f"got {decl}; write it with @opsdk.op"
+        )

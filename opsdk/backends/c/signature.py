@@ -56,6 +56,7 @@ SCALARS = {
     "str": "const char *",
     "complex": "double",
     "dtype": "DLDataType",
+    "Generator": "int64_t",  # the seed of the call's draw
 }
 
 # Words that no C parameter can be called.

@@ -60,7 +60,7 @@ def annotation_of(kind: AttrType) -> Any:
         made = tuple.__class_getitem__((made, ...) if kind.length is None else (made,) * kind.length)
     if kind.range is not None:
         made = Annotated.__class_getitem__((made, kind.range))  # type: ignore[attr-defined]
-    return made | None if kind.is_optional else made
+    return made | None if kind.is_optional or kind.is_random else made
 
 
 def _read(node: ast.AST) -> AttrType | None:

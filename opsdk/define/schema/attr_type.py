@@ -13,7 +13,7 @@ import numpy as np
 
 from opsdk.core.errors import SchemaError
 from opsdk.define.schema.grammar import expected, pattern
-from opsdk.define.schema.scalars import BAD, END, SCALARS
+from opsdk.define.schema.scalars import BAD, END, RANDOM, SCALARS
 
 _SIDES = {"both": (True, True), "left": (True, False), "right": (False, True), "neither": (False, False)}
 _INTEGERS = {int}
@@ -115,6 +115,10 @@ class AttrType:
             raise SchemaError(
                 f"type {self}: expected choices of one type, all texts or all whole numbers, got {self.choices!r}"
             )
+        if self.is_random:
+            if self.is_list:
+                raise SchemaError(f"type {self.base}: expected one generator, whose draws are many")
+            object.__setattr__(self, "is_optional", False)  # it may always be left out
         if self.range is None:
             return
         if not self.is_ordered:
@@ -151,6 +155,11 @@ class AttrType:
     def _suffix(self) -> str:
         items = f"[{'' if self.length is None else self.length}]" if self.is_list else ""
         return f"{items}{'?' if self.is_optional else ''}"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it is a generator, of whose draws a call takes one."""
+        return self.scalar == RANDOM
 
     @cached_property
     def is_bounded(self) -> bool:

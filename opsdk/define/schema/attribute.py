@@ -37,10 +37,26 @@ class AttrDecl:
     type: AttrType
     default: Any = REQUIRED
 
+    def __post_init__(self) -> None:
+        if self.type.is_random:
+            object.__setattr__(self, "default", None)  # that is the global generator
+
     @property
     def is_required(self) -> bool:
         """Whether a call must give the attribute."""
         return self.default is REQUIRED
+
+    def with_default(self, value: Any, subject: str) -> AttrDecl:
+        """Returns the attribute with a default.
+
+        Raises:
+            AttributeValueError: the value is none of the type; a generator has no default but None, the global one.
+        """
+        if self.type.is_random and value is not None:
+            raise AttributeValueError(
+                f"{subject}: default of {self.name!r} expected None, the global generator, got {value!r}"
+            )
+        return replace(self, default=None if self.type.is_random else coerce(self, value, subject))
 
     def within(self, low: float | None, high: float | None, subject: str) -> AttrDecl:
         """Returns the attribute with its numbers between bounds, which belong to it.

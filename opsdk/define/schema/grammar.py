@@ -103,6 +103,7 @@ FORMS = (
     Form("Tensor(a) x", "", "a result marked `Tensor(a)` may share its memory"),
     Form("Tensor(a!) x", "", "changed in place"),
     *(Form(f"{name} k", f"*, k: {scalar.annotation}", scalar.meaning) for name, scalar in SCALARS.items()),
+    Form("Generator k=None", "*, k: opsdk.Generator | None = None", "the same, as it is printed"),
     Form("float k=0.5", "*, k: float = 0.5", "with a default; without one a call has to give it"),
     Form("int? k=None", "*, k: int | None = None", "or None"),
     Form("int[] k=[0, 1]", "*, k: list[int] = [0, 1]", "a list; a tuple of what it holds at the call"),

@@ -9,7 +9,7 @@ from typing import Any
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import OpsdkError, SchemaError
 from opsdk.define.schema.attr_type import AttrType, read_value
-from opsdk.define.schema.attribute import AttrDecl, coerce
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.grammar import TERMINALS, pattern
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
@@ -139,7 +139,7 @@ def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
     if at == len(part):
         return decl
     try:
-        return AttrDecl(name, decl.type, coerce(decl, _value(decl.type.scalar, default), "default"))
+        return decl.with_default(_value(decl.type.scalar, default), "default")
     except (ValueError, SyntaxError, OpsdkError) as error:
         raise SchemaError(
             f"schema {text!r}: default of {name!r} expected a literal of type {kind}, got {default!r}"

@@ -10,7 +10,9 @@ import numpy as np
 
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DTypeError
+from opsdk.core.random import Draw, Generator, next_seed
 
+RANDOM = "Generator"  # whose values are draws: a call that is given a generator, or none, takes one
 BAD = object()  # what a conversion gives for a value of another type
 END = 2**63  # of int, which is 64 bits wide in every kernel
 
@@ -74,6 +76,12 @@ def _dtype(value: Any) -> Any:
         return BAD
 
 
+def _draw(value: Any) -> Any:
+    if value is None:
+        return Draw(next_seed())
+    return value if value.__class__ is Draw else value.peek() if isinstance(value, Generator) else BAD
+
+
 _float = _number(float, (int, float, np.integer, np.floating))
 _complex = _number(complex, (int, float, complex, np.number))
 SCALARS = {
@@ -83,4 +91,7 @@ SCALARS = {
     "str": Scalar("str", str, '"text"', _str, "a text"),
     "complex": Scalar("complex", complex, "1j", _complex, "a complex number", "a number that complex128 holds"),
     "dtype": Scalar("np.dtype", np.dtype, '"float32"', _dtype, "a dtype"),
+    RANDOM: Scalar(
+        "opsdk.Generator", Generator, "opsdk.Generator(0)", _draw, "random numbers; left out, the global generator"
+    ),
 }

@@ -125,6 +125,11 @@ class OpSchema:
         return tuple(decl.name for decl in self.attrs if decl.type.is_list)
 
     @cached_property
+    def generators(self) -> tuple[str, ...]:
+        """Names of the attributes that are generators, of which each call takes a draw."""
+        return tuple(decl.name for decl in self.attrs if decl.type.is_random)
+
+    @cached_property
     def nondifferentiable(self) -> tuple[str, ...]:
         """Names of the inputs and outputs whose elements are declared as whole numbers or truth values."""
         every: tuple[TensorDecl, ...] = (*self.inputs, *self.outputs)

@@ -15,7 +15,7 @@ from opsdk.core.dtype import KINDS
 from opsdk.core.errors import AttributeValueError, SchemaError
 from opsdk.define.schema.annotation import annotation_of, attribute_type, text_of
 from opsdk.define.schema.attr_type import AttrType
-from opsdk.define.schema.attribute import AttrDecl, coerce
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import check_schema, split
 from opsdk.define.schema.scalars import SCALARS
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
@@ -172,7 +172,7 @@ def _attribute(parameter: inspect.Parameter, op: str, known: Mapping[str, Any]) 
     if parameter.default is parameter.empty:
         return decl
     try:
-        return replace(decl, default=coerce(decl, parameter.default, f"op {op!r}"))
+        return decl.with_default(parameter.default, f"op {op!r}")
     except AttributeValueError as error:
         raise SchemaError(
             f"op {op!r}: default of attribute {parameter.name!r} expected {kind}, got {parameter.default!r}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from opsdk.core.random import Generator
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.verify.inputs.calls import Invented
@@ -16,7 +17,13 @@ from opsdk.verify.inputs.calls import Invented
 def needed(opdef: OpDef) -> dict[str, Any]:
     """Returns a value for each attribute that has to be given and whose type says which values there are."""
     needed = [decl for decl in opdef.schema.attrs if decl.is_required and decl.type.is_bounded]
-    return {decl.name: decl.type.sample() for decl in needed}
+    return {decl.name: decl.type.sample() for decl in needed} | draws(opdef, {})
+
+
+def draws(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a draw for each generator, that of the call where it is given, so that all kernels draw the same."""
+    held = {name: attrs.get(name) or Generator(number) for number, name in enumerate(opdef.schema.generators)}
+    return {name: value.peek() if isinstance(value, Generator) else value for name, value in held.items()}
 
 
 def others(opdef: OpDef) -> Iterator[tuple[str, Any, Invented | None]]:

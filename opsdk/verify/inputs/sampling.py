@@ -25,7 +25,7 @@ from opsdk.define.schema.schema import InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
-from opsdk.verify.inputs.attributes import needed, others
+from opsdk.verify.inputs.attributes import draws, needed, others
 from opsdk.verify.inputs.calls import Call, each, flat, is_inexact, refill
 from opsdk.verify.kernels.launch import launch
 
@@ -114,7 +114,7 @@ def from_sample(opdef: OpDef, sample: Sample) -> Call:
         OpsdkError: it does not fit the op's signature.
     """
     inputs, attrs = bind(opdef, sample.inputs, sample.attrs)
-    return Call(as_arrays(opdef, inputs), attrs, sample.reason)
+    return Call(as_arrays(opdef, inputs), {**attrs, **draws(opdef, attrs)}, sample.reason)
 
 
 def _kind(value: object) -> str:
