@@ -239,3 +239,11 @@ def test_a_gradient_holds_its_attributes_to_the_same_range():
 def test_a_default_outside_is_refused_where_the_op_is_defined():
     with pytest.raises(SchemaError, match="default of 'p' expected a literal of type 0 <= float < 1, got '1'"):
         opsdk.op("t::f(Tensor x, *, 0 <= float < 1 p=1) -> Tensor y")(lambda x, p: x)
+
+
+def test_the_default_of_a_generator_is_the_global_one():
+    decl = AttrDecl("rng", AttrType.of("Generator"))
+    assert (decl.default, decl.is_required, decl.with_default(None, "op 'f'")) == (None, False, decl)
+    told = r"op 'f': default of 'rng' expected None, the global generator, got opsdk.Generator\(3\)"
+    with pytest.raises(AttributeValueError, match=told):
+        decl.with_default(opsdk.Generator(3), "op 'f'")
