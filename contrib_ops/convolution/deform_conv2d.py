@@ -8,7 +8,7 @@ from opsdk import errors
 
 @opsdk.op(
     "contrib::deform_conv2d(Tensor input, Tensor offset, Tensor mask, Tensor weight, Tensor? bias=None, *, "
-    "int[] stride=[1, 1], int[] padding=[0, 0], int[] dilation=[1, 1]) -> Tensor y"
+    "int[2] >= 1 stride=1, int[2] >= 0 padding=0, int[2] >= 1 dilation=1) -> Tensor y"
 )
 def deform_conv2d(input, offset, mask, weight, bias, stride, padding, dilation):
     """y[o, p] = Σ_c Σ_k weight[o, c, k] · mask[k, p] · input[c, p + p_k + offset[k, p]] + bias[o].
@@ -128,9 +128,6 @@ def outputs_of(size, kernel, stride, padding, dilation):
 
 @deform_conv2d.check
 def deform_conv2d_check(input, offset, mask, weight, bias, stride, padding, dilation):
-    for name, values, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-        if len(values) != 2 or min(values) < least:
-            return f"{name} expected two numbers from {least}, down and right, got {values}"
     if input.dtype.kind != "f":
         return f"input expected floats, got {input.dtype}; cast it"
     deform_conv2d_infer(input, offset, mask, weight, bias, stride, padding, dilation)  # first: what follows reads axes

@@ -5,10 +5,8 @@ import numpy as np
 import opsdk
 from opsdk import errors
 
-MODES = ("causal", "circular")
 
-
-@opsdk.op("contrib::fft_conv(Tensor x, Tensor filter, *, str mode='causal') -> Tensor y")
+@opsdk.op("contrib::fft_conv(Tensor x, Tensor filter, *, 'causal' | 'circular' mode='causal') -> Tensor y")
 def fft_conv(x, filter, mode):
     """y[b, c, t] = Σ_s filter[c, s] · x[b, c, t - s], where x before its first element is 0, or its end (circular).
 
@@ -23,7 +21,7 @@ def fft_conv(x, filter, mode):
     Returns y like x. The fast kernel is accurate relative to the greatest of a sequence, not to each element, since a
     transform mixes all of them; sequences with nan or inf are summed as they stand, so that these spread no further.
 
-    Raises ValueError: shapes or dtypes that do not fit, or another mode.
+    Raises ValueError: shapes or dtypes that do not fit.
 
     Gradient: with respect to x and filter, to any order: y is bilinear, and its gradients are such convolutions, with
     what is read backwards.
@@ -60,10 +58,8 @@ def fft_conv_infer(x, filter):
 
 
 @fft_conv.check
-def fft_conv_check(x, filter, mode):
+def fft_conv_check(x, filter):
     (count, channels, length), taps = x.shape, filter.shape[-1]
-    if mode not in MODES:
-        return f"mode expected 'causal' or 'circular', got {mode!r}"
     if x.dtype.kind != "f" or filter.dtype != x.dtype:
         return f"x and filter expected one floating dtype, got {x.dtype} and {filter.dtype}; cast one of them"
     if filter.shape != (*(count, channels)[3 - filter.ndim :], taps) or not 1 <= taps <= length:
@@ -76,7 +72,7 @@ def fft_conv_check(x, filter, mode):
 
 @fft_conv.samples
 def fft_conv_samples(rng):
-    for mode in MODES:
+    for mode in ("causal", "circular"):
         yield opsdk.Sample(
             rng.normal(size=(2, 2, 4)), rng.normal(size=(2, 3)), mode=mode, reason=f"{mode}, shorter filter"
         )

@@ -6,11 +6,13 @@ import opsdk
 from contrib_ops.convolution.deform_conv2d import corners
 from opsdk import errors
 
-MODES = ("summation", "average", "linear", "softmax")
 MOST = 700.0  # exp of it is finite
 
 
-@opsdk.op("contrib::soft_splat(Tensor input, Tensor flow, Tensor? metric=None, *, str mode='softmax') -> Tensor y")
+@opsdk.op(
+    "contrib::soft_splat(Tensor input, Tensor flow, Tensor? metric=None, *, "
+    "'summation' | 'average' | 'linear' | 'softmax' mode='softmax') -> Tensor y"
+)
 def soft_splat(input, flow, metric, mode):
     """y[q] = Σ_p w(q, p) input[p] / Σ_p w(q, p), with w(q, p) = b(q - p - flow[p]) · g(metric[p]).
 
@@ -102,8 +104,6 @@ def soft_splat_infer(input, flow, metric):
 @soft_splat.check
 def soft_splat_check(input, flow, metric, mode):
     count, _, height, width = input.shape
-    if mode not in MODES:
-        return f"mode expected 'summation', 'average', 'linear' or 'softmax', got {mode!r}"
     if input.dtype.kind != "f":
         return f"input expected floats, got {input.dtype}; cast it"
     if (metric is not None) != (mode in ("linear", "softmax")):

@@ -6,7 +6,7 @@ import opsdk
 from opsdk import errors
 
 
-@opsdk.op("contrib::scatter_mean(Tensor src, Tensor<int> index, int size, int axis=-1) -> Tensor y")
+@opsdk.op("contrib::scatter_mean(Tensor src, Tensor<int> index, int >= 0 size, int axis=-1) -> Tensor y")
 def scatter_mean(src, index, size, axis):
     """y[…, s, …] = mean of src[…, i, …] over the i along axis with index[…, i, …] = s; `torch_scatter.scatter_mean`.
 
@@ -40,7 +40,9 @@ def scatter_mean_grad_grad(index, ddsrc, size, axis):
     return scatter_mean(ddsrc, index, size, axis)
 
 
-@opsdk.op("contrib::scatter_max(Tensor src, Tensor<int> index, int size, int axis=-1) -> (Tensor y, Tensor<int> arg)")
+@opsdk.op(
+    "contrib::scatter_max(Tensor src, Tensor<int> index, int >= 0 size, int axis=-1) -> (Tensor y, Tensor<int> arg)"
+)
 def scatter_max(src, index, size, axis):
     """y[…, s, …] = max of src[…, i, …] over the i along axis with index[…, i, …] = s; `torch_scatter.scatter_max`.
 
@@ -185,8 +187,6 @@ def scatter_max_grad_check(src, arg, dy, axis):
 
 
 def outside(name, index, size):
-    if size < 0:
-        return f"size expected from 0, got {size}"
     if index.size and not 0 <= index.min() <= index.max() < size:
         return f"{name} expected in [0, {size}), got {index.min()} to {index.max()}; drop what is outside"
     return None

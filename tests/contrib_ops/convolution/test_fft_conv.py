@@ -101,5 +101,5 @@ def test_other_axes_and_modes_are_refused():
         ShapeError, match=r"expected x \(B, C, L\) and filter \(C, K\) or \(B, C, K\), got \(5,\) and \(2,\)"
     ):
         fft_conv(np.ones(5), np.ones(2))
-    with pytest.raises(ValueError, match=r"mode expected 'causal' or 'circular', got 'same'"):
+    with pytest.raises(ValueError, match=r"attribute 'mode' expected 'causal' \| 'circular', got 'same'"):
         fft_conv(np.ones((1, 2, 5)), np.ones((2, 2)), mode="same")
