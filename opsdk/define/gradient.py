@@ -10,7 +10,7 @@ from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeEr
 from opsdk.core.nested import each, flat, named
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
-from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
+from opsdk.define.opdef import MASK, Bounds, GradRule, Handle, OpDef, Source, Traits, named_by
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
 
@@ -237,6 +237,7 @@ def make_gradient(
             deterministic=forward.traits.deterministic,
             accuracy=forward.traits.accuracy,
             constant=constant,
+            domain=_read(forward.traits.domain, gradient_schema),
         ),
         function,
         reorder(function, gradient_schema.input_names),
@@ -254,6 +255,12 @@ def make_gradient(
         disconnected=tuple(i for i, name in zip(wrt, names, strict=True) if name in disconnected),
         complex=complex,
     )
+
+
+def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
+    """Returns what was declared of those inputs and attributes that a gradient op has too, with all that it names."""
+    known = {*schema.input_names, *schema.attr_names}
+    return {name: declared for name, declared in domain.items() if {name, *named_by(declared)} <= known}
 
 
 def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:

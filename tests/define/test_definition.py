@@ -10,7 +10,6 @@ from opsdk import vmath
 from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
 from opsdk.define.definition import namespace_of
 from opsdk.define.op import REGISTRY, find_op
-from opsdk.define.opdef import lies_inside
 from opsdk.define.schema.parse import parse_schema
 
 X = np.array([1.0, 2.0])
@@ -415,8 +414,16 @@ def test_a_domain_names_inputs_and_numeric_attributes_only(name):
 @pytest.mark.parametrize("bounds", [3, (0,), ("a", 1), None, "ab"])
 def test_bounds_are_two_numbers_or_none(bounds):
     assert refused({"x": bounds}) == (
-        "op 't::scaled', domain of 'x': expected (least, greatest), each a number or None, "
-        f"got {bounds!r}; write (0.0, None)"
+        "op 't::scaled', domain of 'x': expected (least, greatest), each a number or None, one of opsdk.domain, or a "
+        f"function that moves values inside, got {bounds!r}; write (0.0, None)"
+    )
+
+
+@pytest.mark.parametrize("declared", [opsdk.domain.positions(of="y"), lambda values, y: values])
+def test_what_a_domain_names_beside_the_values_is_an_input_or_an_attribute(declared):
+    assert refused({"x": declared}) == (
+        "op 't::scaled', domain of 'x': expected names among by, n, mode beside the values, got 'y'; name an input or "
+        "attribute"
     )
 
 
@@ -441,9 +448,3 @@ def test_every_way_to_define_an_op_checks_its_domain():
 def test_a_domain_of_inputs_and_attributes_is_kept():
     op = opsdk.op("t::f(Tensor x, *, float by=1.0) -> Tensor y", domain={"x": [0, 1], "by": (0.0, None)})
     assert op(lambda x, by: by * x).opdef.traits.domain == {"x": (0, 1), "by": (0.0, None)}
-
-
-def test_bounds_belong_to_the_domain():
-    inside = [lies_inside(value, (0, 1)) for value in (-0.1, 0, np.float64(0.5), 1, 1.1)]
-    assert inside == [False, True, True, True, False]
-    assert lies_inside(-1e300, (None, None))
