@@ -8,14 +8,12 @@ drawn, varied and resized. `a & b` is what lies in both; `constraint` makes one 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcheck.errors import UsageError
-from gradcheck.model.constraint import Domain, Rule, Shape, constraint
+from gradcheck.model.constraint import Domain, Rule, Shape, constraint, read_interval
 from gradcheck.model.dtypes import FLOAT64_EPS, Array
 
 __all__ = [
@@ -44,28 +42,22 @@ _SURELY = 2.0**-20
 _APART = 2.0**-4
 
 
-def interval(low: float | None = None, high: float | None = None, *, open: bool | str = False) -> Domain:
+def interval(low: float | None = None, high: float | None = None, *, inclusive: str = "both") -> Domain:
     """Gives the numbers from low to high; of a complex input each part is one.
 
     Args:
         low: the least; None for none.
         high: the greatest; None for none.
-        open: whether the ends are outside: True for both, or "low" or "high" for one.
+        inclusive: which ends belong to it: "both", "left", "right" or "neither", as in pandas.
 
     Raises:
-        UsageError: low > high, or `open` is something else.
+        UsageError: nothing lies between the ends, or `inclusive` is something else.
 
     Example:
-        >>> interval(0, open=True).name
+        >>> interval(0, inclusive="neither").name
         'in (0, inf]'
     """
-    if open not in (True, False, "low", "high"):
-        raise UsageError(f"interval, open: expected True, False, 'low' or 'high', got {open!r}; choose one")
-    ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    is_open = open in (True, "low") and math.isfinite(ends[0]), open in (True, "high") and math.isfinite(ends[1])
-    if not (ends[0] < ends[1] if any(is_open) else ends[0] <= ends[1]):
-        raise UsageError(f"interval: expected low <= high, and < with an open end, got ({low}, {high}); correct them")
-    return Domain(*ends, is_open)
+    return read_interval(low, high, inclusive)
 
 
 def _adjoint(matrix: Array) -> Array:

@@ -15,6 +15,7 @@ from opsdk.autograd.creation import (
     arange,
     assign,
     full,
+    full_like,
     ones,
     ones_like,
     rand,
@@ -47,7 +48,7 @@ from opsdk.core.dtype import (
 from opsdk.core.flags import get_flags, set_flags
 from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.core.place import CPUPlace, CUDAPlace
-from opsdk.core.random import seed
+from opsdk.core.random import Generator, seed
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define import infer
@@ -55,7 +56,9 @@ from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
+from opsdk.define.schema.attr_type import Range
 from opsdk.expr.decorators import elementwise, rowwise
+from opsdk.expr.primitives.own import primitive
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
@@ -77,6 +80,7 @@ __all__ = [
     "register_op",
     "elementwise",
     "rowwise",
+    "primitive",
     "c_source",
     "Op",
     "find_op",
@@ -85,6 +89,7 @@ __all__ = [
     "unregister",
     "scoped_registry",
     "Sample",
+    "Range",
     "infer",
     "launch",
     "TensorSpec",
@@ -100,6 +105,7 @@ __all__ = [
     "arange",
     "assign",
     "full",
+    "full_like",
     "ones",
     "ones_like",
     "rand",
@@ -108,19 +114,23 @@ __all__ = [
     "zeros",
     "zeros_like",
     "seed",
+    "Generator",
     "abs",
     "add",
+    "angle",
     "argmax",
     "cast",
     "clip",
     "concat",
     "conj",
     "cos",
+    "cumsum",
     "divide",
     "domain",
     "equal",
     "erf",
     "exp",
+    "expand",
     "expm1",
     "flatten",
     "gather",
@@ -128,6 +138,7 @@ __all__ = [
     "log",
     "log1p",
     "log_softmax",
+    "logsumexp",
     "matmul",
     "max",
     "maximum",
@@ -135,6 +146,7 @@ __all__ = [
     "min",
     "minimum",
     "multiply",
+    "pad",
     "pow",
     "real",
     "reciprocal",
@@ -145,6 +157,7 @@ __all__ = [
     "sign",
     "sin",
     "softmax",
+    "split",
     "sqrt",
     "square",
     "squeeze",

@@ -34,11 +34,7 @@ Tangent = Callable[..., Any]
 
 # An interval and rules take turns until both leave the values alone; two that agree nowhere are given up.
 _TURNS = 8
-# A singular value of the derivative of a projection is 1 at least in the tangent space, and 0 across it.
-_IN_TANGENT = 0.5
-_STEP = 2.0**-17
-# The derivative of a projection has as many columns as it has numbers, and is decomposed once a point.
-_MOST_NUMBERS = 1000
+_INCLUSIVE = {"both": (False, False), "left": (False, True), "right": (True, False), "neither": (True, True)}
 # Values that were computed to lie in a set are off by some roundings of the largest.
 _UNITS = 256.0
 
@@ -163,7 +159,7 @@ class Domain(Interval):
             if self.is_bounded:
                 array = self._folded(array)
             for rule in self.rules:
-                array = np.asarray(rule.project(array, *self._others(rule, beside)))
+                array = np.asarray(rule.project(array, *self.others(rule, beside)))
                 if array.shape != before.shape:
                     raise UsageError(
                         f"domain {rule.name}: expected a projection of the shape that it is given, {before.shape}, "
@@ -179,7 +175,8 @@ class Domain(Interval):
         whole = Domain(np.ceil(self.low), np.floor(self.high))  # both of which may be infinite
         return np.asarray(np.rint(whole.fold(array.astype(np.float64)))).astype(array.dtype)
 
-    def _others(self, rule: Rule, beside: Mapping[str, object]) -> list[object]:
+    def others(self, rule: Rule, beside: Mapping[str, object]) -> list[object]:
+        """Gives what a rule takes after the values."""
         return [beside[name] if name in beside else self.held[name] for name in rule.of]
 
     def draw(
@@ -193,7 +190,7 @@ class Domain(Interval):
         shape = self.fitted(shape, beside)
         for rule in self.rules[:1]:
             if rule.sample is not None:
-                made = np.asarray(rule.sample(shape, generator, *self._others(rule, beside)))
+                made = np.asarray(rule.sample(shape, generator, *self.others(rule, beside)))
                 return self.project(_cast(made, dtype, generator), beside)
         return self.project(_random(shape, dtype, generator), beside)
 
@@ -201,7 +198,7 @@ class Domain(Interval):
         """Gives the shape that a member has where another one was wanted."""
         for rule in self.rules:
             if rule.shape is not None:
-                shape = tuple(rule.shape(shape, *self._others(rule, beside)))
+                shape = tuple(rule.shape(shape, *self.others(rule, beside)))
         return shape
 
     def broken(self, array: Array, beside: Mapping[str, object] = {}) -> tuple[tuple[int, ...], object] | None:
@@ -224,46 +221,6 @@ class Domain(Interval):
             outside |= np.abs(given - held) > allowed  # False where one is nan
         return _greatest(np.where(outside, np.abs(given - held), -1.0), held) if outside.any() else None
 
-    def tangent_of(self, values: FloatArray, like: Array, beside: Mapping[str, object] = {}) -> Tangents | None:
-        """Gives the tangent space at values inside; None where they may move in every direction.
-
-        Args:
-            values: numbers of an array of `like`'s kind.
-            like: that array.
-            beside: the other inputs, by name.
-
-        Raises:
-            UsageError: it has to be found from the projection, and has too many numbers.
-        """
-        if not self.rules:
-            return None
-        wide = from_float64(values, widened(like))
-        if len(self.rules) == 1 and self.rules[0].tangent is not None:
-            rule, others = self.rules[0], self._others(self.rules[0], beside)
-            given = rule.tangent
-            assert given is not None
-
-            def project(direction: FloatArray) -> FloatArray:
-                return as_float64(np.asarray(given(wide, from_float64(direction, wide), *others), dtype=wide.dtype))
-
-            return Tangents(project)
-        if values.size > _MOST_NUMBERS:
-            raise UsageError(
-                f"domain {self.name}: expected at most {_MOST_NUMBERS} numbers where the tangent space is found from "
-                f"the projection, got {values.size}; give tangent="
-            )
-        basis = _range_of(lambda moved: self.numbers(moved, like, beside), values)
-        if len(basis) == values.size:
-            return None
-        return Tangents(lambda direction: (basis.T @ (basis @ direction.ravel())).reshape(direction.shape))
-
-
-@dataclass(frozen=True)
-class Tangents:
-    """The directions in which members of a set lie, at one of them."""
-
-    project: Callable[[FloatArray], FloatArray]
-
 
 def read_one(item: object, name: str) -> Domain:
     """Reads what may be declared of one input: None, (low, high), a domain, or a function that is its projection.
@@ -283,12 +240,30 @@ def read_one(item: object, name: str) -> Domain:
         raise UsageError(
             f"domain of {name!r}: expected (low, high) with low <= high, got {item!r}; swap or correct them"
         )
+    if all(hasattr(item, part) for part in ("low", "high", "inclusive")):  # such as opsdk.Range
+        return read_interval(item.low, item.high, item.inclusive)  # type: ignore[attr-defined]
     if callable(item):
         return constraint(item)
     raise UsageError(
         f"domain of {name!r}: expected (low, high), one of gradcheck.domain, or a function that gives the nearest "
         f"values inside, got {item!r}; None stands for no bound"
     )
+
+
+def read_interval(low: float | None, high: float | None, inclusive: str) -> Domain:
+    """Gives the domain of the numbers from low to high, with the ends that are named.
+
+    Raises:
+        UsageError: nothing lies between the ends, or `inclusive` is something else.
+    """
+    if inclusive not in _INCLUSIVE:
+        known = ", ".join(map(repr, _INCLUSIVE))
+        raise UsageError(f"interval, inclusive: expected {known}, got {inclusive!r}; choose one")
+    ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    is_open = tuple(is_out and math.isfinite(end) for is_out, end in zip(_INCLUSIVE[inclusive], ends, strict=True))
+    if not (ends[0] < ends[1] or (ends[0] == ends[1] and not any(is_open))):
+        raise UsageError(f"interval: expected numbers between its ends, got none between {low} and {high}; swap them")
+    return Domain(*ends, is_open)
 
 
 # Any: functions of an author.
@@ -345,19 +320,6 @@ def _names_after_first(project: Callable[..., Any]) -> tuple[str, ...]:
     if not parameters:
         raise UsageError("constraint, project: expected a parameter for the values, got a function of none; write one")
     return tuple(p.name for p in parameters[1:] if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
-
-
-def _range_of(project: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
-    """Gives an orthonormal basis of the directions in which a projection moves at one of its values, a row each."""
-    step = _STEP * max(float(np.max(np.abs(values), initial=0.0)), _STEP)
-    columns = np.empty((values.size, values.size))
-    for k in range(values.size):
-        moved = np.zeros(values.size)
-        moved[k] = step
-        ahead, behind = (project(values + sign * moved.reshape(values.shape)) for sign in (1.0, -1.0))
-        columns[:, k] = (ahead - behind).ravel() / (2.0 * step)
-    left, sizes, _ = np.linalg.svd(columns)
-    return np.asarray(left[:, sizes > _IN_TANGENT].T)
 
 
 def _cast(made: Array, dtype: np.dtype[Any], generator: np.random.Generator) -> Array:

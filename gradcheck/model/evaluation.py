@@ -8,11 +8,11 @@ import numpy as np
 
 from gradcheck.errors import UsageError, attach_note
 from gradcheck.model import dtypes
-from gradcheck.model.constraint import Tangents
 from gradcheck.model.domain import named
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.surrogate import judged_function
+from gradcheck.model.tangents import Tangents, tangents_of
 
 _NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
 # The label of the point that the caller gave; every other one was made from it.
@@ -121,7 +121,7 @@ class Point:
             value = self.inputs[k]
             assert isinstance(value, np.ndarray)
             beside = named(self.subject.names, self.inputs)
-            self._tangents[k] = where.tangent_of(self.values(k), value, beside)
+            self._tangents[k] = tangents_of(where, self.values(k), value, beside)
         tangents = self._tangents[k]
         return direction if tangents is None else tangents.project(direction)
 

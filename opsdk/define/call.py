@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import KINDS, word_of
-from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, ReturnError
-from opsdk.core.nested import each, flat
-from opsdk.core.spec import TensorSpec
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, OpsdkError, ReturnError, ShapeError
+from opsdk.core.nested import each, flat, named
+from opsdk.core.random import Draw, Generator, next_seed
+from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
+from opsdk.define.infer import STOCK, Inferred, Specs
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.schema import InputDecl, coerce
+from opsdk.define.schema.attribute import coerce
+from opsdk.define.schema.schema import InputDecl
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -24,7 +27,7 @@ def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
     """
     schema = opdef.schema
     count = len(schema.inputs)
-    if any(decl.kind == "list" for decl in schema.inputs):
+    if schema.generators or any(decl.kind == "list" for decl in schema.inputs):
         return {}
     return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
 
@@ -92,7 +95,7 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
                 f"it is {opdef.schema}"
             )
         else:
-            complete[decl.name] = decl.default
+            complete[decl.name] = coerce(decl, None, opdef.subject) if decl.type.is_random else decl.default
     for name in [name for name in _asks(opdef) if name in attrs]:
         complete[name] = value = attrs[name]
         for item in value if isinstance(value, list) else [value]:
@@ -105,9 +108,32 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def body_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns all attributes that the author of an op wrote into it, as Python code takes them."""
+    """Returns all attributes that the author of a composite wrote into it, as its body takes them.
+
+    A generator is one of its own, whose first draw is that of the call.
+    """
     asks = _asks(opdef)
-    return complete_attrs(opdef, {name: value for name, value in attrs.items() if name not in asks})
+    complete = complete_attrs(opdef, {name: value for name, value in attrs.items() if name not in asks})
+    for name in opdef.schema.generators:
+        complete[name] = Generator(complete[name])
+    return complete
+
+
+def take_draws(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Returns the attributes of a call with the next draw of each generator in its place, of the global one for None.
+
+    Args:
+        attrs: those given.
+        names: of the attributes that are generators.
+    """
+    values = {name: attrs.get(name) for name in names}
+    drawn = {n: Draw(next_seed()) if v is None else v.draw() for n, v in values.items() if _draws(v)}
+    return {**attrs, **drawn}
+
+
+# Any: what was given for a generator.
+def _draws(value: Any) -> bool:
+    return value is None or isinstance(value, Generator)
 
 
 def _asks(opdef: OpDef) -> list[str]:
@@ -206,13 +232,23 @@ def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
             )
 
 
-def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | None]) -> None:
+def check_outputs(opdef: OpDef, specs: Inferred, given: Specs) -> None:
     """Checks that an infer rule gives lists where the schema has lists, and dtypes of the kinds that it declares.
+
+    What it gives for an input that is changed in place has to be what that is; of that the stock rules know nothing.
+
+    Args:
+        opdef: the op.
+        specs: what the rule gave.
+        given: the specs of the inputs.
 
     Raises:
         ReturnError: a spec for a list, or a list with something else than specs in it.
         DTypeError: another kind of elements.
+        ShapeError, DTypeError: an input that is changed in place is another than the rule gives.
     """
+    if opdef.schema.mutated_inputs and not isinstance(opdef.infer, STOCK):
+        _check_changed(opdef, specs, given)
     for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
         is_list = isinstance(spec, list) and all(isinstance(item, TensorSpec) for item in spec)
         if decl.kind == "list" and not decl.mutated and spec is not None and not is_list:
@@ -228,6 +264,29 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
                     f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",
                     at=str(opdef.origin),
                 )
+
+
+def _check_changed(opdef: OpDef, specs: Inferred, given: Specs) -> None:
+    schema = opdef.schema
+    error: type[OpsdkError]
+    for decl, spec in zip(schema.outputs, specs, strict=True):
+        if not decl.mutated:
+            continue
+        source = schema.mutated_source(schema.outputs.index(decl))
+        pairs = zip(named(schema.input_names[source], given[source]), flat(spec), strict=False)
+        for (name, got), want in pairs:
+            sizes = zip(got.shape, want.shape, strict=False)
+            if got.ndim != want.ndim or any(a != b and None not in (a, b) for a, b in sizes):
+                expected, received, error = f"shape {shape_text(want.shape)}", shape_text(got.shape), ShapeError
+            elif got.dtype != want.dtype:
+                expected, received, error = str(want.dtype), str(got.dtype), DTypeError
+            else:
+                continue
+            raise error(
+                f"{opdef.subject}: input {name!r} expected {expected}, as its infer rule has {decl.name!r}, which is "
+                f"what it becomes in place, got {received}; make it so, since a change in place keeps shape and dtype",
+                details={"input": name, "expected": want, "got": got},
+            )
 
 
 def _by_name(opdef: OpDef, surplus: Sequence[Any], given: Mapping[str, Any]) -> str:

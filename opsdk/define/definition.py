@@ -16,6 +16,7 @@ from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask, named_by
+from opsdk.define.schema.attr_type import Range
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
@@ -73,7 +74,8 @@ def define_op(
             )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=_checked_domain(schema, traits.domain))
+    schema, domain = _ranged(schema, _checked_domain(schema, traits.domain))
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain)
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
@@ -198,7 +200,7 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
             f"{subject}: expected a mapping from names to (least, greatest), got {given!r}; "
             'write domain={"x": (0.0, None)}'
         )
-    numeric = [decl.name for decl in schema.attrs if decl.type.rstrip("?") in ("int", "float")]
+    numeric = [decl.name for decl in schema.attrs if decl.type.is_ordered]
     known = (*schema.input_names, *numeric)
     found: dict[str, Bounds] = {}
     for name, bounds in given.items():
@@ -207,12 +209,9 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
                 f"{subject}: expected names of inputs or of int and float attributes, got {name!r}; "
                 f"it may name {', '.join(known) or 'nothing of this op'}"
             )
-        if callable(bounds) and name not in numeric:
+        if (callable(bounds) or isinstance(bounds, Range)) and name not in numeric:
             found[name] = bounds
             _check_named(schema, name, bounds)
-            continue
-        if hasattr(bounds, "project") and not bounds.rules:  # an interval of gradcheck
-            found[name] = bounds
             continue
         is_pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
         low, high = bounds if is_pair else (None, None)
@@ -243,6 +242,21 @@ def _check_named(schema: OpSchema, name: str, declared: Any) -> None:
                 f"{schema.subject}, domain of {name!r}: expected names among {', '.join(known) or 'none'} beside the "
                 f"values, got {other!r}; name an input or attribute"
             )
+
+
+def _ranged(schema: OpSchema, domain: dict[str, Bounds]) -> tuple[OpSchema, dict[str, Bounds]]:
+    """Returns the schema with the bounds of attributes, which are part of their types, and the domain of the inputs.
+
+    Raises:
+        SchemaError: a type is bounded already, has no number within the bounds, or the default lies outside.
+    """
+    pairs: dict[str, tuple[float | None, float | None]] = {
+        decl.name: domain.pop(decl.name) for decl in schema.attrs if decl.name in domain
+    }
+    attrs = tuple(
+        decl.within(*pairs[decl.name], schema.subject) if decl.name in pairs else decl for decl in schema.attrs
+    )
+    return replaced(schema, attrs=attrs), domain
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from opsdk.core.current import Current
 from opsdk.core.errors import MixedRuntimeError
 from opsdk.define.opdef import OpDef
 
@@ -61,6 +62,23 @@ def register_frontend(
         FAST_PATHS.update(dict.fromkeys(types, fast))
 
 
+class Maker(Protocol):
+    """Makes values of a runtime where the body of a composite makes some of nothing: numbers, constants.
+
+    Any: the values of a runtime, and arrays.
+    """
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs or records a call of an op that has no inputs."""
+        ...
+
+    def constant(self, array: Any) -> Any:
+        """Returns an array as a value of the runtime."""
+        ...
+
+
+MAKER: Current[Maker | None] = Current("composite", None)  # of the runtime whose values the body is being run on
+
 Over = Callable[[Callable[..., Any]], Callable[..., Any]]
 _over_arrays: list[Over] = []
 
@@ -91,7 +109,7 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
         if value.__class__ not in _PLAIN:
             break
     else:
-        return _fallback[0].apply(opdef, inputs, attrs)
+        return ((None if inputs else MAKER.get()) or _fallback[0]).apply(opdef, inputs, attrs)
     owners: list[Frontend] = []
     for entry in inputs:
         for value in entry if isinstance(entry, (list, tuple)) else (entry,):
@@ -119,14 +137,17 @@ class Tried:
         opdef: the op.
         arrays: its inputs, which belong to the trial.
         asked: per input whether its gradient is compared.
-        cotangents: per output its cotangent.
+        changed: per input whether the op changes it in place; one whose gradient is asked for has to be no leaf then.
+        cotangents: per result its cotangent, None where it has none.
         is_partial: whether the call gives None in the place of an output, which has no cotangent then.
-        apply: calls the op on values of the runtime, one per input, and gives those of its outputs.
+        apply: calls the op on values of the runtime, one per input, and gives those of its results: its outputs, then
+            the inputs that it changed and that no output hands on.
     """
 
     opdef: OpDef
     arrays: Sequence[Any]
     asked: Sequence[bool]
+    changed: Sequence[bool]
     cotangents: Sequence[Any]
     is_partial: bool
     apply: Callable[[Sequence[Any]], Sequence[Any]]

@@ -176,7 +176,7 @@ class Traits:
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input, or int or float attribute, what values it may have.
+        domain: per input what values it may have; what was said of attributes is in their types.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
         accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
             a gradient op its values are meant too.
@@ -369,6 +369,12 @@ class OpDef(ByItsOp):
     def differentiable_inputs(self) -> tuple[int, ...]:
         """Returns the positions of the inputs that were not declared non-differentiable."""
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
+
+    def passed_on(self) -> frozenset[int]:
+        """Returns the positions of the inputs that are changed in place and whose gradient an output passes on."""
+        schema, frozen = self.schema, self.traits.nondifferentiable
+        handed_on = [i for i, decl in enumerate(schema.outputs) if decl.mutated and decl.name not in frozen]
+        return frozenset(map(schema.mutated_source, handed_on)).intersection(self.differentiable_inputs())
 
 
 def derived(rule: GradRule | Callable[[], GradRule | None]) -> bool:

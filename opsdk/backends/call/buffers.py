@@ -15,6 +15,7 @@ from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.nested import each
+from opsdk.core.random import Draw
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_outputs
 from opsdk.define.gradient import GradientInfer, spec_name
@@ -55,15 +56,17 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     Raises:
         InputValueError: the rule raised, and the op's value check says what is wrong with the call.
         DTypeError: it gives an output elements of another kind than the schema declares.
+        ShapeError, DTypeError: an input that is changed in place is not what it gives.
     """
+    given = specs_of(inputs)
     try:
-        specs = opdef.infer(opdef.schema, specs_of(inputs), attrs)
+        specs = opdef.infer(opdef.schema, given, attrs)
     except Exception as error:
         wrong = in_authors_words(opdef, inputs, attrs)
         if wrong is not None:
             raise wrong from error
         raise
-    check_outputs(opdef, specs)
+    check_outputs(opdef, specs, given)
     return specs
 
 
@@ -236,7 +239,7 @@ class Hold:
 
 
 def _key(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    return (*map(_sizes, inputs), *map(as_key, attrs.values()))
+    return (*map(_sizes, inputs), *[as_key(value) for value in attrs.values() if value.__class__ is not Draw])
 
 
 def _sizes(value: Any) -> Any:

@@ -11,7 +11,8 @@ from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.define.schema.schema import InputDecl, OutputDecl, literal
+from opsdk.define.schema.attribute import literal
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
@@ -59,6 +60,7 @@ class Operator:
         repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
         part_of: the call of a composite that was told to train, of which this is a part.
         guards: names of what is computed only after this has passed, which gives nothing itself.
+        freed: names of what it changes in place with a gradient, at whose values before a user had stopped that.
     """
 
     opdef: OpDef
@@ -73,6 +75,7 @@ class Operator:
     repeats: bool = False
     part_of: Operator | None = None
     guards: list[str] = field(default_factory=list)
+    freed: list[str] = field(default_factory=list)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "attrs":
@@ -84,10 +87,10 @@ class Operator:
         dict.__setitem__(self.attrs, "value", value)
 
     @property
-    def seed(self) -> int | None:
-        """The key of the random numbers that it draws, its attribute `seed`; None where it draws none."""
-        seed = self.attrs.get("seed")
-        return seed if isinstance(seed, int) else None
+    def seeds(self) -> dict[str, int]:
+        """The keys of the random numbers that it draws: its attribute `seed` and its generators."""
+        found = {name: self.attrs.get(name) for name in ("seed", *self.opdef.schema.generators)}
+        return {name: seed for name, seed in found.items() if isinstance(seed, int)}
 
     @property
     def type(self) -> str:
@@ -139,6 +142,12 @@ class Operator:
         """Names of all output variables, in order; gradients that nobody wants have none."""
         return [name for names in self.outputs.values() for name in names if name]
 
+    @property
+    def written_arg_names(self) -> list[str]:
+        """Names of all variables that it writes: its outputs, and what it changes in place, be it an output or not."""
+        slots = list(self.inputs.values())
+        return [*self.output_arg_names, *[name for i in self.opdef.schema.mutated_inputs for name in slots[i]]]
+
     def input(self, slot: str) -> list[str]:
         """Returns the names of the variables of one input.
 
@@ -188,6 +197,7 @@ class Operator:
             for names in slots.values():
                 names[:] = [new if name == old else name for name in names]
         self.guards = [new if name == old else name for name in self.guards]
+        self.freed = [new if name == old else name for name in self.freed]
 
     def to_string(self) -> str:
         """Returns the line that a printed Program shows."""

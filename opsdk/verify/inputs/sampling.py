@@ -9,6 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,12 @@ from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.define.schema.schema import AttrDecl, InputDecl
+from opsdk.define.schema.schema import InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
-from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
+from opsdk.verify.inputs.attributes import draws, needed, others
+from opsdk.verify.inputs.calls import Call, each, flat, is_inexact, refill
 from opsdk.verify.inputs.domains import beside, broken, domain_of, ruled
 from opsdk.verify.kernels.launch import launch
 
@@ -119,7 +121,7 @@ def from_sample(opdef: OpDef, sample: Sample) -> Call:
         OpsdkError: it does not fit the op's signature.
     """
     inputs, attrs = bind(opdef, sample.inputs, sample.attrs)
-    return Call(as_arrays(opdef, inputs), attrs, sample.reason)
+    return Call(as_arrays(opdef, inputs), {**attrs, **draws(opdef, attrs)}, sample.reason)
 
 
 def _kind(value: object) -> str:
@@ -143,7 +145,10 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
     if opdef.samples is not None:
         return _inside_domain(opdef, calls_of_samples(opdef, opdef.samples, rng))
     forward = forward_of(opdef)
-    return list(_derived(forward, seed) if forward is not None else _defaults(opdef, rng))
+    if forward is not None:
+        return list(_derived(forward, seed))
+    given = needed(opdef)
+    return [replace(call, attrs={**given, **call.attrs}) if given else call for call in _defaults(opdef, rng)]
 
 
 def _inside_domain(opdef: OpDef, calls: list[Call]) -> list[Call]:
@@ -224,11 +229,10 @@ def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False, extra=True)
     if not ruled(opdef):
         yield from _great(opdef, rng)
-    for decl in opdef.schema.attrs:
-        for value in _within(_other_values(decl.type.rstrip("?"), decl.default), opdef, decl):
-            given = numbers_of_shape(opdef, (3, 5), rng, {decl.name: value})
-            invented = Invented(decl.name, value, decl.default)
-            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True, invented=invented)
+    for name, value, invented in others(opdef):
+        given = numbers_of_shape(opdef, (3, 5), rng, {name: value})
+        is_extra = invented is not None
+        yield Call(given, {name: value}, f"another {name}", False, extra=is_extra, invented=invented)
     is_list = any(decl.kind == "list" for decl in inputs)
     if isinstance(opdef.infer, type(broadcast)) and (is_list or len(inputs) > 1):
         yield Call(_beside(opdef, [(3, 5), (5,), (3, 1), ()], rng), {}, "broadcast", False)
@@ -275,33 +279,6 @@ def _inside(opdef: OpDef, decl: InputDecl) -> np.ndarray:
     where = Domain() if _is_other(decl) else domain_of(opdef, decl.name)
     great = np.array(MAGNITUDES)
     return np.asarray(great[where.fold(great) == great])
-
-
-# Any: values of the attribute's type.
-def _within(values: Iterable[Any], opdef: OpDef, decl: AttrDecl) -> Iterator[Any]:
-    """Yields values inside the domain of an attribute; beyond a bound, halfway from the default to it instead."""
-    where = domain_of(opdef, decl.name)
-    for value in values:
-        if not _lies_inside(value, where) and decl.type.rstrip("?") == "float":
-            value = (decl.default + (where.low if value < where.low else where.high)) / 2
-        if _lies_inside(value, where) and value != decl.default:
-            yield value
-
-
-def _lies_inside(value: float, where: Domain) -> bool:
-    return bool(where.fold(np.asarray(value, np.float64)) == value)
-
-
-# Any: a default, of any of the types of the schema language.
-def _other_values(kind: str, default: Any) -> tuple[Any, ...]:
-    if kind == "bool" and isinstance(default, bool):
-        return (not default,)
-    if kind == "int" and isinstance(default, int):
-        return (default + 1, default - 1)
-    if kind == "float" and isinstance(default, (int, float)) and np.isfinite(default):
-        other = round(default * 1.7 + 0.3, 12)
-        return (other, -other)
-    return ()
 
 
 # Any: an array, or a list of two for a variadic input; and values of attributes.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from gradcheck.errors import UsageError
 from gradcheck.model.constraint import Domain, constraint, read_one
+from gradcheck.model.tangents import tangents_of
 
 OPEN = (True, True)
 
@@ -50,6 +53,12 @@ def test_a_pair_a_domain_and_a_function_are_read() -> None:
     assert read_one(None, "x") == Domain()
     assert read_one((0, None), "x") == Domain(low=0.0)
     assert read_one(np.abs, "x").project(np.array([-1.0])).tolist() == [1.0]
+
+
+def test_what_names_its_ends_and_which_belong_to_it_is_an_interval() -> None:
+    made = read_one(SimpleNamespace(low=0, high=None, inclusive="neither"), "x")
+    assert made == Domain(0.0, np.inf, (True, False))
+    assert made.name == "in (0, inf]"
 
 
 @pytest.mark.parametrize("item", ["positive", 3, (1, 2, 3), [0]])
@@ -114,7 +123,7 @@ def test_the_tangent_space_follows_from_the_projection() -> None:
     """On a circle of radius 2 the directions at (2, 0) are those along the second axis."""
     circle = constraint(lambda values: 2.0 * values / np.linalg.norm(values))
     at = np.array([2.0, 0.0])
-    tangents = circle.tangent_of(at, at)
+    tangents = tangents_of(circle, at, at)
     assert tangents is not None
     np.testing.assert_allclose(tangents.project(np.array([3.0, 4.0])), [0.0, 4.0], rtol=0, atol=1e-9)
 
@@ -123,21 +132,21 @@ def test_a_projection_that_is_not_the_nearest_has_the_same_tangent_space() -> No
     """Division by the sum goes along a ray; what stays on the plane of sum one has sum zero."""
     plane = constraint(lambda values: values / values.sum())
     at = np.array([0.2, 0.3, 0.5])
-    tangents = plane.tangent_of(at, at)
+    tangents = tangents_of(plane, at, at)
     assert tangents is not None
     np.testing.assert_allclose(tangents.project(np.array([3.0, 0.0, 0.0])), [2.0, -1.0, -1.0], rtol=0, atol=1e-8)
 
 
 def test_a_set_with_room_in_every_direction_has_no_tangent_space_of_its_own() -> None:
     at = np.array([1.0, 2.0])
-    assert constraint(np.sort).tangent_of(at, at) is None
-    assert Domain(0.0, 1.0).tangent_of(at, at) is None
+    assert tangents_of(constraint(np.sort), at, at) is None
+    assert tangents_of(Domain(0.0, 1.0), at, at) is None
 
 
 def test_too_many_numbers_to_find_a_tangent_space_are_refused() -> None:
     at = np.ones(1001)
     with pytest.raises(UsageError, match="expected at most 1000 numbers where the tangent space is found from the"):
-        constraint(lambda values: values / values.sum()).tangent_of(at, at)
+        tangents_of(constraint(lambda values: values / values.sum()), at, at)
 
 
 def test_what_is_off_by_rounding_counts_as_inside() -> None:
