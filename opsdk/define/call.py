@@ -13,7 +13,7 @@ from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.schema import InputDecl, coerce
+from opsdk.define.schema.schema import InputDecl, checked_spec, coerce
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -94,13 +94,7 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
         else:
             complete[decl.name] = decl.default
     for name in [name for name in _asks(opdef) if name in attrs]:
-        complete[name] = value = attrs[name]
-        for item in value if isinstance(value, list) else [value]:
-            if item is not None and not isinstance(item, TensorSpec):
-                raise AttributeValueError(
-                    f"{opdef.subject}: {name} expected an opsdk.TensorSpec, got {item!r}; write "
-                    f"{name}=opsdk.TensorSpec(shape, dtype)"
-                )
+        complete[name] = checked_spec(name, attrs[name], opdef.subject)
     return complete
 
 
@@ -112,7 +106,7 @@ def body_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _asks(opdef: OpDef) -> list[str]:
     """Returns the names of the specs that a gradient op may be given beside its attributes."""
-    return [name for name, _ in getattr(opdef.infer, "asks", ())]
+    return [name for name, _ in getattr(opdef.infer, "asks", ()) if name not in opdef.schema.attr_names]
 
 
 def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:

@@ -59,6 +59,11 @@ def define_op(
         BindingError: the surrogate takes other parameters than the forward.
         NameClashError: another definition holds the name.
     """
+    if composite and schema.residuals:
+        raise DefinitionError(
+            f"{schema.subject}: expected residuals of NumPy code, got {', '.join(schema.residual_names)} of a "
+            "composite, whose parts keep what their backwards need; take them out, or write the forward in NumPy"
+        )
     known = (*schema.input_names, *schema.output_names)
     for declared in traits.nondifferentiable:
         if declared not in known:
@@ -154,7 +159,7 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
     Raises:
         NameClashError: it does.
     """
-    taken = next(filter(is_mask, (*schema.input_names, *schema.output_names, *schema.attr_names)), None)
+    taken = next(filter(is_mask, (*schema.whole.output_names, *schema.input_names, *schema.attr_names)), None)
     if taken is not None:
         raise NameClashError(
             f"{schema.subject}: expected a name of its own for {taken!r}, by which a backward is told "

@@ -22,7 +22,7 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.ops.reduction import sum_to
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
-from opsdk.verify.kernels.launch import launch
+from opsdk.verify.kernels.launch import Outputs, launch
 
 PROBE = "(probe)"
 
@@ -77,13 +77,27 @@ def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Mask | None) ->
 def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Mask | None = None) -> Call:
     """Returns the call of the gradient op that belongs to a call of the op."""
     application = _applied(opdef, call, cotangents, mask)
-    rule, pools = application.rule, {"input": call.inputs, "output": outputs}
-    saved = [pools[source.kind][source.position] for source in rule.sources if source.kind != "cotangent"]
+    rule = application.rule
+    pools = {"input": call.inputs, "output": outputs, "object": [call.attrs.get(n) for n in opdef.schema.attr_names]}
+    if opdef.schema.residuals:
+        kept = outputs if isinstance(outputs, Outputs) else launch_reference(opdef, call)
+        pools["residual"] = kept.residuals
+    saved = [pools[source.kind][source.position] for source in rule.saved]
     attrs = application.op_attrs()
     attrs.pop(rule.given or "", None)  # by hand every cotangent is there
-    attrs.update(asked_specs(rule.op.opdef, call.inputs))
+    attrs.update(asked_specs(rule.op.opdef, call.inputs) | rule.objects_in(saved))
     inputs = application.op_inputs(saved, lambda position, number: None)
-    return replace(call, inputs=inputs, attrs=attrs)
+    def in_dtype(dtype: np.dtype[Any]) -> Call:  # of residuals there is none but that of a call in the dtype
+        there = call.cast(dtype)
+        entering = there.cast_values(cotangents, dtype)
+        return gradient_call(opdef, there, launch_reference(opdef, there), entering, mask)
+
+    return replace(call, inputs=inputs, attrs=attrs, remade=in_dtype if rule.op.opdef.reads else None)
+
+
+def launch_reference(opdef: OpDef, call: Call) -> Outputs:
+    """Runs a call on the reference of its op."""
+    return launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
 
 
 def by_rule(

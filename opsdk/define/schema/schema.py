@@ -17,10 +17,12 @@ from opsdk.core.dtype import KINDS, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, SchemaError
 from opsdk.core.fit import shown
 from opsdk.core.nested import flat
-from opsdk.core.spec import OpenSize
+from opsdk.core.spec import OpenSize, TensorSpec
 
 SCALARS = ("int", "float", "bool", "str", "complex", "dtype")
 _EXAMPLES = {"int": "2", "float": "0.5", "bool": "True", "str": '"text"', "complex": "1j", "dtype": '"float32"'}
+# Of attributes that only gradient ops have, and which runtimes give: a residual, and what is kept of an input's array.
+OBJECT, SPEC = "object", "spec"
 TYPE = re.compile(rf"({'|'.join(SCALARS)})(\[\])?(\?)?")
 
 
@@ -51,6 +53,8 @@ class TensorDecl:
 
     def __str__(self) -> str:
         mark = f"({self.alias}{'!' if self.mutated else ''})" if self.alias else ""
+        if self.kind == OBJECT:
+            return f"object {self.name}"
         kind, default = {"tensor": ("", ""), "optional": ("?", "=None"), "list": ("[]", "")}[self.kind]
         return f"{self.element_type}{mark}{kind} {self.name}{default}"
 
@@ -61,6 +65,14 @@ class InputDecl(TensorDecl):
 
 class OutputDecl(TensorDecl):
     """One result: a tensor, or a list of tensors whose length the inputs decide."""
+
+    role = "output"
+
+
+class ResidualDecl(OutputDecl):
+    """What a kernel gives beside the results for the backward alone: a tensor, or an object of Python (`object`)."""
+
+    role = "residual"
 
 
 def of_integers(schema: OpSchema, names: Sequence[str]) -> OpSchema:
@@ -83,7 +95,7 @@ REQUIRED = _Required()
 class AttrDecl:
     """One attribute: a scalar type, possibly a list (`int[]`) or optional (`int?`), and its default.
 
-    The default is Any: it is a value of the declared type, or REQUIRED.
+    Those of a gradient op may be OBJECT or SPEC. The default is Any: it is a value of the declared type, or REQUIRED.
     """
 
     name: str
@@ -120,6 +132,7 @@ class OpSchema:
         attrs: attributes in order; those not in `positional` are keyword-only.
         outputs: results in order.
         positional: names of all parameters that may be passed by position, in order.
+        residuals: what kernels give after the outputs, in order, which only a backward sees.
     """
 
     namespace: str
@@ -129,6 +142,7 @@ class OpSchema:
     outputs: tuple[OutputDecl, ...]
     version: int = 1
     positional: tuple[str, ...] = field(default=())
+    residuals: tuple[ResidualDecl, ...] = ()
 
     def __post_init__(self) -> None:
         for role, word in (("namespace", self.namespace), ("name", self.name)):
@@ -162,6 +176,16 @@ class OpSchema:
     def output_names(self) -> tuple[str, ...]:
         """Names of the results, in order."""
         return tuple(decl.name for decl in self.outputs)
+
+    @cached_property
+    def residual_names(self) -> tuple[str, ...]:
+        """Names of the residuals, in order."""
+        return tuple(decl.name for decl in self.residuals)
+
+    @cached_property
+    def whole(self) -> OpSchema:
+        """The signature as kernels see it, with the residuals behind the outputs."""
+        return replace(self, outputs=(*self.outputs, *self.residuals), residuals=()) if self.residuals else self
 
     @cached_property
     def attr_names(self) -> tuple[str, ...]:
@@ -242,7 +266,8 @@ class OpSchema:
         outputs = ", ".join(str(decl) for decl in self.outputs)
         if len(self.outputs) != 1:
             outputs = f"({outputs})"
-        return f"{self.identity}({', '.join(parts)}) -> {outputs}"
+        residuals = f", residuals ({', '.join(map(str, self.residuals))})" if self.residuals else ""
+        return f"{self.identity}({', '.join(parts)}) -> {outputs}{residuals}"
 
 
 def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
@@ -252,6 +277,8 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
         AttributeValueError: the value is not of the declared type.
         ProgramError: it is, or holds, a size that is known only when a Program runs.
     """
+    if decl.type in (OBJECT, SPEC):
+        return value if decl.type == OBJECT else checked_spec(decl.name, value, subject)
     scalar, is_list, is_optional = parts_of(decl.type)
     if value is None and is_optional:
         return None
@@ -286,6 +313,21 @@ def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
         f"write {decl.name}={f'[{_EXAMPLES[scalar]}]' if is_list else _EXAMPLES[scalar]} or the like",
         details={"attribute": decl.name, "got": value},
     )
+
+
+def checked_spec(name: str, value: Any, subject: str) -> Any:
+    """Returns what was given as the spec of an input: a TensorSpec, a list of them, or None of an absent one.
+
+    Raises:
+        AttributeValueError: it is something else.
+    """
+    for item in value if isinstance(value, list) else [value]:
+        if item is not None and not isinstance(item, TensorSpec):
+            raise AttributeValueError(
+                f"{subject}: {name} expected an opsdk.TensorSpec, got {item!r}; write "
+                f"{name}=opsdk.TensorSpec(shape, dtype)"
+            )
+    return value
 
 
 def freeze(attrs: dict[str, Any], lists: Sequence[str]) -> None:

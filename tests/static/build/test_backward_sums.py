@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from opsdk import static
-from opsdk.static.build.backward import Contributions
+from opsdk.static.build.contributions import Contributions
 
 
 @pytest.fixture
