@@ -14,6 +14,8 @@ SLOW = {
     "contrib::focal_terms",
     "contrib::roi_align",
     "contrib::rotary_embedding",
+    "contrib::scatter_max",
+    "contrib::scatter_mean",
     "contrib::segment_softmax",
     "contrib::segment_sum",
     "contrib::selective_scan",
