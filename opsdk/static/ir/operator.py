@@ -62,6 +62,7 @@ class Operator:
             under; that is no variable, which nobody fetches.
         specs: for a gradient op, by name of a spec that it may be given the kind of that input and its variables.
         guards: names of what is computed only after this has passed, which gives nothing itself.
+        freed: names of what it changes in place with a gradient, at whose values before a user had stopped that.
     """
 
     opdef: OpDef
@@ -78,6 +79,7 @@ class Operator:
     residuals: dict[str, str] = field(default_factory=dict)
     specs: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     guards: list[str] = field(default_factory=list)
+    freed: list[str] = field(default_factory=list)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "attrs":
@@ -152,6 +154,12 @@ class Operator:
         """Names of all output variables, in order; gradients that nobody wants have none."""
         return [name for names in self.outputs.values() for name in names if name]
 
+    @property
+    def written_arg_names(self) -> list[str]:
+        """Names of all variables that it writes: its outputs, and what it changes in place, be it an output or not."""
+        slots = list(self.inputs.values())
+        return [*self.output_arg_names, *[name for i in self.opdef.schema.mutated_inputs for name in slots[i]]]
+
     def input(self, slot: str) -> list[str]:
         """Returns the names of the variables of one input.
 
@@ -201,6 +209,7 @@ class Operator:
             for names in slots.values():
                 names[:] = [new if name == old else name for name in names]
         self.guards = [new if name == old else name for name in self.guards]
+        self.freed = [new if name == old else name for name in self.freed]
 
     def to_string(self) -> str:
         """Returns the line that a printed Program shows."""
