@@ -13,7 +13,7 @@ from opsdk.core.errors import GraphError
 from opsdk.core.nested import flat
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import OBJECT
+from opsdk.define.schema.scalars import OBJECT
 
 sequence = count()  # a later call has a greater number
 
@@ -65,7 +65,7 @@ class TapePlan:
         self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs and not keeps
         self.saves_output = self.plain and self.saves == (("output", 0),)
         self.saves_input = self.plain and self.saves == (("input", 0),)
-        self.objects = tuple(decl.name for decl in schema.attrs if decl.type == OBJECT)
+        self.objects = tuple(decl.name for decl in schema.attrs if decl.type.scalar == OBJECT)
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
         self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
         told = rule is not None and (rule.attrs or rule.mask or rule.given or rule.objects or self.asks)

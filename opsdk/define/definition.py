@@ -8,7 +8,7 @@ from dataclasses import replace as replaced
 from numbers import Real
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError, NameClashError
+from opsdk.core.errors import BindingError, DefinitionError, NameClashError, SchemaError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
@@ -17,6 +17,7 @@ from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
+from opsdk.define.schema.scalars import GIVEN
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
 
@@ -78,7 +79,8 @@ def define_op(
             )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=_checked_domain(schema, traits.domain))
+    schema, domain = _ranged(schema, _checked_domain(schema, traits.domain))
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain)
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
@@ -166,6 +168,12 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
             f"{schema.subject}: expected a name of its own for {taken!r}, by which a backward is told "
             "what is wanted of it; rename it"
         )
+    given = next((decl for decl in schema.attrs if decl.type.scalar in GIVEN), None)
+    if given is not None:
+        raise SchemaError(
+            f"{schema.subject}: attribute {given.name!r} expected a type that a call can be recorded with, got "
+            f"{given.type}, which gradient ops alone have; pass what it holds as inputs and attributes"
+        )
     if schema.namespace == BUILTIN and not origin.file.startswith(PACKAGE_ROOT):
         raise NameClashError(
             f"{schema.subject}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
@@ -203,7 +211,7 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
             f"{subject}: expected a mapping from names to (least, greatest), got {given!r}; "
             'write domain={"x": (0.0, None)}'
         )
-    numeric = [decl.name for decl in schema.attrs if decl.type.rstrip("?") in ("int", "float")]
+    numeric = [decl.name for decl in schema.attrs if decl.type.is_ordered]
     known = (*schema.input_names, *numeric)
     for name, bounds in given.items():
         if name not in known:
@@ -223,6 +231,17 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
         if wrong:
             raise DefinitionError(f"{subject} of {name!r}: expected {wrong}")
     return {name: (low, high) for name, (low, high) in given.items()}
+
+
+def _ranged(schema: OpSchema, domain: dict[str, Bounds]) -> tuple[OpSchema, dict[str, Bounds]]:
+    """Returns the schema with the bounds of attributes, which are part of their types, and the domain of the inputs.
+
+    Raises:
+        SchemaError: a type is bounded already, has no number within the bounds, or the default lies outside.
+    """
+    attrs = tuple(decl.within(*domain.pop(decl.name), schema.subject) if decl.name in domain else decl
+                  for decl in schema.attrs)  # fmt: skip
+    return replaced(schema, attrs=attrs), domain
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:

@@ -12,8 +12,11 @@ from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import name_of, parameters_among, read_parameters, reorder
-from opsdk.define.schema.schema import OBJECT, SPEC, AttrDecl, InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.scalars import OBJECT, SPEC
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 
 class GradientInfer:
@@ -65,7 +68,8 @@ class GradientInfer:
         if self.forward is None or self.schema is None:
             return {}
         forward = self.forward[0]
-        names = [decl.name for decl in self.schema.attrs if decl.type == SPEC and decl.name not in forward.attr_names]
+        specs = [decl.name for decl in self.schema.attrs if decl.type.scalar == SPEC]
+        names = [name for name in specs if name not in forward.attr_names]
         return {name: forward.input_names.index(name.removesuffix(_SPEC)) for name in names}
 
     def _alike(self) -> frozenset[str]:
@@ -237,9 +241,9 @@ def make_gradient(
         name=f"{schema.name}_grad" if name is None else name,
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
-        + tuple(AttrDecl(name, OBJECT) for name, _ in objects)
-        + tuple(AttrDecl(name, SPEC) for name in specs)
-        + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),
+        + tuple(AttrDecl(name, AttrType(OBJECT)) for name, _ in objects)
+        + tuple(AttrDecl(name, AttrType(SPEC)) for name in specs)
+        + ((AttrDecl(MASK, AttrType.of("bool[]"), ()),) if MASK in parameters else ()),
         outputs=_outputs(schema, wrt, {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
@@ -277,7 +281,7 @@ def make_gradient(
 
 def _objects(schema: OpSchema) -> dict[str, Source]:
     """Returns by name what a gradient op may be given that is an object of Python."""
-    held = {decl.name: Source("object", i) for i, decl in enumerate(schema.attrs) if decl.type == OBJECT}
+    held = {decl.name: Source("object", i) for i, decl in enumerate(schema.attrs) if decl.type.scalar == OBJECT}
     return held | {d.name: Source("residual", i) for i, d in enumerate(schema.residuals) if d.kind == OBJECT}
 
 

@@ -57,6 +57,11 @@ def test_what_is_no_residual_is_refused(given, words):
         opsdk.op(name="f", namespace="t", residuals=given)(lambda x: (x, x))
 
 
+def test_what_only_gradient_ops_are_given_is_no_attribute_of_an_author():
+    with pytest.raises(SchemaError, match="attribute 'lu' expected a type that a call can be recorded with"):
+        opsdk.op("t::f(Tensor x, *, object lu) -> Tensor y")(lambda x, lu: x)
+
+
 def test_residuals_beside_a_schema_as_text_belong_into_it():
     with pytest.raises(DefinitionError, match=r"expected residuals= beside a signature, got \['a'\] beside a schema"):
         opsdk.op("t::f(Tensor x) -> Tensor y", residuals=["a"])(lambda x: (x, x))
@@ -90,6 +95,7 @@ def test_arrays_are_inputs_of_the_gradient_op_and_objects_attributes():
     assert gradient.schema == (
         "t::solve_grad@1(Tensor b, Tensor<int> order, Tensor dx, *, object lu, spec a_spec) -> (Tensor da, Tensor db)"
     )
+    assert str(parse_schema(gradient.schema, "n")) == gradient.schema
     assert gradient.opdef.reads == ("order", "lu")
     rule = solve.opdef.grad
     assert (rule.saves("input"), rule.saves("residual")) == ((1,), (0, 1))
@@ -106,7 +112,7 @@ def test_a_direct_call_of_a_gradient_op_gives_the_spec_or_is_told_so():
     np.testing.assert_array_equal(gradient(np.float64(2), x_spec=opsdk.TensorSpec([2], "float64")), [2.0, 2.0])
     with pytest.raises(ArityError, match=r"expected attribute 'x_spec' \(spec\), got no value for it"):
         gradient(np.float64(2))
-    with pytest.raises(AttributeValueError, match=r"x_spec expected an opsdk.TensorSpec, got \(2,\)"):
+    with pytest.raises(AttributeValueError, match=r"'x_spec' expected spec, got \(2,\) .*; write x_spec=opsdk.Tens"):
         gradient(np.float64(2), x_spec=(2,))
 
 

@@ -15,7 +15,8 @@ from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import OBJECT, ResidualDecl
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import ResidualDecl
 
 
 # Any, in this file: what a user's kernel returned can be anything; of inputs an array, a list of arrays or None.

@@ -30,7 +30,8 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import OBJECT, ResidualDecl
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import ResidualDecl
 
 Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them
 
@@ -109,7 +110,7 @@ class CallPlan:
             watched = sampled(opdef, alone, self._sampling) if self._sampling else guarded(opdef, alone)
         self.has_attrs = bool(attrs)
         # A call that leaves all attributes at their defaults need not name them.
-        defaults = complete if complete and not attrs else {}
+        defaults = complete if complete and not attrs and not opdef.schema.generators else {}
         self.launch = partial(watched, **defaults) if defaults else watched
         self.kernel_alone = partial(alone, **defaults) if defaults else alone
         self.reads_python, self.fills = language.reads_python, language.fills
@@ -121,9 +122,9 @@ class CallPlan:
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
-        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) else None
+        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
-        keeps = all(decl.type != OBJECT for decl in opdef.schema.attrs)
+        keeps = all(decl.type.scalar != OBJECT for decl in opdef.schema.attrs)
         self._attrs = complete if keeps else {}  # a residual is its call's: no plan keeps that one alive
         self._outputs = outputs
         self.run: Run = self._way()

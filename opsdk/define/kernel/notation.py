@@ -20,7 +20,8 @@ from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
-from opsdk.define.schema.schema import OBJECT, OpSchema
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import OpSchema
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
 
@@ -134,7 +135,7 @@ class Notation:
         """
         schema = opdef.schema
         makes = next((decl.name for decl in schema.outputs if decl.kind == OBJECT), None)
-        takes = next((decl.name for decl in schema.attrs if decl.type == OBJECT), None)
+        takes = next((decl.name for decl in schema.attrs if decl.type.scalar == OBJECT), None)
         if not self.reads_python and (makes or takes):
             raise DefinitionError(
                 f"{subject}: expected residuals that are arrays, since compiled code cannot "

@@ -9,7 +9,8 @@ from opsdk.core.origin import shorten
 from opsdk.define.op import PROVIDERS, REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import name_of
-from opsdk.define.schema.schema import OBJECT, ResidualDecl
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import ResidualDecl
 from opsdk.ship.output.table import Column, render
 
 UNLIMITED = "∞"

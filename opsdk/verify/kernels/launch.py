@@ -20,7 +20,7 @@ from opsdk.core.errors import DTypeError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import OBJECT
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs.calls import Call, Values, copies, each, only_changed, outputs_of, paired
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key

@@ -21,7 +21,7 @@ from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import OBJECT
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
