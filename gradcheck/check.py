@@ -25,7 +25,17 @@ from gradcheck.explain.wording import CAUSES, GIVEN, repro_call
 from gradcheck.judge.variation import GROUPS, gather, vary_inputs
 from gradcheck.model.budget import Budget
 from gradcheck.model.evaluation import Point, start_point
-from gradcheck.model.protocol import Also, Forward, Jvp, Subject, Vjp, build_subject, read_inputs, read_positions
+from gradcheck.model.protocol import (
+    Also,
+    Forward,
+    Jvp,
+    Subject,
+    Vjp,
+    build_subject,
+    read_accuracy,
+    read_inputs,
+    read_positions,
+)
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Tally, Verdict
 
@@ -80,6 +90,7 @@ def check(
     nondifferentiable_outputs: Iterable[int] = (),
     none_cotangents: bool = False,
     convention: str = "conjugate",
+    accuracy: float | None = None,
     vary: bool | Iterable[str] = True,
     seed: int = 0,
     budget: float | None = None,
@@ -115,6 +126,9 @@ def check(
         none_cotangents: whether vjp takes None for the cotangent of an unused output; then None must count as zeros.
         convention: of complex gradients and cotangents of a real loss L, "conjugate" (dL/dx + i dL/dy, as PyTorch and
             Paddle) or "plain" (its conjugate, as JAX). The gradient of a real input is real in both.
+        accuracy: declares that gradients approximate: each element of an input's gradient may be off by this share, at
+            most 0.1, of the largest element of that gradient, under any cotangent; those of vjp2, and tangents, too.
+            Outputs of forward are compared as ever.
         vary: whether to judge at other values of the same shapes, exact zeros among them, and at other sizes too; or
             some of "values", "zeros" (beside "values") and "sizes".
         seed: any integer >= 0; equal seeds give equal reports.
@@ -137,7 +151,9 @@ def check(
     given = {name: value for name, value in locals().items() if name in _OPTIONS and value is not _OPTIONS[name]}
     values = read_inputs(inputs)
     silent = read_positions(nondifferentiable_outputs)
-    also = Also(vjp2, jvp2, batched, batched_vjp, surrogate, silent, none_cotangents, convention)
+    also = Also(
+        vjp2, jvp2, batched, batched_vjp, surrogate, silent, none_cotangents, convention, read_accuracy(accuracy)
+    )
     subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok, also)
     kinds = _read_vary(vary)
     tracer = read_trace(trace, subject, values)
@@ -185,7 +201,7 @@ def _run(
     point = start_point(replace(subject, also=replace(subject.also, surrogate=None)), inputs, "gradcheck.check")
     numbers = sum(value.size for value in (*point.inputs, *point.outputs) if isinstance(value, np.ndarray))
     budget.pace(time.perf_counter() - started, numbers)
-    tally = Tally()
+    tally = Tally(accuracy=subject.also.accuracy)
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
     findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
     if subject.also.surrogate is not None:

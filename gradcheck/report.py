@@ -29,6 +29,9 @@ class Coverage:
         kinks: conventions met at points where left and right derivatives differ.
         notes: sentences about limits of this run.
         evaluations: number of forward calls made.
+        accuracy: the error that was declared of the gradients, as a share of their largest element; 0 where they were
+            judged as exact.
+        largest_error: the largest error met among those that were held to it, as the same share.
     """
 
     checks: tuple[str, ...] = ()
@@ -40,6 +43,8 @@ class Coverage:
     kinks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     evaluations: int = 0
+    accuracy: float = 0.0
+    largest_error: float = 0.0
 
     @property
     def skipped_count(self) -> int:
@@ -64,6 +69,8 @@ class Tally:
     sensitivity: dict[str, float] = field(default_factory=dict)
     kinks: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
+    accuracy: float = 0.0
+    largest_error: float = 0.0
 
     def saw_down_to(self, name: str, error: float) -> None:
         """Records that input `name` would have failed for a uniform relative error above `error`."""
@@ -89,6 +96,8 @@ class Tally:
             kinks=tuple(self.kinks),
             notes=tuple(self.notes),
             evaluations=evaluations,
+            accuracy=self.accuracy,
+            largest_error=self.largest_error,
         )
 
 

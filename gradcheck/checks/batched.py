@@ -14,7 +14,7 @@ from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuou
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
 from gradcheck.model.perturb import draw_cotangents
 from gradcheck.model.protocol import copy_inputs, normalise_gradients, normalise_outputs
-from gradcheck.numeric.tolerance import gradients_close
+from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
 from gradcheck.report import Finding, Tally
 
 # Three tell a batch from a pair; one and none are where axes are dropped and reductions refuse.
@@ -156,6 +156,8 @@ def _compare_one(point: Point, role: str, name: str, got: Array, want: Array, si
         message = f"{subject}: expected dtype {want.dtype}, as for one row, got {got.dtype}, for a batch of {size}"
         return [Finding(f"{role} dtype", f"{message}; cast it")]
     eps = max(point.native_eps, point.forward_eps)
+    if role == "batched_vjp":
+        eps = max(eps, 2.0 * point.subject.also.accuracy / ROUNDINGS)
     least_peak = _LEAST * largest_given(point.given)
     rows = range(size)
     if is_continuous(want.dtype):

@@ -46,9 +46,10 @@ def check_linearity(session: Session) -> list[Finding]:
     rounding = _rounding(session, base)
     findings = []
     cases = _cases(session, base)
+    declared = 2.0 * session.subject.also.accuracy  # of either side
     for k in session.subject.differentiable:
         for case in cases:
-            if not _holds(case, base[k], k, rounding[k], _steepest(session, k), session.eps):
+            if not _holds(case, base[k], k, rounding[k], _steepest(session, k), session.eps, declared):
                 if 0.0 < case.scale < 1.0 and _fades_in(session, base[k], k):
                     session.notes.append(f"gradient of {session.subject.names[k]!r}: inexact for tiny cotangents")
                     continue
@@ -127,7 +128,9 @@ def _rounding(session: Session, base: list[FloatArray]) -> list[float]:
     return found
 
 
-def _holds(case: _Case, base: FloatArray, k: int, rounding: float, steepest: float, eps: float) -> bool:
+def _holds(
+    case: _Case, base: FloatArray, k: int, rounding: float, steepest: float, eps: float, declared: float
+) -> bool:
     got, expected = case.got[k], case.expected[k]
     if got.shape != expected.shape or got.shape != base.shape:
         return False
@@ -135,7 +138,7 @@ def _holds(case: _Case, base: FloatArray, k: int, rounding: float, steepest: flo
     if case.scale == 0.0:
         return not np.any(got[finite])
     peak = max(float(np.max(np.abs(base[finite]), initial=0.0)), rounding) * case.scale
-    if gradients_close(got[finite], expected[finite], max(eps, _ITERATED / ROUNDINGS), peak):
+    if gradients_close(got[finite], expected[finite], max(eps, max(_ITERATED, declared) / ROUNDINGS), peak):
         return True
     return gradients_close(got[finite], expected[finite], eps, max(peak, steepest * case.scale))
 

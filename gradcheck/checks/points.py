@@ -9,10 +9,18 @@ import numpy as np
 from gradcheck.explain.depict import depict
 from gradcheck.explain.explanation import explain_values
 from gradcheck.explain.tracing import Tracer
-from gradcheck.explain.wording import as_given, count_noun, describe_number, describe_values, name_element, repro_call
+from gradcheck.explain.wording import (
+    as_given,
+    count_noun,
+    describe_bound,
+    describe_number,
+    describe_values,
+    name_element,
+    repro_call,
+)
 from gradcheck.judge.outcome import Gradients, Outcome, Status
 from gradcheck.judge.second_look import is_at_random
-from gradcheck.judge.values import Limits, judge_input, take_gradients
+from gradcheck.judge.values import Limits, judge_input, largest_element, take_gradients
 from gradcheck.model.budget import Budget
 from gradcheck.model.dtypes import Array, fit_gradient
 from gradcheck.model.evaluation import GIVEN, Point, VjpError
@@ -91,7 +99,8 @@ class PointCheck:
         """Whether what was judged supports a verdict: outputs were finite, and every gradient was seen sharply."""
         if self._blind:
             return False
-        blunt = [k for k in self._nonzero if self._sharpness.get(k, np.inf) > _BLUNT]
+        bluntest = max(_BLUNT, 2.0 * self.subject.also.accuracy)
+        blunt = [k for k in self._nonzero if self._sharpness.get(k, np.inf) > bluntest]
         for k in sorted({*blunt, *self._lost}):
             self.tally.note(f"gradient of {self.subject.names[k]!r}: no element could be judged sharply")
         if not (blunt or self._lost or self._seen):
@@ -156,12 +165,21 @@ class PointCheck:
             self._lost.add(outcome.k)
         if outcome.k in self.subject.declared:
             return
+        self._remember_error(outcome)
         self._sharpness[outcome.k] = min(self._sharpness.get(outcome.k, np.inf), outcome.sensitivity)
         if np.isfinite(outcome.sensitivity):
             self.tally.saw_down_to(name, outcome.sensitivity)
         if np.any(comparison.analytic[:, comparison.status != Status.WRONG]):
             self._nonzero.add(outcome.k)
         self.tally.add_kinks(_conventions(outcome, name, point))
+
+    def _remember_error(self, outcome: Outcome) -> None:
+        """Records how far the gradient is off, where an error was declared."""
+        comparison, largest = outcome.comparison, largest_element(outcome.analytic)
+        judged = np.isin(comparison.status, (Status.RIGHT, Status.WRONG))
+        if self.subject.also.accuracy and judged.any() and largest:
+            error = np.abs(comparison.analytic - comparison.numeric)[:, judged]
+            self.tally.largest_error = max(self.tally.largest_error, largest_element(error) / largest)
 
     def _findings(self, outcome: Outcome, outcomes: list[Outcome], point: Point) -> list[Finding]:
         name, value = self.subject.names[outcome.k], point.given[outcome.k]
@@ -186,6 +204,7 @@ class PointCheck:
             sentence = (
                 f"gradient of {name!r}: wrong when all {outcome.size} {count_noun(value.dtype)} move together: "
                 f"yours {shift.analytic:.6g}, derivative {shift.numeric:.6g} ± {shift.bar:.0e}, at {point.label}"
+                f"{describe_bound(outcome, shift.analytic, shift.numeric)}"
             )
             cause = "each of them alone is right, so tied elements are counted more than once, or not at all"
             return [Finding("vjp value", sentence, name, None, shift.analytic, shift.numeric, shift.bar, cause, repro)]

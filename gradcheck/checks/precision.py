@@ -50,7 +50,7 @@ def _gradients(point: Point, inputs: tuple[object, ...], cotangent: FloatArray) 
 def _compare(
     point: Point, k: int, short: FloatArray, fine: FloatArray, moved: list[FloatArray], eps: float
 ) -> list[Finding]:
-    far = beyond(short, fine, eps, moved, _UNITS)
+    far = beyond(short, fine, max(eps, 2.0 * point.subject.also.accuracy / _UNITS), moved, _UNITS)
     if not far.any():
         return []
     flat = int(np.argmax(np.where(far, np.abs(short - fine), -1.0)))

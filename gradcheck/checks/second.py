@@ -137,7 +137,7 @@ class Second:
         names = (*(first.names[k] for k in first.differentiable), *made)
         bounds = [(first.domain[k].low, first.domain[k].high) for k in first.differentiable]
         domain = (*bounds, *(None for _ in self.entering))
-        also = Also(convention=first.also.convention)
+        also = Also(convention=first.also.convention, accuracy=first.also.accuracy)
         return build_subject(self.forward, self.vjp, self.jvp, self.arrays(), names, domain, (), first.alias_ok, also)
 
 
@@ -281,7 +281,8 @@ def _check_symmetry(second: Second, point: Point, tally: Tally, generator: np.ra
     for pair, (first, other) in terms.items():
         values = float(first.sum()), float(other.sum())
         spread = max(abs(float(moved[pair][side].sum()) - values[side]) for moved in others for side in (0, 1))
-        allowance = ROUNDINGS * eps * float(np.abs(first).sum() + np.abs(other).sum())
+        share = max(ROUNDINGS * eps, point.subject.also.accuracy)
+        allowance = share * float(np.abs(first).sum() + np.abs(other).sum())
         allowance += _REACTIONS * spread + hidden * (first.size + other.size)
         if abs(values[0] - values[1]) > allowance:  # False where one is not finite
             return [_asymmetric(second, pair, values, allowance)]

@@ -59,7 +59,8 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
             tally.note(f"jvp of {name!r}: not judged along a direction that meets a kink")
             continue
         middle, bar, pushed = (np.where(finite, part, 0.0) for part in (derivative.low, derivative.bar, pushed))
-        allowance = 4.0 * bar + 1e-9 * np.abs(middle) + 1e-12 * np.max(np.abs(middle), initial=0.0)
+        share = max(1e-12, point.subject.also.accuracy)
+        allowance = 4.0 * bar + 1e-9 * np.abs(middle) + share * np.max(np.abs(middle), initial=0.0)
         far = np.abs(pushed - middle) > np.maximum(allowance, 16.0 * point.vjp_eps * np.abs(middle))
         far |= ~np.isfinite(pushed)
         if far.any():
@@ -119,11 +120,12 @@ def _check_transpose(
         return None
     forward, reverse = float(forward_terms.sum()), float(reverse_terms.sum())
     size = float(np.abs(forward_terms).sum() + np.abs(reverse_terms).sum())
-    if abs(forward - reverse) <= ROUNDINGS * point.vjp_eps * size:
+    allowance = max(ROUNDINGS * point.vjp_eps, point.subject.also.accuracy) * size
+    if abs(forward - reverse) <= allowance:
         return None
     name = point.subject.names[k]
     message = (
         f"jvp of {name!r}: expected <J u, v> = <u, J^T v>, got {forward:.12g} from jvp and {reverse:.12g} from vjp; "
         "one of the two is wrong"
     )
-    return Finding("transpose", message, name, None, forward, reverse, ROUNDINGS * point.vjp_eps * size)
+    return Finding("transpose", message, name, None, forward, reverse, allowance)

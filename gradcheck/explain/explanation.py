@@ -216,7 +216,7 @@ def _whole_jacobians(outcome: Outcome) -> Jacobians | None:
     if unknown.any():
         return None
     numeric = np.clip(analytic, measured.low, measured.high)
-    slack = BARS * measured.bar + FLOOR * peak(numeric)
+    slack = BARS * measured.bar + max(FLOOR, point.subject.also.accuracy) * peak(numeric)
     return Jacobians(
         outcome.name,
         point.values(outcome.k),

@@ -45,7 +45,20 @@ def describe_values(outcome: Outcome) -> tuple[str, dict[str, object]]:
     )
     if outcome.point.label != GIVEN:
         sentence += f", at {outcome.point.label}"
+    sentence += describe_bound(outcome, analytic, numeric)
     return sentence, {"index": index, "analytic": analytic, "numeric": numeric, "error_bar": bar}
+
+
+def describe_bound(outcome: Outcome, analytic: float, numeric: float) -> str:
+    """Says how a wrong value stands to the declared accuracy; nothing where none was declared."""
+    declared = outcome.tolerance.declared
+    if not declared:
+        return ""
+    share = outcome.point.subject.also.accuracy
+    return (
+        f"; expected an error of at most {declared:.3g}, {share:g} of the gradient's largest element as declared, "
+        f"got {abs(analytic - numeric):.3g}"
+    )
 
 
 def as_given(outcome: Outcome) -> Comparison:

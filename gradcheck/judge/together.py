@@ -97,7 +97,7 @@ def _along(outcome: Outcome, signs: FloatArray) -> Directional:
     perturbed = float(np.abs(move) @ tolerance.perturbed)
     relative = max(tolerance.floor, UNITS * tolerance.eps)
     allowance = BARS * bar + relative * np.maximum(spread, np.abs(numeric)) + PERTURBED * perturbed + floor
-    allowance = allowance + UNDERFLOW * np.count_nonzero(move)
+    allowance = allowance + UNDERFLOW * np.count_nonzero(move) + tolerance.declared * np.abs(move).sum()
     distance = np.abs(analytic - numeric)
     with np.errstate(all="ignore"):
         excess, seen = distance / allowance, allowance / np.abs(numeric)

@@ -100,7 +100,13 @@ def _tolerance(point: Point, k: int, gradients: Gradients, analytic: FloatArray)
     if point.is_short and gradient is not None and is_continuous(gradient.dtype):
         eps = max(eps, resolution(gradient.dtype))
     floor = FLOOR if point.label == GIVEN else VARIED_FLOOR
-    return Tolerance(eps, np.nan_to_num(perturbed, nan=0.0, posinf=0.0), floor)
+    declared = point.subject.also.accuracy * largest_element(analytic)
+    return Tolerance(eps, np.nan_to_num(perturbed, nan=0.0, posinf=0.0), floor, declared)
+
+
+def largest_element(gradients: FloatArray) -> float:
+    """Gives the largest finite magnitude, of which a declared accuracy is a share."""
+    return float(np.max(np.abs(gradients), initial=0.0, where=np.isfinite(gradients)))
 
 
 def sample_elements(size: int, limit: int, generator: np.random.Generator) -> IntArray:

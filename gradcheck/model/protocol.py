@@ -25,6 +25,8 @@ ALIASES = ("output", "cotangent", "gradients")
 # and Paddle do; "plain" stores its conjugate, as JAX does. Inside the judge everything is "conjugate", where the two
 # parts of a gradient are the derivatives along the two parts of the input.
 CONVENTIONS = ("conjugate", "plain")
+# A gradient that may be off by more hides a wrong sign of its smaller elements and any factor near one.
+COARSEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Also:
         nondifferentiable_outputs: positions of outputs through which no gradient flows.
         none_cotangents: whether vjp takes None for the cotangent of an output that nobody used.
         convention: of complex gradients.
+        accuracy: the error that gradients may have, as a share of their largest element; 0 where they are exact.
     """
 
     vjp2: Vjp | None = None
@@ -50,6 +53,7 @@ class Also:
     nondifferentiable_outputs: tuple[int, ...] = ()
     none_cotangents: bool = False
     convention: str = "conjugate"
+    accuracy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,23 @@ def build_subject(
     check_inside(inputs, bounds, known)
     declared = tuple(k for k in continuous if k in excluded)
     return Subject(forward, vjp, jvp, known, bounds, differentiable, declared, aliases, also)
+
+
+def read_accuracy(accuracy: object) -> float:
+    """Reads the declared accuracy of gradients; 0 where None says that they are exact.
+
+    Raises:
+        UsageError: it is not a number above 0 and of at most `COARSEST`.
+    """
+    if accuracy is None:
+        return 0.0
+    is_number = isinstance(accuracy, (int, float, np.integer, np.floating)) and not isinstance(accuracy, bool)
+    if not is_number or not 0.0 < float(accuracy) <= COARSEST:  # type: ignore[arg-type]  # a number by now
+        raise UsageError(
+            f"accuracy: expected a share of the gradient's largest element, above 0 and at most {COARSEST:g}, "
+            f"got {accuracy!r}; leave it out where the gradient is exact"
+        )
+    return float(accuracy)  # type: ignore[arg-type]
 
 
 def read_positions(positions: object) -> tuple[int, ...]:

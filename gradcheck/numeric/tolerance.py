@@ -48,13 +48,15 @@ class Tolerance(Table):
         perturbed: change of the gradient's elements, shape (E,), when the cotangent changes by one unit in its last
             place.
         floor: relative error conceded in any case.
+        declared: the error that the caller declared of every element, in its unit; 0 where gradients are exact.
     """
 
-    _shared: ClassVar[tuple[str, ...]] = ("eps", "floor")
+    _shared: ClassVar[tuple[str, ...]] = ("eps", "floor", "declared")
 
     eps: float
     perturbed: FloatArray
     floor: float = FLOOR
+    declared: float = 0.0
 
     def allowance(self, numeric: FloatArray, bar: FloatArray, peak: FloatArray) -> FloatArray:
         """Gives the accepted distance from `numeric`, shape (C, E): error bars plus the subject's own rounding.
@@ -66,7 +68,9 @@ class Tolerance(Table):
         """
         relative = max(self.floor, UNITS * self.eps)
         cancelled = max(_PEAK_SHARE, self.floor, _PEAK_UNITS * self.eps) * peak
-        return BARS * bar + relative * np.abs(numeric) + cancelled + PERTURBED * self.perturbed + UNDERFLOW
+        return (
+            BARS * bar + relative * np.abs(numeric) + cancelled + PERTURBED * self.perturbed + UNDERFLOW + self.declared
+        )
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

@@ -40,12 +40,15 @@ def render_text(report: Report) -> str:
 
 
 def left_out(coverage: Coverage) -> list[tuple[str, str]]:
-    """Gives the labelled lines about what was not judged, conventions and limits."""
+    """Gives the labelled lines about what was not judged, or not as exact, conventions and limits."""
     lines = [
         (label, f"{counted(count, 'element')}: {reason}")
         for label, counts in (("skipped", coverage.skipped), ("unsure", coverage.inconclusive))
         for reason, count in counts
     ]
+    if coverage.accuracy:
+        bound = f"errors up to {coverage.accuracy:g} of the gradient's largest element are declared"
+        lines.append(("accuracy", f"{bound}, the largest met is {coverage.largest_error:.1e}"))
     return [*lines, *(("kink", kink) for kink in coverage.kinks), *(("note", note) for note in coverage.notes)]
 
 

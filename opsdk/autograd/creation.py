@@ -20,8 +20,9 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
-from opsdk.define.frontend import owner_of
+from opsdk.define.frontend import MAKER, owner_of
 from opsdk.ops import creation as ops
+from opsdk.ops import resizing
 from opsdk.ops import shape as shape_ops
 
 _MOST_STEPS = 2.0**48
@@ -82,11 +83,11 @@ def _moved(data: Any, dtype: DTypeLike | None, place: Place) -> Any:
     return memory.from_host(to_tensor(host, dtype)._array)
 
 
-def full(shape: Sequence[int] | int, fill_value: float | complex, dtype: DTypeLike = "float32") -> Tensor:
-    """Returns a tensor of one value.
+def full(shape: Sequence[Any] | int, fill_value: float | complex, dtype: DTypeLike = "float32") -> Any:
+    """Returns a tensor of one value; a Variable in a composite that a Program is built of, or with a size of one.
 
     Args:
-        shape: sizes.
+        shape: sizes; of a Variable also those that only a run can tell.
         fill_value: a number; integer dtypes drop its fraction.
         dtype: element type.
 
@@ -94,16 +95,28 @@ def full(shape: Sequence[int] | int, fill_value: float | complex, dtype: DTypeLi
         DTypeError: the dtype does not hold the value, or it is no number.
         ShapeError: a size is no whole number ≥ 0, or the value is several.
     """
-    op, attrs = ops.constant(fill_value, dtype, "full", _sizes(shape, "full"), "fill_value")
-    return Tensor(op(**attrs))
+    is_open = isinstance(shape, (tuple, list)) and any(isinstance(size, OpenSize) for size in shape)
+    op, attrs = ops.constant(fill_value, dtype, "full", [] if is_open else _sizes(shape, "full"), "fill_value")
+    return resizing.expanded(op(**attrs), shape) if is_open else _here(op(**attrs))
 
 
-def zeros(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
+def _here(made: Any) -> Any:
+    """Returns what was made of nothing as a value of the runtime that the body of a composite is run for: a tensor.
+
+    In a Program that is being built it is a Variable.
+    """
+    if made.__class__ is not np.ndarray:
+        return made
+    maker = MAKER.get()
+    return Tensor(made) if maker is None else maker.constant(made)
+
+
+def zeros(shape: Sequence[Any] | int, dtype: DTypeLike = "float32") -> Any:
     """Returns a tensor of zeros."""
     return full(shape, 0.0, dtype)
 
 
-def ones(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
+def ones(shape: Sequence[Any] | int, dtype: DTypeLike = "float32") -> Any:
     """Returns a tensor of ones."""
     return full(shape, 1.0, dtype)
 
@@ -118,6 +131,11 @@ def ones_like(x: Any, dtype: DTypeLike | None = None) -> Any:
     return _like(x, 1.0, dtype, "ones_like")
 
 
+def full_like(x: Any, fill_value: float, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor of one value with the shape of `x`, and its dtype unless given; a variable where it is one."""
+    return _like(x, fill_value, dtype, "full_like")
+
+
 def _is_of_a_program(value: Any) -> bool:
     return not isinstance(value, Tensor) and owner_of(value) is not None
 
@@ -125,21 +143,27 @@ def _is_of_a_program(value: Any) -> bool:
 # Any: a tensor, or an array of any library.
 def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Any:
     if _is_of_a_program(x):
-        made = ops.fill_any_like(x, value=value)
-        return made if dtype is None else shape_ops.cast(made, dtype=as_dtype(dtype))
+        if dtype is None:
+            return ops.fill_any_like(x, value=value)
+        op, attrs = ops.constant(value, dtype, subject, [], "fill_value")
+        return resizing.expand(op(**attrs), [x] * x.ndim, shape=[-2] * x.ndim, axis=list(range(x.ndim)))
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
         raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
     return full(x.shape, value, x.dtype if dtype is None else dtype)
 
 
-def arange(start: float, end: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Tensor:
+def arange(start: Any, end: Any = None, step: float = 1, dtype: DTypeLike | None = None) -> Any:
     """Returns evenly spaced numbers in [start, end); int64 for integer arguments, else float32, unless given.
+
+    The end may be a size of a Variable that only a run can tell, `arange(x.shape[0])`: then it is a Variable.
 
     Raises:
         AttributeValueError: an argument is no finite number, or `step` is 0.
         DTypeError: the dtype does not hold the numbers.
     """
     given = {"start": 0 if end is None else start, "end": start if end is None else end, "step": step}
+    if isinstance(given["end"], OpenSize):
+        return _to_size(given["end"], given["start"], step, dtype)
     low, high, by = (one_number(value, f"arange, {name}").item() for name, value in given.items())
     if not all(isinstance(value, (int, float)) and abs(value) < 2.0**1000 for value in (low, high, by)) or not by:
         shown = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -150,7 +174,17 @@ def arange(start: float, end: float | None = None, step: float = 1, dtype: DType
     kind = as_dtype(dtype or ("int64" if whole else "float32"), "arange")
     beyond = whole and max(abs(low), abs(high), abs(by)) >= 2**62
     numbers = np.array(range(low, high, by), object) if beyond else np.arange(low, high, by)
-    return Tensor(fitted(numbers, kind, "arange", truncates=True))
+    return _here(fitted(numbers, kind, "arange", truncates=True))
+
+
+def _to_size(end: OpenSize, start: float, step: float, dtype: DTypeLike | None) -> Any:
+    """Returns the numbers up to a size that only a run can tell."""
+    if owner_of(end.owner) is None:
+        raise end.unknown("a number for arange")
+    low, by = (one_number(value, f"arange, {name}").item() for name, value in (("start", start), ("step", step)))
+    whole = isinstance(low, int) and isinstance(by, int)
+    kind = as_dtype(dtype or ("int64" if whole else "float32"), "arange")
+    return ops.arange(end.owner, axis=end.axis, start=low, step=by, dtype=kind)
 
 
 def uniform(
@@ -162,7 +196,7 @@ def uniform(
         InputValueError: the dtype is no float one, or the bounds are not finite, or the wrong way round.
     """
     sizes = _sizes(shape, "uniform")
-    return Tensor(ops.uniform_random(shape=sizes, min=min, max=max, seed=seed or next_seed(), dtype=as_dtype(dtype)))
+    return _here(ops.uniform_random(shape=sizes, min=min, max=max, seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
 def rand(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
@@ -172,7 +206,7 @@ def rand(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
 
 def randn(shape: Sequence[int] | int, dtype: DTypeLike = "float32", seed: int = 0) -> Tensor:
     """Returns numbers from the standard normal distribution; seed 0 draws the seed from the global one."""
-    return Tensor(ops.gaussian_random(shape=_sizes(shape, "randn"), seed=seed or next_seed(), dtype=as_dtype(dtype)))
+    return _here(ops.gaussian_random(shape=_sizes(shape, "randn"), seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Any:
@@ -186,7 +220,7 @@ def assign(x: Any, output: Tensor | None = None) -> Any:
         return shape_ops.assign(x)
     source = x if isinstance(x, Tensor) else to_tensor(x)
     if output is None:
-        return source.clone()
+        return source.clone() if source is x else _here(source._array)
     if not isinstance(output, Tensor):
         raise AttributeValueError(f"assign: output expected a tensor or None, got {type(output).__name__}")
     output.set_value(source)

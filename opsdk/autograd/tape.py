@@ -32,7 +32,7 @@ from opsdk.core.origin import caller
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
-from opsdk.define.frontend import register_frontend, register_values
+from opsdk.define.frontend import MAKER, register_frontend, register_values
 from opsdk.define.opdef import OpDef
 
 
@@ -357,6 +357,9 @@ def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def run(*values: Any, **attrs: Any) -> Any:
+        if MAKER.get() is not None:  # a Program that is being built has no part in what runs on arrays meanwhile
+            with MAKER.held(None):
+                return run(*values, **attrs)
         with GradMode(False):
             return _lowered(function(*map(_lifted, values), **attrs))
 

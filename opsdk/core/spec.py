@@ -31,6 +31,11 @@ class OpenSize:
         self._owner = owner
         self.axis = axis
 
+    @property
+    def owner(self) -> Any:
+        """What has the size."""
+        return self._owner
+
     # Any: an open size is compared with whatever a shape may hold.
     def is_of(self, owner: Any, axis: int) -> bool:
         """Whether this is the size of one axis of one value."""

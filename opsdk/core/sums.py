@@ -74,6 +74,39 @@ def mean(
         return _rounded(np.divide(summed, count, dtype=wide), final)
 
 
+def running(array: np.ndarray, axis: int, reverse: bool = False, dtype: np.dtype[Any] | None = None) -> np.ndarray:
+    """Returns the sums of the elements up to each along an axis, or from each on, added as `total` adds.
+
+    Args:
+        array: of any numeric dtype and any strides.
+        axis: in [-ndim, ndim).
+        reverse: whether the sums begin at the end.
+        dtype: of the result, the array's own unless given. Sums that leave its range are infinite, without a warning.
+    """
+    final = array.dtype if dtype is None else dtype
+    wide = _added_in(array.dtype, final)
+    (at,) = _positive((axis,), array.ndim)
+    rows = np.moveaxis(array, at, -1)
+    rows = (rows[..., ::-1] if reverse else rows).astype(wide)
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.cumsum(rows, -1) if wide.kind in "biu" else _scanned(rows)
+        return np.array(_rounded(np.moveaxis(made[..., ::-1] if reverse else made, -1, at), final), order="C")
+
+
+def _scanned(rows: np.ndarray) -> np.ndarray:
+    """Returns the running sums along the last axis: those inside of blocks, and of the blocks before."""
+    *lead, count = rows.shape
+    if count <= CHAIN:
+        return np.cumsum(rows, -1)
+    blocks = -(-count // CHAIN)
+    held = np.zeros((*lead, blocks * CHAIN), rows.dtype)
+    held[..., :count] = rows
+    made = np.cumsum(held.reshape(*lead, blocks, CHAIN), -1)
+    made[..., 1:, :] += _scanned(made[..., -1])[..., :-1, None]
+    found: np.ndarray = made.reshape(*lead, -1)[..., :count]
+    return found
+
+
 def sum_at(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
     """Sums values by their positions: element `i` of the result is the sum of the values whose index is `i`.
 

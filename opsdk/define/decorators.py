@@ -34,6 +34,7 @@ def op(
     constant: Sequence[str] = ...,
     domain: Domain | None = ...,
     deterministic: bool = ...,
+    accuracy: float | None = ...,
     linear: bool = ...,
     surrogate: bool | Callable[..., Any] = ...,
     composite: bool = ...,
@@ -52,6 +53,7 @@ def op(
     constant: Sequence[str] = (),
     domain: Domain | None = None,
     deterministic: bool = True,
+    accuracy: float | None = None,
     linear: bool = False,
     surrogate: bool | Callable[..., Any] = False,
     composite: bool = False,
@@ -68,6 +70,10 @@ def op(
         constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
         domain: per input, or int or float attribute, the least and the greatest value it may hold; None for no bound.
         deterministic: the same inputs give the same bits.
+        accuracy: declares that the backward approximates, as a continuous adjoint or a truncated series does: each
+            element of an input's gradient may be off by this share, at most 0.1, of the largest element of that
+            gradient. `verify` judges gradients of every order by it, and says so; kernels of the op itself are
+            compared as ever.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative, on purpose. A function with the forward's parameters,
             on NumPy arrays, is the one whose derivative it is; what that wraps in `gradcheck.stop_gradient` counts as
@@ -109,6 +115,7 @@ def op(
         traits = Traits(
             nondifferentiable=(*nondifferentiable, *constant),
             deterministic=deterministic,
+            accuracy=accuracy,
             linear=linear,
             surrogate=surrogate,
             domain={} if domain is None else domain,

@@ -55,7 +55,7 @@ def define_op(
         traced: of an op made of an expression, what decides what it computes beside the function.
 
     Raises:
-        DefinitionError: a trait names no input or output, the domain is none, or the surrogate is no function.
+        DefinitionError: a trait names no input or output, or the domain, accuracy or surrogate is none.
         BindingError: the surrogate takes other parameters than the forward.
         NameClashError: another definition holds the name.
     """
@@ -81,6 +81,7 @@ def define_op(
             f"{schema.subject}: surrogate expected a function or True, got {traits.surrogate!r}; "
             "pass the function whose derivative the backward is"
         )
+    _check_accuracy(schema, traits.accuracy)
     check_reserved(schema, origin_of(function))
     opdef = OpDef.of(
         schema,
@@ -164,6 +165,20 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
         raise NameClashError(
             f"{schema.subject}: expected a namespace of its own, got {BUILTIN!r}, which is reserved for "
             "the built-in ops; pass another namespace"
+        )
+
+
+def _check_accuracy(schema: OpSchema, accuracy: Any) -> None:
+    """Checks what was given as `accuracy=`; `gradcheck.check` takes the same.
+
+    Raises:
+        DefinitionError: it is neither None nor a number above 0 and of at most 0.1.
+    """
+    is_number = isinstance(accuracy, Real) and not isinstance(accuracy, bool)
+    if accuracy is not None and not (is_number and 0.0 < float(accuracy) <= 0.1):
+        raise DefinitionError(
+            f"{schema.subject}, accuracy: expected a share of the gradient's largest element, above 0 and at most 0.1, "
+            f"got {accuracy!r}; leave it out where the gradient is exact"
         )
 
 

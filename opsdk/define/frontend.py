@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from opsdk.core.current import Current
 from opsdk.core.errors import MixedRuntimeError
 from opsdk.define.opdef import OpDef
 
@@ -61,6 +62,23 @@ def register_frontend(
         FAST_PATHS.update(dict.fromkeys(types, fast))
 
 
+class Maker(Protocol):
+    """Makes values of a runtime where the body of a composite makes some of nothing: numbers, constants.
+
+    Any: the values of a runtime, and arrays.
+    """
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs or records a call of an op that has no inputs."""
+        ...
+
+    def constant(self, array: Any) -> Any:
+        """Returns an array as a value of the runtime."""
+        ...
+
+
+MAKER: Current[Maker | None] = Current("composite", None)  # of the runtime whose values the body is being run on
+
 Over = Callable[[Callable[..., Any]], Callable[..., Any]]
 _over_arrays: list[Over] = []
 
@@ -91,7 +109,7 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
         if value.__class__ not in _PLAIN:
             break
     else:
-        return _fallback[0].apply(opdef, inputs, attrs)
+        return ((None if inputs else MAKER.get()) or _fallback[0]).apply(opdef, inputs, attrs)
     owners: list[Frontend] = []
     for entry in inputs:
         for value in entry if isinstance(entry, (list, tuple)) else (entry,):

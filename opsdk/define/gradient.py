@@ -232,7 +232,12 @@ def make_gradient(
     opdef = OpDef.of(
         gradient_schema,
         GradientInfer(names, wrt, forward=(schema, forward.infer), schema=gradient_schema),
-        Traits(nondifferentiable=integer, deterministic=forward.traits.deterministic, constant=constant),
+        Traits(
+            nondifferentiable=integer,
+            deterministic=forward.traits.deterministic,
+            accuracy=forward.traits.accuracy,
+            constant=constant,
+        ),
         function,
         reorder(function, gradient_schema.input_names),
         composite=composite,

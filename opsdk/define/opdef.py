@@ -175,6 +175,8 @@ class Traits:
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
         domain: per input, or int or float attribute, the least and the greatest value.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
+        accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
+            a gradient op its values are meant too.
     """
 
     nondifferentiable: tuple[str, ...] = ()
@@ -183,6 +185,7 @@ class Traits:
     surrogate: bool | Callable[..., Any] = False
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
+    accuracy: float | None = None
 
 
 def lies_inside(value: float, bounds: Bounds) -> bool:

@@ -11,6 +11,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype, word_of
 from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.infer import normalize_axes
 from opsdk.define.op import Op
 from opsdk.define.sample import Sample
 
@@ -120,6 +121,35 @@ def _not_drawn(dtype: np.dtype[Any]) -> str | None:
 def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
     """An array of one value, of the shape and dtype of x."""
     return np.full_like(x, _held(value, x.dtype, "op 'opsdk::fill_any_like': value"), order="C")
+
+
+@op(
+    "opsdk::arange(Tensor like, *, int axis=0, float start=0.0, float step=1.0, dtype dtype=int64) -> Tensor out",
+    nondifferentiable=("like", "out"),
+)
+def arange(like: np.ndarray, *, axis: int, start: float, step: float, dtype: np.dtype[Any]) -> np.ndarray:
+    """Evenly spaced numbers from `start` on, below the size that an axis of `like` has."""
+    return fitted(np.arange(start, like.shape[axis], step), dtype, "op 'opsdk::arange'", truncates=True)
+
+
+@arange.infer
+def _arange(like: TensorSpec, axis: int, start: float, step: float, dtype: np.dtype[Any]) -> TensorSpec:
+    size = like.shape[normalize_axes([axis], like.ndim, "op 'opsdk::arange'")[0]]
+    return TensorSpec([None if size is None else len(np.arange(start, size, step))], dtype)
+
+
+@arange.check
+def _check_arange(start: float, step: float) -> str | None:
+    if not (np.isfinite(start) and np.isfinite(step) and step):
+        return f"start and step expected finite numbers, step ≠ 0, got {start} and {step}"
+    return None
+
+
+@arange.samples
+def _ranges() -> Iterator[Sample]:
+    yield Sample(np.zeros((2, 3)), axis=-1, reason="positions along an axis")
+    yield Sample(np.zeros(4), start=1.0, step=0.5, dtype=np.dtype("float64"), reason="in halves")
+    yield Sample(np.zeros((0, 2)), reason="none")
 
 
 def _held(value: float, dtype: np.dtype[Any], subject: str) -> Any:

@@ -10,11 +10,14 @@ import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError
-from opsdk.core.fit import shown
+from opsdk.core.fit import as_numbers, shown
+from opsdk.define.infer import normalize_axes
 from opsdk.define.op import Op
 from opsdk.expr.exact import holds
-from opsdk.ops import elementary, elementwise, joining, normalization, reduction, shape
+from opsdk.ops import elementary, elementwise, joining, normalization, reduction, resizing
+from opsdk.ops import shape as moving
 from opsdk.ops.activation import relu, sigmoid, tanh
+from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.elementary import abs, cos, erf, exp, expm1, log, log1p, reciprocal, rsqrt, sign, sin, sqrt, square, tan
 from opsdk.ops.elementwise import equal
@@ -54,6 +57,11 @@ def _as_parts(values: Any, subject: str) -> list[Any]:
     return list(values)
 
 
+def _as_value(x: Any) -> Any:
+    """Returns what has a shape as it is, and numbers as an array."""
+    return x if hasattr(x, "shape") else as_numbers(x, "opsdk")
+
+
 def softmax(x: Any, axis: int = -1) -> Any:
     """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
     return normalization.softmax(x, axis=axis)
@@ -62,6 +70,19 @@ def softmax(x: Any, axis: int = -1) -> Any:
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """Returns the logarithm of softmax. Differentiable."""
     return normalization.log_softmax(x, axis=axis)
+
+
+def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    """Returns the logarithm of the sum of exp(x) over axes, all unless given; nothing overflows. Differentiable."""
+    x = _as_value(x)
+    ndim = len(x.shape)
+    axes = normalize_axes(_as_axes(axis), ndim, "op 'opsdk::logsumexp'")
+    last = axes if len(axes) == 1 else (-1,)
+    if len(axes) != 1:  # they lie last, as one
+        lead = [i for i in range(ndim) if i not in axes]
+        x = flatten(transpose(x, [*lead, *axes]), len(lead)) if axes else unsqueeze(x, -1)
+    made = normalization.logsumexp(x, axis=last[0])
+    return unsqueeze(made, axes) if keepdim else made
 
 
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
@@ -105,6 +126,12 @@ def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) 
     return reduction.reduce_min(x, axis=_as_axes(axis), keepdim=keepdim)
 
 
+def cumsum(x: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
+    """Returns the sums of the elements up to each along an axis, of x flattened unless given. Differentiable."""
+    x = _as_value(x) if dtype is None else cast(x, dtype)
+    return reduction.cumsum(reshape(x, [-1]) if axis is None else x, axis=0 if axis is None else axis)
+
+
 def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
     """Returns the position of the greatest element along an axis, or in x flattened; int64. Not differentiable."""
     return reduction.argmax(x, axis=axis, keepdim=keepdim)
@@ -112,32 +139,65 @@ def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
 
 def cast(x: Any, dtype: DTypeLike) -> Any:
     """Returns x in another dtype. Differentiable between float dtypes."""
-    return shape.cast(x, dtype=as_dtype(dtype))
+    return moving.cast(x, dtype=as_dtype(dtype))
 
 
-def reshape(x: Any, shape_: Sequence[int]) -> Any:
+def reshape(x: Any, shape: Sequence[int]) -> Any:
     """Returns x in another shape; -1 once for a size that follows, 0 for the input's own. Differentiable."""
-    return shape.reshape(x, shape=shape.sizes_for(x, shape_))
+    return moving.reshape(x, shape=moving.sizes_for(x, shape))
+
+
+def expand(x: Any, shape: Sequence[int]) -> Any:
+    """Returns x broadcast to a shape; -1 for its own size there, sizes of Variables for theirs. Differentiable."""
+    return resizing.expanded(_as_value(x), shape)
+
+
+def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float = 0.0) -> Any:
+    """Returns x with elements put before and after along its axes. Differentiable.
+
+    Args:
+        x: of any runtime.
+        pad: a pair (before, after) for each axis, as NumPy has it; or numbers for fewer than all axes, those of the
+            last axis first, as PyTorch and Paddle have it.
+        mode: `constant`, `reflect`, `replicate` or `circular`.
+        value: what is put there where the mode is constant.
+
+    Raises:
+        ShapeError: numbers for all axes, which PyTorch and Paddle read in opposite orders; or a number below 0.
+        AttributeValueError: another mode.
+    """
+    x = _as_value(x)
+    return resizing.pad(x, pad=resizing.widths_of(x, pad), mode=mode, value=value)
+
+
+def split(x: Any, num_or_sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+    """Returns the pieces of x along an axis: so many of one size, or one of each size listed, of which one may be -1.
+
+    A number says how many there are, as in Paddle and NumPy; PyTorch's says how large they are. Differentiable.
+    """
+    if isinstance(num_or_sections, (int, np.integer)):
+        return joining.split(x, num=num_or_sections, axis=axis)  # type: ignore[no-any-return]
+    return joining.split(x, sections=list(num_or_sections), axis=axis)  # type: ignore[no-any-return]
 
 
 def transpose(x: Any, perm: Sequence[int]) -> Any:
     """Returns x with its axes in another order. Differentiable."""
-    return shape.transpose(x, perm=_as_axes(perm))
+    return moving.transpose(x, perm=_as_axes(perm))
 
 
 def unsqueeze(x: Any, axis: int | Sequence[int]) -> Any:
     """Returns x with axes of size 1 put in. Differentiable."""
-    return shape.unsqueeze(x, axis=_as_axes(axis))
+    return moving.unsqueeze(x, axis=_as_axes(axis))
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Returns x without axes of size 1: all, or those of `axis`; () is all, as in Paddle. Differentiable."""
-    return shape.squeeze(x, axis=_as_axes(axis))
+    return moving.squeeze(x, axis=_as_axes(axis))
 
 
 def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1) -> Any:
     """Returns x with a range of axes joined into one. Differentiable."""
-    return shape.flatten(x, start_axis=start_axis, stop_axis=stop_axis)
+    return moving.flatten(x, start_axis=start_axis, stop_axis=stop_axis)
 
 
 def concat(x: Sequence[Any], axis: int = 0) -> Any:

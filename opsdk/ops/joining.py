@@ -1,9 +1,10 @@
-"""Ops between one array and several: concat, stack, slicing and gather."""
+"""Ops between one array and several: concat, split, stack, slicing and gather."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,52 @@ def _concat_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([rng.normal(size=(2, 3)), rng.normal(size=(2, 2))], axis=-1, reason="axis counted from the end")
     yield Sample([rng.normal(size=(3,))], reason="a single array")
     yield Sample([np.ones(2, np.float32), rng.normal(size=(2,))], reason="float32 beside float64")
+
+
+@op("opsdk::split(Tensor x, *, int[] sections=[], int num=0, int axis=0) -> Tensor[] out")
+def split(x: np.ndarray, *, sections: Sequence[int], num: int, axis: int) -> list[np.ndarray]:
+    """Pieces of x along an axis, of the sizes listed, of which one may be -1; without sizes `num` equal ones."""
+    sizes = _pieces(x.shape[axis], sections, num)
+    ends = list(accumulate(size or 0 for size in sizes))[:-1]
+    return [piece.copy() for piece in np.split(x, ends, axis=axis)]
+
+
+def _pieces(size: int | None, sections: Sequence[int], num: int) -> list[int | None]:
+    """Returns the sizes of the pieces of an axis, None for those that only a run can tell."""
+    rest = list(sections).count(-1)
+    known = sum(section for section in sections if section != -1)
+    if any(section < -1 for section in sections) or rest > 1 or (num < 1 and not sections):
+        got = list(sections) or num
+        raise ShapeError(f"split: expected a number of pieces > 0, or sizes ≥ 0 and -1 once, got {got}")
+    if not sections:
+        if size is not None and size % num:
+            raise ShapeError(f"split: expected a size that {num} pieces share, got {size}; list the sizes")
+        return [None if size is None else size // num] * num
+    if size is not None and (known > size or (not rest and known != size)):
+        raise ShapeError(f"split: expected sizes that add up to {size}, got {list(sections)}")
+    return [section if section != -1 else None if size is None else size - known for section in sections]
+
+
+@split.infer
+def _split(x: TensorSpec, sections: Sequence[int], num: int, axis: int) -> list[TensorSpec]:
+    at = normalize_axes([axis], x.ndim, "split")[0]
+    pieces = _pieces(x.shape[at], sections, num)
+    return [TensorSpec([*x.shape[:at], size, *x.shape[at + 1 :]], x.dtype) for size in pieces]
+
+
+@split.backward(composite=True, complex=True)
+def split_grad(dout: Any, axis: int) -> Any:
+    """The cotangents of the pieces, joined."""
+    return concat(dout, axis=axis)
+
+
+@split.samples
+def _splits(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.normal(size=(4, 3))
+    yield Sample(x, num=2, reason="two of one size")
+    yield Sample(x, sections=[1, -1], axis=-1, reason="one that is what is left, axis counted from the end")
+    yield Sample(x, sections=[1, 0, 3], reason="one is empty")
+    yield Sample(x[0], sections=[3], reason="one piece")
 
 
 @op("opsdk::getitem(Tensor x, *, int[] index) -> Tensor out")

@@ -111,6 +111,10 @@ class ValueMethods(NumpyProtocol):
         wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple, np.ndarray)) else sizes
         return shape.reshape(self, shape=shape.sizes_for(self, wanted))
 
+    def expand(self, *sizes: Any) -> Any:
+        """Returns the value broadcast to a shape; -1 for its own size there. Differentiable."""
+        return functions.expand(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
+
     @property
     def T(self) -> Any:
         """The value with its axes reversed."""
@@ -133,6 +137,9 @@ class ValueMethods(NumpyProtocol):
     max = functions.max
     min = functions.min
     argmax = functions.argmax
+    cumsum = functions.cumsum
+    logsumexp = functions.logsumexp
+    split = functions.split
     exp = _method(functions.exp)
     log = _method(functions.log)
     sqrt = _method(functions.sqrt)
@@ -142,6 +149,7 @@ class ValueMethods(NumpyProtocol):
     conj = _method(functions.conj)
     real = _method(functions.real)
     imag = _method(functions.imag)
+    angle = _method(functions.angle)
 
 
 def _is_number(value: Any, other: Any) -> bool:

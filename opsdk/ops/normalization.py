@@ -1,4 +1,4 @@
-"""Functions of rows: softmax, log_softmax, layer_norm, rms_norm, cosine_similarity.
+"""Functions of rows: softmax, log_softmax, logsumexp, layer_norm, rms_norm, cosine_similarity.
 
 Each is one expression over a row; `rowwise` derives the gradients and the backends compile both.
 """
@@ -29,7 +29,14 @@ def log_softmax(x: Any) -> Any:
     return x - vmath.row_logsumexp(x)
 
 
+@rowwise("opsdk::logsumexp(Tensor x, *, int axis=-1) -> Tensor out", lazy=True)
+def logsumexp(x: Any) -> Any:
+    """log of the sum of exp(x) along an axis; nothing overflows, -inf of a row of -inf."""
+    return vmath.row_logsumexp(x)
+
+
 @softmax.samples
+@logsumexp.samples
 @log_softmax.samples
 def _along_an_axis(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(3, 5)), reason="matrix, last axis")

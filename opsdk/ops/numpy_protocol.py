@@ -7,6 +7,7 @@ values, outside of the graph: it gets them where nothing is lost by it, and is r
 from __future__ import annotations
 
 import inspect
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -179,6 +180,24 @@ def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     return joining.concat(list(arrays), axis=axis)
 
 
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if isinstance(indices_or_sections, (int, np.integer)):
+        return functions.split(ary, int(indices_or_sections), axis)
+    ends = [0, *np.asarray(indices_or_sections).tolist()]
+    sizes = [after - before for before, after in itertools.pairwise(ends)]
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"np.split: expected positions that ascend from 0 on, got {ends[1:]}; slice x[a:b] instead")
+    return functions.split(ary, [*sizes, -1], axis)
+
+
+def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: float = 0.0) -> Any:
+    if isinstance(pad_width, (tuple, list)) and len(pad_width) == 2 and not np.ndim(pad_width[0]):
+        pad_width = [pad_width] * len(array.shape)
+    widths = np.broadcast_to(np.asarray(pad_width), (len(array.shape), 2)).tolist()
+    mode = {"edge": "replicate", "wrap": "circular"}.get(mode, mode)
+    return functions.pad(array, widths, mode, constant_values)
+
+
 def _reciprocal(x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtype.kind in "biu":
@@ -216,6 +235,11 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.concatenate: _concatenate,
     np.stack: lambda arrays, axis=0: joining.stack(list(arrays), axis=axis),
     np.where: lambda condition, x, y: functions.where(condition, x, y),
+    np.broadcast_to: lambda array, shape: functions.expand(array, shape),
+    np.cumsum: lambda a, axis=None, dtype=None: functions.cumsum(a, axis, dtype),
+    np.split: _split,
+    np.pad: _pad,
+    np.angle: lambda z: functions.angle(z),
     np.real: lambda val: functions.real(val),
     np.imag: lambda val: functions.imag(val),
 }

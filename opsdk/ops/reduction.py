@@ -1,4 +1,4 @@
-"""Reductions over axes: sum, mean, max, min, argmax, and sum_to, the sum that undoes broadcasting."""
+"""Reductions over axes: sum, mean, max, min, argmax, cumsum, and sum_to, the sum that undoes broadcasting."""
 
 from __future__ import annotations
 
@@ -198,6 +198,37 @@ def _argmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([3, 1, 4]), axis=-1, reason="integers")
     yield Sample(np.array(3.0), reason="0-d")
     yield Sample(np.zeros((0, 4)), axis=-1, reason="no rows")
+
+
+@op("opsdk::cumsum(Tensor x, *, int axis=0, bool reverse=False) -> Tensor out")
+def cumsum(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
+    """Sums of the elements up to each along an axis, or from each on; integers and bools add up in int64.
+
+    float16 and bfloat16 are added in float32; all are added in blocks and rounded once.
+    """
+    at = normalize_axes([axis], x.ndim, "op 'opsdk::cumsum'")[0]
+    return sums.running(x, at, reverse, _sum_dtype(x.dtype))
+
+
+@cumsum.infer
+def _cumsum(x: TensorSpec, axis: int) -> TensorSpec:
+    normalize_axes([axis], x.ndim, "op 'opsdk::cumsum'")
+    return TensorSpec(x.shape, _sum_dtype(x.dtype))
+
+
+@cumsum.backward(composite=True, complex=True)
+def cumsum_grad(dout: Any, axis: int, reverse: bool) -> Any:
+    """The cotangents of all sums that an element is in, summed from the other end."""
+    return cumsum(dout, axis=axis, reverse=not reverse)
+
+
+@cumsum.samples
+def _running_sums(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(3, 4)), reason="down the columns")
+    yield Sample(rng.normal(size=(2, 3, 2)), axis=-2, reverse=True, reason="from the other end, an inner axis")
+    yield Sample(rng.normal(size=(40,)), reason="more than one block")
+    yield Sample(np.array([[True, False], [True, True]]), axis=1, reason="bools are counted")
+    yield Sample(np.zeros((0, 4)), reason="nothing to add")
 
 
 def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:

@@ -167,6 +167,8 @@ def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> 
         alone = flat([gradients.by_rule(opdef, case.kernel, case.call, outputs, cotangents, mask)[position]])
         pairs = list(zip(together, alone, strict=False))
         agree = len(alone) == len(together) and all(same_bits(a, b) for a, b in pairs)
+        if not agree and opdef.traits.accuracy is not None:  # an adaptive step depends on all that is integrated
+            agree = len(alone) == len(together) and all(_is_as_accurate(opdef.traits.accuracy, *pair) for pair in pairs)
         if not agree and case.kernel is not rule.op.opdef.kernels.reference():
             agree = _rounds_alike(case, cotangents, mask, position, pairs)
         if not agree:
@@ -176,6 +178,13 @@ def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> 
                 "got another; look at what is left out for the other inputs"
             )
             case.find(f"mask.{name}", message, input=name)
+
+
+def _is_as_accurate(accuracy: float, first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether two gradients may both be within the declared accuracy of the right one."""
+    if (first.shape, first.dtype) != (second.shape, second.dtype):
+        return False
+    return bool(np.all(np.abs(first - second) <= 2.0 * accuracy * np.max(np.abs(first), initial=0.0)))
 
 
 def _rounds_alike(
@@ -260,7 +269,7 @@ def _run(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None
                 session.skipped[f"{name}, gradient at {call}: {error}"] = None
             return
     seen = report.coverage.smallest_error_seen
-    if math.isfinite(seen):
+    if seen < 1.0:  # else nothing was seen but errors larger than the gradient
         line.sees = max(line.sees or 0.0, seen)
     session.notes.update(dict.fromkeys(f"{name}, kink {kink}" for kink in report.coverage.kinks[:_KINKS]))
     if report.verdict == "inconclusive":
@@ -280,6 +289,8 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Rep
     report = gradcheck.check(**vars(subject), seed=session.seed, budget=session.budget, vary=vary, trace=session.trace)
     case.keep_traces(check, report.trace)
     session.tested += report.coverage.tested
+    if report.coverage.accuracy:
+        session.keep_error(check, report.coverage.largest_error)
     for finding in report.findings:
         if not case.call.is_far:
             case.line.worst = max(case.line.worst or 0.0, _relative(finding))

@@ -183,6 +183,7 @@ class Subject:
         domain: per input its bounds or None.
         nondifferentiable: names of the floating inputs whose derivative was declared to be zero.
         surrogate: the function whose derivative vjp is, where that is not forward.
+        accuracy: the error that was declared of the gradients, if one was.
     """
 
     forward: Forward
@@ -192,6 +193,7 @@ class Subject:
     domain: tuple[Any, ...]
     nondifferentiable: tuple[str, ...] = field(default=())
     surrogate: Forward | None = None
+    accuracy: float | None = None
 
 
 def subject_of(opdef: OpDef, forward: Forward, vjp: Vjp, names: Sequence[str], inputs: Arrays) -> Subject:
@@ -200,7 +202,7 @@ def subject_of(opdef: OpDef, forward: Forward, vjp: Vjp, names: Sequence[str], i
     domain = tuple(opdef.traits.domain.get(root) for root in roots)
     every = zip(names, roots, inputs, strict=True)
     declared = tuple(n for n, root, a in every if is_float(a) and root in opdef.traits.nondifferentiable)
-    return Subject(forward, vjp, tuple(inputs), tuple(names), domain, declared)
+    return Subject(forward, vjp, tuple(inputs), tuple(names), domain, declared, accuracy=opdef.traits.accuracy)
 
 
 def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
@@ -330,6 +332,7 @@ def without_constants(opdef: OpDef, subject: Subject) -> Subject:
         moved(subject.domain),
         tuple(name for name in subject.nondifferentiable if name in names),
         None if surrogate is None else lambda *arrays: surrogate(*whole(arrays)),
+        subject.accuracy,
     )
 
 

@@ -137,6 +137,7 @@ def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: boo
             )
             session.reference().find_raised("runs", message, error, at=_innermost(error) or str(opdef.origin))
     session.tell_doubts()
+    session.tell_errors()
     settle(session, is_whole=not session.rows and samples is None)
 
 

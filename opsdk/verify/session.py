@@ -103,6 +103,7 @@ class Session:
     warnings: dict[str, None] = field(default_factory=dict)
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
     tested: int = 0
     ran: int = 0
     lacks_backward: bool = False
@@ -140,6 +141,18 @@ class Session:
                     f"{self.opdef.name} is wrong at {each}, which was tried although the default is {each.default!r}: "
                     f"{each.remedies}"
                 )
+
+    def keep_error(self, check: str, error: float) -> None:
+        """Records the largest error of a gradient that is held to a declared accuracy, as a share."""
+        self.errors[check] = max(self.errors.get(check, 0.0), error)
+
+    def tell_errors(self) -> None:
+        """Notes how far gradients are from what they approximate."""
+        for check, error in self.errors.items():
+            self.notes[
+                f"{self.opdef.name}, {check}: declared accurate to {self.opdef.traits.accuracy:g} of the gradient's "
+                f"largest element, the largest error met is {error:.1e}"
+            ] = None
 
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""

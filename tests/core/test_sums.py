@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DTypeError, InputValueError, ShapeError
-from opsdk.core.sums import mean, sum_at, total
+from opsdk.core.sums import mean, running, sum_at, total
 
 FLOATS = ["float16", "bfloat16", "float32", "float64", "complex64"]
 EPS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52, "complex64": 2**-23}
@@ -123,3 +123,30 @@ def test_positions_are_integers(index):
 
 def test_lists_are_summed_by_their_positions_too():
     assert sum_at([1.0, 2.0, 4.0], [0, 2, 0], 3).tolist() == [5.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 300])
+def test_running_sums_are_numpys(count, axis, reverse):
+    array = np.arange(2.0 * count).reshape(2, count)  # whole numbers, so that no order of adding matters
+    turned = np.flip(array, axis) if reverse else array
+    wanted = np.cumsum(turned, axis)
+    got = running(array, axis, reverse)
+    np.testing.assert_array_equal(got, np.flip(wanted, axis) if reverse else wanted)
+    assert got.flags.c_contiguous
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_running_sums_do_not_stop_to_grow(name):
+    values = np.full(5000, 0.1, as_dtype(name))
+    got = running(values, 0).astype(np.float64)
+    wanted = float(values[0]) * np.arange(1, 5001)
+    assert np.abs(got / wanted - 1).max() <= EPS[name] / 2 + 16 * min(EPS[name], 2**-23)
+
+
+def test_running_sums_of_whole_numbers_are_exact_and_take_the_dtype_asked_for():
+    assert running(np.array([2**62, 1, 2]), 0).tolist() == [2**62, 2**62 + 1, 2**62 + 3]
+    assert running(np.array([True, True]), 0, dtype=np.dtype("int64")).tolist() == [1, 2]
+    with pytest.raises(ShapeError, match=r"sum: axis expected each once in \[-1, 1\), got \(1,\)"):
+        running(np.ones(2), 1)

@@ -100,3 +100,14 @@ def test_uniform_numbers_that_round_up_stay_below_the_end_of_their_interval(dtyp
     assert set(near.astype(float)) == {1.0}
     same = creation.uniform_random(shape=[3], min=2.0, max=2.0, seed=1, dtype=dtype)
     assert same.tolist() == [2.0] * 3
+
+
+def test_positions_along_an_axis_of_another_value():
+    assert creation.arange(np.zeros((2, 3)), axis=-1).tolist() == [0, 1, 2]
+    assert creation.arange(np.zeros(3), start=1.0, step=0.5, dtype="float32").tolist() == [1.0, 1.5, 2.0, 2.5]
+
+
+@pytest.mark.parametrize("attrs", [{"step": 0.0}, {"start": float("nan")}, {"step": float("inf")}])
+def test_positions_without_a_step_are_refused(attrs):
+    with pytest.raises(InputValueError, match="op 'opsdk::arange': start and step expected finite numbers, step ≠ 0"):
+        creation.arange(np.zeros(3), **attrs)

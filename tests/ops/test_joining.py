@@ -224,3 +224,44 @@ def test_a_choice_between_ops_sends_zero_to_what_was_not_taken_and_its_docstring
     opsdk.where(x > 0, opsdk.log(opsdk.where(x > 0, x, 1.0)), x).sum().backward()
     assert x.grad.tolist() == [1.0, 0.5]
     assert "log(where(x > 0, x, 1.0))" in opsdk.where.__doc__
+
+
+def test_split_counts_pieces_or_lists_their_sizes_as_paddle_does():
+    for pieces in (opsdk.split(X, 3, 1), opsdk.to_tensor(X).split(3, axis=1), np.split(opsdk.to_tensor(X), 3, 1)):
+        assert [np.asarray(piece).tolist() for piece in pieces] == [piece.tolist() for piece in np.split(X, 3, 1)]
+    assert [piece.shape for piece in opsdk.split(X, [1, -1, 0], -1)] == [(2, 3, 1), (2, 3, 3), (2, 3, 0)]
+    assert [piece.shape for piece in np.split(opsdk.to_tensor(X), [1, 3], 2)] == [[2, 3, 1], [2, 3, 2], [2, 3, 1]]
+
+
+def test_pieces_are_memory_of_their_own_and_those_that_nobody_used_get_zeros():
+    assert not np.shares_memory(opsdk.split(X, 2)[0], X)
+    assert gradient(lambda x: opsdk.split(x, [1, 2])[1] * 2.0, np.ones(3)).tolist() == [0.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (0, "split: expected a number of pieces > 0, or sizes ≥ 0 and -1 once, got 0"),
+        ([-1, -1], r"split: expected a number of pieces > 0, or sizes ≥ 0 and -1 once, got \[-1, -1\]"),
+        (3, "split: expected a size that 3 pieces share, got 4; list the sizes"),
+        ([1, 2], r"split: expected sizes that add up to 4, got \[1, 2\]"),
+        ([5, -1], r"split: expected sizes that add up to 4, got \[5, -1\]"),
+    ],
+)
+def test_pieces_that_do_not_make_up_the_axis_are_refused(given, message):
+    with pytest.raises(ShapeError, match=message):
+        opsdk.split(X, given, 2)
+
+
+def test_positions_of_numpys_split_ascend():
+    with pytest.raises(ShapeError, match=r"np.split: expected positions that ascend from 0 on, got \[2, 1\]; slice"):
+        np.split(opsdk.to_tensor(X), [2, 1], 2)
+
+
+def test_an_open_size_is_split_when_it_is_known():
+    with static.program_guard(static.Program()):
+        x = static.data("x", [None, 2], "float64")
+        made = [*opsdk.split(x, 2), *opsdk.split(x, [1, -1])]
+        assert [tuple(piece.spec.shape) for piece in made] == [(None, 2), (None, 2), (1, 2), (None, 2)]
+        found = static.Executor().run(feed={"x": np.ones((4, 2))}, fetch_list=made)
+    assert [piece.shape for piece in found] == [(2, 2), (2, 2), (1, 2), (3, 2)]

@@ -88,3 +88,19 @@ def test_cosine_similarity_of_parallel_opposed_and_zero_vectors():
 def test_a_weight_of_another_length_is_refused():
     with pytest.raises(ShapeError, match=r"input .weight. expected shape \(3,\) beside x \(2, 3\), got \(2,\)"):
         normalization.rms_norm(np.ones((2, 3)), np.ones(2))
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, [0, 2], (1, 2), [1, 0]])
+def test_logsumexp_is_the_logarithm_of_a_sum_over_any_axes(axis, keepdim, rng):
+    x = rng.normal(size=(2, 3, 4))
+    wanted = np.log(np.exp(x).sum(tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdim))
+    for got in (opsdk.logsumexp(x, axis, keepdim), opsdk.to_tensor(x).logsumexp(axis, keepdim)):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-14)
+
+
+def test_logsumexp_of_what_overflows_of_nothing_and_of_a_number():
+    assert opsdk.logsumexp(np.array([1000.0, 1000.0])) == 1000.0 + np.log(2.0)
+    assert opsdk.logsumexp(np.array([-np.inf, -np.inf])) == -np.inf
+    assert opsdk.logsumexp(np.array(2.0)) == 2.0
+    assert opsdk.logsumexp([0.0, 0.0]) == np.log(2.0)

@@ -221,3 +221,25 @@ def test_a_sum_of_a_list_is_of_one_shape_and_dtype(other):
         module.sum([opsdk.to_tensor(np.ones(2, "float32")), opsdk.to_tensor(other)])
     with pytest.raises(ArityError, match="sum: expected at least one tensor, got none"):
         module.sum([])
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_cumsum_is_numpys(axis):
+    x = np.arange(6.0).reshape(2, 3)
+    tensor = opsdk.to_tensor(x)
+    for got in (opsdk.cumsum(x, axis), tensor.cumsum(axis), np.cumsum(tensor, axis)):
+        np.testing.assert_array_equal(np.asarray(got), np.cumsum(x, axis))
+
+
+def test_cumsum_counts_bools_and_takes_a_dtype():
+    assert opsdk.cumsum(np.array([True, False, True])).dtype == np.int64
+    assert opsdk.cumsum(np.array([1, 2]), dtype="float32").dtype == np.float32
+    assert np.cumsum(opsdk.to_tensor([1, 2]), dtype="float64").dtype == np.float64
+    with pytest.raises(ShapeError, match=r"op 'opsdk::cumsum': axis expected in \[-1, 1\), got 1"):
+        opsdk.cumsum(np.ones(2), 1)
+
+
+def test_the_gradient_of_a_running_sum_runs_back():
+    x = opsdk.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    (x.cumsum() * opsdk.to_tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [111.0, 110.0, 100.0]

@@ -130,6 +130,20 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
     "flatten": (opsdk.flatten, torch.flatten, [reals((4, 3))]),
     "concat": (lambda x, y: opsdk.concat([x, y], 1), lambda x, y: torch.cat([x, y], 1), [reals((2, 3), (2, 1))]),
     "stack": (lambda x, y: opsdk.stack([x, y], -1), lambda x, y: torch.stack([x, y], -1), [reals((2, 3), (2, 3))]),
+    "split": (lambda x: opsdk.split(x, [1, -1], 1)[1], lambda x: torch.split(x, [1, 2], 1)[1], [reals((2, 3))]),
+    "expand": (
+        lambda x: opsdk.expand(x, [2, -1, 3]) * x, lambda x: x.expand(2, -1, 3) * x, [reals((4, 1))]
+    ),
+    **{
+        f"pad, {mode}": (
+            lambda x, mode=mode: opsdk.pad(x, [2, 1], mode), lambda x, mode=mode: F.pad(x, (2, 1), mode),
+            [reals((2, 3))],
+        )
+        for mode in ("constant", "reflect", "replicate", "circular")
+    },
+    "cumsum": (lambda x: opsdk.cumsum(x, 1), lambda x: x.cumsum(1), [reals((3, 7)), reals((2, 3000), low=0.5)]),
+    "logsumexp": (opsdk.logsumexp, lambda x: x.logsumexp((0, 1)), [reals((3, 7))]),
+    "logsumexp, axis": (lambda x: opsdk.logsumexp(x, 0), lambda x: x.logsumexp(0), [reals((3, 7)), reals((600, 2))]),
     "index": (lambda x: x[1:, None, -1], lambda x: x[1:, None, -1], [reals((3, 4))]),
     "gather": (
         lambda x: opsdk.gather(x, np.array([0, 2, 2])), lambda x: x[torch.tensor([0, 2, 2])], [reals((4, 3))]
@@ -220,12 +234,18 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
 }  # fmt: skip
 # Built-in ops that are not compared here, and why.
 ELSEWHERE = {
-    **dict.fromkeys(("opsdk::real", "opsdk::imag", "opsdk::conj"), "of complex numbers: test_complex.py"),
+    **dict.fromkeys(
+        ("opsdk::real", "opsdk::imag", "opsdk::conj", "opsdk::angle"), "of complex numbers: test_complex.py"
+    ),
     **dict.fromkeys(
         ("opsdk::sgd", "opsdk::momentum", "opsdk::adam"), "they change what they are given: tests/optimizer"
     ),
     **dict.fromkeys(("opsdk::uniform_random", "opsdk::gaussian_random"), "torch draws other numbers: tests/ops"),
-    **dict.fromkeys(("opsdk::fill_constant", "opsdk::assign_value"), "nothing enters them: tests/ops"),
+    **dict.fromkeys(
+        ("opsdk::fill_constant", "opsdk::assign_value", "opsdk::exact_value"), "nothing enters them: tests/ops"
+    ),
+    "opsdk::arange": "reads a size alone: tests/ops",
+    "opsdk::detach": "ends the gradient: tests/ops",
     "opsdk::accuracy": "counts, with no derivative: tests/metric",
 }
 

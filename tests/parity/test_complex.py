@@ -13,7 +13,8 @@ from opsdk.ops import normalization
 from opsdk.ops import reduction as sums
 
 NUMPY = SimpleNamespace(
-    abs=np.abs, add=np.add, concat=np.concatenate, conj=np.conj, cos=np.cos, divide=np.divide, exp=np.exp,
+    abs=np.abs, add=np.add, angle=np.angle, cumsum=np.cumsum, split=np.split, pad=np.pad, expand=np.broadcast_to,
+    concat=np.concatenate, conj=np.conj, cos=np.cos, divide=np.divide, exp=np.exp,
     expm1=np.expm1, imag=np.imag, log=np.log, log1p=np.log1p, matmul=np.matmul, mean=np.mean, multiply=np.multiply,
     pow=np.power, real=np.real, reshape=np.reshape, sin=np.sin, sqrt=np.sqrt, square=np.square, stack=np.stack,
     subtract=np.subtract, sum=np.sum, tan=np.tan, tanh=np.tanh, transpose=np.transpose, where=np.where,
@@ -74,6 +75,11 @@ CASES = {
     "cast": (lambda m, x, z: m.cast(x, "complex128") * z, [X, Z]),
     "sum_to": (lambda m, z, w: m.sum_to(z * z, w), [MATRIX, Z]),
     "expand_as": (lambda m, z, w: m.expand_as(z * z, w), [Z, MATRIX]),
+    "angle": (lambda m, z: m.angle(z) * z, [Z]),
+    "cumsum": (lambda m, z: m.cumsum(z, 0) * 1j, [MATRIX]),
+    "split": (lambda m, z: m.split(z, 2, 0)[1] * m.split(z, 2, 0)[0], [MATRIX]),
+    "pad": (lambda m, z: m.pad(z, ((1, 0), (0, 2))) * 1j, [MATRIX]),
+    "expand": (lambda m, z: m.expand(z, (2, 3)) * 1j, [Z]),
     "sum of several": (lambda m, z, w: m.total(z, w, z * w), [Z, Z]),
     "layer_norm": (lambda m, z, w: m.layer_norm(z, w), [MATRIX, Z]),
 }  # fmt: skip
@@ -197,6 +203,10 @@ def test_torch_has_the_same_gradients(case):
     there.imag = lambda x: torch.imag(x) if x.is_complex() else 0 * x
     there.concat = lambda parts, axis: torch.cat([p.to(torch.complex128) for p in parts], axis)
     there.stack = lambda parts, axis: torch.stack([p.to(torch.complex128) for p in parts], axis)
+    there.cumsum = lambda x, axis: torch.cumsum(x, axis)
+    there.split = lambda x, num, axis: torch.chunk(x, num, axis)
+    there.pad = lambda x, pairs: torch.nn.functional.pad(x, [width for pair in pairs[::-1] for width in pair])
+    there.expand = lambda x, sizes: x.expand(sizes)
     if case in ("index", "layer_norm"):
         pytest.skip("torch has no negative steps, and no layer_norm of complex numbers")
     tensors = [torch.tensor(v, requires_grad=True) for v in VALUES[case]]

@@ -169,6 +169,7 @@ def _declared(opdef: OpDef) -> str:
     parts = [f"nondifferentiable {', '.join(traits.nondifferentiable)}"] if traits.nondifferentiable else []
     parts += [f"{name} in [{_bound(low, '-')}, {_bound(high, '')}]" for name, (low, high) in traits.domain.items()]
     parts += [] if traits.deterministic else ["not deterministic"]
+    parts += [f"gradient accurate to {traits.accuracy:g}"] if traits.accuracy is not None else []
     parts += ["linear"] if traits.linear else []
     parts += [f"values checked at {shorten(str(origin_of(opdef.check.function)))}"] if opdef.check is not None else []
     return "; ".join(parts)

@@ -12,7 +12,7 @@ from opsdk.core.errors import MutationError, ProgramError, ReturnError
 from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, complete_attrs, cut_off, given
-from opsdk.define.frontend import register_frontend
+from opsdk.define.frontend import MAKER, register_frontend
 from opsdk.define.infer import like
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.opdef import OpDef, Traits
@@ -127,6 +127,21 @@ def _guard_of(opdef: OpDef) -> OpDef:
     return _guards.setdefault(opdef, OpDef(named, like(), Traits(), opdef.origin, kernels))
 
 
+class _Maker:
+    """Makes Variables of a block where the body of a composite makes values of nothing."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def apply(self, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Appends a call without inputs."""
+        return append(self._block, opdef, inputs, attrs)
+
+    def constant(self, array: Any) -> Variable:
+        """Returns an array as a constant of the block."""
+        return self._block.create_constant(array)
+
+
 def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
     """Calls the function that a composite op is, which appends the ops it is made of; one entry per output.
 
@@ -136,7 +151,8 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
     """
     assert opdef.body is not None
     first = len(block.ops)
-    made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **body_attrs(opdef, attrs)))
+    with MAKER.held(_Maker(block)):
+        made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **body_attrs(opdef, attrs)))
     for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
         decl = opdef.schema.outputs[position]
         for item in value if isinstance(value, (list, tuple)) else [value]:

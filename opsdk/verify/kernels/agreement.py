@@ -78,6 +78,7 @@ def measure(
     eps: float,
     units: float = 1.0,
     floor: float = 0.0,
+    declared: float = 0.0,
 ) -> Difference:
     """Compares a kernel's output with the truth.
 
@@ -88,12 +89,13 @@ def measure(
         eps: resolution of the coarsest dtype involved.
         units: multiple of the usual allowance.
         floor: what an element smaller than this is held to as if it were this great.
+        declared: the error that either of the two may have, as a share of the largest element.
     """
     if not is_inexact(truth) or not is_inexact(got) or moved is None:
         wrong = np.asarray(got != truth)
         return _worst(wrong, np.where(wrong, np.inf, 0.0), got, truth)
     if is_float(got) != is_float(truth):
-        return measure(got.astype(complex), truth.astype(complex), moved, eps, units, floor)
+        return measure(got.astype(complex), truth.astype(complex), moved, eps, units, floor, declared)
     with np.errstate(all="ignore"):
         long = np.float64 if is_float(got) else np.complex128
         narrow = truth.astype(got.dtype).astype(long)  # beyond the range of the kernel's dtype, inf is right
@@ -101,6 +103,8 @@ def measure(
         distance = np.abs(value - narrow)
         tiny, limit = range_of(got.dtype)
         allowed = units * (_UNITS * eps * np.maximum(np.abs(narrow), floor) + _REACTIONS * moved) + tiny
+        if declared:
+            allowed = allowed + 2.0 * declared * np.max(np.abs(narrow), initial=0.0, where=np.isfinite(narrow))
         same = (value == narrow) | (np.isnan(value) & np.isnan(narrow))
         if long is np.complex128:  # which part of a product is infinite or nan depends on how it is taken
             near = ~np.isfinite(value) & ~np.isfinite(narrow)
@@ -280,6 +284,7 @@ def check_values(case: Case, made: list[Any], units: float) -> None:
     rounding = Rounding(run, long, eps, case.session.seed, opdef.constant_inputs(), truth)
     moved = rounding.together
     names = calls.result_names(opdef)
+    declared = opdef.traits.accuracy or 0.0 if opdef.gradient_of is not None else 0.0
     made = [None if want is None else got for got, want in zip(made, truth, strict=True)]  # of what nobody wants
     for k, (name, got, want) in enumerate(paired(names, made, truth)):
         if got.shape != want.shape:
@@ -290,14 +295,14 @@ def check_values(case: Case, made: list[Any], units: float) -> None:
         elif is_inexact(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             floor = 1.0 if call.reason == GREAT else 0.0
-            found = measure(got, want, moved[k], eps, units, floor)
+            found = measure(got, want, moved[k], eps, units, floor, declared)
             if found.count and moved[k] is not None:  # inputs that moved together may have changed nothing by chance
-                found = measure(got, want, rounding.apart[k], eps, units, floor)
+                found = measure(got, want, rounding.apart[k], eps, units, floor, declared)
             if found.count and moved[k] is not None:  # a computation whose terms cancel loses digits by itself
                 more = rounding.lost[k] if k < len(rounding.lost) else None
                 if is_reference and more is not None:  # it is to lose no more than its inputs have digits
                     more = np.minimum(more, eps * _largest(long, want.shape))
-                found = measure(got, want, _greater(rounding.apart[k], more), eps, units, floor)
+                found = measure(got, want, _greater(rounding.apart[k], more), eps, units, floor, declared)
             _record(case, name, found, got.shape)
 
 

@@ -116,3 +116,44 @@ def test_ones_and_zeros_like_a_variable_and_its_copy_are_calls(fetch, x, dtype):
     zeros = fetch(opsdk.zeros_like(x, dtype), x=ROW)
     assert (zeros.tolist(), zeros.dtype) == ([[0.0, 0.0]], np.dtype(dtype or "float32"))
     assert fetch(opsdk.assign(x), x=ROW).tolist() == ROW.tolist()
+    sevens = fetch(opsdk.full_like(x, 7.5, dtype), x=ROW)
+    assert (sevens.tolist(), sevens.dtype) == ([[7.5, 7.5]], np.dtype(dtype or "float32"))
+
+
+def test_in_a_composite_what_is_made_of_nothing_belongs_to_the_program(fetch, block, x):
+    def body(x, *, by):
+        made = opsdk.ones([2]) + opsdk.full([], by) + opsdk.assign(np.ones(2, np.float32))
+        return x * made + opsdk.arange(2, dtype="float32") + opsdk.zeros([x.shape[0], 2])
+
+    by_array = np.array([[4.0, 9.0]], np.float32)
+    assert fetch(composite(body)(x), x=ROW).tolist() == by_array.tolist()
+    assert composite(body)(ROW).tolist() == by_array.tolist()
+    assert composite(body)(opsdk.to_tensor(ROW, stop_gradient=False)).tolist() == by_array.tolist()
+    assert isinstance(opsdk.ones([2]), opsdk.Tensor)  # outside of it they are tensors, as before
+
+
+def test_random_numbers_of_a_composite_are_drawn_anew_in_each_run(exe, x):
+    made = composite(lambda x, *, by: x + opsdk.rand([2]) + opsdk.randn([2]))(x)
+    first, second = (exe.run(feed={"x": ROW}, fetch_list=[made])[0] for _ in range(2))
+    assert first.tolist() != second.tolist()
+
+
+def test_what_runs_on_arrays_while_a_program_is_built_makes_tensors(x):
+    inner = composite(lambda x, *, by: x + opsdk.ones([2]), "test_ops::inner(Tensor x, *, float by=2.0) -> Tensor y")
+    seen = []
+    composite(lambda x, *, by: (seen.append(inner(ROW)), x * 1.0)[1])(x)
+    assert seen[0].tolist() == [[2.0, 3.0]]
+
+
+def test_sizes_that_only_a_run_can_tell_make_numbers_of_the_program(fetch, x):
+    n = x.shape[0]
+    made = [opsdk.arange(n), opsdk.arange(1, n, dtype="float32"), opsdk.full([n, 1], True, "bool"), opsdk.zeros((2, n))]
+    assert [tuple(value.spec.shape) for value in made] == [(None,), (None,), (None, 1), (2, None)]
+    found = fetch(made, x=np.ones((3, 2), np.float32))
+    assert [value.tolist() for value in found] == [[0, 1, 2], [1.0, 2.0], [[True]] * 3, [[0.0] * 3] * 2]
+    assert [value.dtype for value in made] == [np.int64, np.float32, np.bool_, np.float32]
+
+
+def test_a_size_of_what_is_no_variable_has_no_number_to_count_to():
+    with pytest.raises(ProgramError, match="size 0 of 'images': expected a number for arange"):
+        opsdk.arange(static.InputSpec([None], "float32", "images").shape[0])
