@@ -141,7 +141,7 @@ def test_threads_have_buffers_of_their_own():
         assert all(pool.map(run, range(0, 4000, 200)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # a second compiler pass; the same launch with serial loops is tried above
 def test_a_parallel_kernel_counts_too():
     def doubled(x, values, places):
         for i in numba.prange(x.size):
@@ -154,7 +154,7 @@ def test_a_parallel_kernel_counts_too():
     assert made(np.zeros(0))[1].tolist() == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # three proofs; what a wrong count raises, and the trial of the text, are tried above
 def test_verify_finds_a_function_that_counts_wrong():
     @opsdk.op("t::positive(Tensor x) -> Tensor<int> y", infer=lambda x: opsdk.TensorSpec((None,), "int64"))
     def positive(x):
