@@ -113,23 +113,26 @@ def test_the_status_of_a_function_that_counts_has_its_name_and_words():
         counted()(np.ones(2), least=101)
 
 
-def test_a_function_that_is_not_there_or_is_of_another_type_is_refused_with_its_declaration():
-    with pytest.raises(BindingError) as missing:
+def test_a_function_that_is_not_there_is_refused_with_its_declaration():
+    said = (
+        r"sizes=mean expected a function int32_t mean_f64\(const DLTensor \*x, double least, int64_t \*sizes\) beside"
+    )
+    with pytest.raises(BindingError, match=said):
         above(sizes="mean")(np.ones(2))
-    assert "sizes=mean expected a function int32_t mean_f64(const DLTensor *x, double least, int64_t *sizes)" in str(
-        missing.value
+
+
+def test_a_function_of_another_type_is_refused_with_its_declaration():
+    outputs = "DLTensor *values, DLTensor *places"
+    wrong = "void most_f64(const DLTensor *x, int64_t *sizes) { sizes[0] = sizes[1] = opsdk_size(x); }\n"
+    fills = (
+        f"void above_f64(const DLTensor *x, {outputs}, double least, int64_t *sizes) {{ sizes[0] = sizes[1] = 0; }}\n"
     )
     with pytest.raises(
-        BindingError, match=r"expected void most_f64\(const DLTensor \*x, double least, int64_t \*sizes\)"
+        BindingError, match=r"expected int32_t most_f64\(const DLTensor \*x, double least, int64_t \*sizes\)"
     ):
-        above(
-            SOURCE.replace("void most_##suffix(const DLTensor *x, double least,", "void most_##suffix("), bound="most"
-        )(np.ones(2))
-    with pytest.raises(
-        BindingError, match=r"DLTensor \*places, double least, int64_t \*sizes\), got int32_t above_f64"
-    ):
-        source = SOURCE.replace("double least, int64_t *sizes) {        \\", "double least) { int64_t sizes[2]; \\")
-        above(source, bound=lambda x: x.size)(np.ones(2))
+        above(wrong + fills, bound="most")(np.ones(2))
+    with pytest.raises(BindingError, match=r"DLTensor \*places, double least, int64_t \*sizes\), got void above_f64"):
+        above(f"void above_f64(const DLTensor *x, {outputs}, double least) {{}}", bound=lambda x: x.size)(np.ones(2))
 
 
 def test_every_tensor_of_a_list_has_sizes_of_its_own():
