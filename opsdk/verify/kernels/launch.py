@@ -20,7 +20,7 @@ from opsdk.core.errors import DTypeError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import Call, Values, copies, each, only_changed, outputs_of, paired
+from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, only_changed, outputs_of, paired
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
 # does not lead to these plans, so they are kept apart from the op's own.
@@ -56,9 +56,14 @@ def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[s
 
 def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
     """Runs a kernel as `launch` does; returns what `result_names` names."""
-    # What is changed in place has to be an array of its own elements: no copy of a broadcast view is.
-    inputs = each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
+    inputs = each(values, _apart) if opdef.schema.mutated_inputs else copies(values)
     return results_of(opdef, plan_of(opdef, kernel, inputs, attrs).run(inputs, attrs), inputs)
+
+
+def _apart(array: np.ndarray) -> np.ndarray:
+    """Returns a copy whose elements lie apart, as of what is changed they have to; laid out alike if the array's do."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return alike(array) if high - low >= array.nbytes else np.array(array)
 
 
 # Any: what a plan gave, an array or a tuple.
