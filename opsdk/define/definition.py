@@ -8,7 +8,7 @@ from dataclasses import replace as replaced
 from numbers import Real
 from typing import Any
 
-from opsdk.core.errors import BindingError, DefinitionError, NameClashError
+from opsdk.core.errors import BindingError, DefinitionError, NameClashError, SchemaError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
@@ -17,6 +17,7 @@ from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
+from opsdk.define.schema.scalars import GIVEN
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
 
@@ -59,6 +60,11 @@ def define_op(
         BindingError: the surrogate takes other parameters than the forward.
         NameClashError: another definition holds the name.
     """
+    if composite and schema.residuals:
+        raise DefinitionError(
+            f"{schema.subject}: expected residuals of NumPy code, got {', '.join(schema.residual_names)} of a "
+            "composite, whose parts keep what their backwards need; take them out, or write the forward in NumPy"
+        )
     known = (*schema.input_names, *schema.output_names)
     for declared in traits.nondifferentiable:
         if declared not in known:
@@ -156,11 +162,17 @@ def check_reserved(schema: OpSchema, origin: Origin) -> None:
     Raises:
         NameClashError: it does.
     """
-    taken = next(filter(is_mask, (*schema.input_names, *schema.output_names, *schema.attr_names)), None)
+    taken = next(filter(is_mask, (*schema.whole.output_names, *schema.input_names, *schema.attr_names)), None)
     if taken is not None:
         raise NameClashError(
             f"{schema.subject}: expected a name of its own for {taken!r}, by which a backward is told "
             "what is wanted of it; rename it"
+        )
+    given = next((decl for decl in schema.attrs if decl.type.scalar in GIVEN), None)
+    if given is not None:
+        raise SchemaError(
+            f"{schema.subject}: attribute {given.name!r} expected a type that a call can be recorded with, got "
+            f"{given.type}, which gradient ops alone have; pass what it holds as inputs and attributes"
         )
     if schema.namespace == BUILTIN and not origin.file.startswith(PACKAGE_ROOT):
         raise NameClashError(

@@ -40,6 +40,10 @@ def check_gradient(session: Session) -> None:
     opdef = session.opdef
     if not opdef.traits.deterministic:
         return  # a derivative of what changes between two calls means nothing
+    if opdef.reads and opdef.grad is not None:
+        because = f"since {', '.join(opdef.reads)} depends on inputs"
+        session.notes[f"{opdef.name}: its gradient is judged with that of {opdef.gradient_of}, {because}"] = None
+        return
     by_body = opdef.is_composite and opdef.gradient_of is None
     for call in session.calls:
         if any(array.dtype.kind == "c" for array in flat(call.inputs)):
@@ -110,7 +114,8 @@ def _judge(session: Session, call: Call) -> None:
                 "place and no output passes its gradient on: no runtime asks for it"
             ] = None
         elif gradient.grad is None and not gradient.is_composite:
-            session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
+            what = f"reads the residual {', '.join(gradient.reads)}" if gradient.reads else "is opaque NumPy code"
+            session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             _judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
 

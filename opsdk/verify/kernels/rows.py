@@ -21,6 +21,7 @@ from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
@@ -276,7 +277,7 @@ def _stays_unwritten(case: Case) -> bool:
     case.did("value")
     case.find(
         f"value.{name}",
-        f"{case.opdef.subject}, output {name!r}: wrong in {count} of {where.size} elements, first "
+        f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
         f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
         index=index,
         cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
@@ -303,7 +304,8 @@ def _is_separate(case: Case, fresh: list[Any]) -> bool:
     schema = case.opdef.schema
     if case.opdef.gradient_of is not None:
         return True
-    own = [k for k, i in enumerate(schema.fresh_outputs) if schema.outputs[i].alias is None]
+    decls = [schema.outputs[i] for i in schema.fresh_outputs]
+    own = [k for k, decl in enumerate(decls) if decl.alias is None and decl.kind != OBJECT]
     arrays = flat([fresh[k] for k in own])
     names = flat_names([schema.output_names[schema.fresh_outputs[k]] for k in own], [fresh[k] for k in own])
     for i, first in enumerate(arrays):
