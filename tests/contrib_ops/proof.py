@@ -14,6 +14,8 @@ SLOW = {
     "contrib::bag_products",
     "contrib::focal_terms",
     "contrib::lsq_gradients",
+    "contrib::negative_binomial_nll",
+    "contrib::probit_loss",
     "contrib::roi_align",
     "contrib::rotary_embedding",
     "contrib::scatter_max",
@@ -24,7 +26,9 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::student_t_nll",
     "contrib::topk_straight_through",
+    "contrib::von_mises_nll",
 }
 
 
