@@ -56,7 +56,6 @@ class Language(Notation):
     of them. Each language says where it is another.
 
     Attributes:
-        reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         is_derived: whether opsdk makes the kernels of an expression: no author's code runs, all kernels compute in one
             dtype, and where a package is missing the reference serves.
         changes_inputs: whether a kernel is code of an author's, which could change its inputs.
@@ -70,7 +69,6 @@ class Language(Notation):
         extra: the extra of opsdk that installs them; empty where they are installed by their names.
     """
 
-    reads_python: bool = False
     is_derived: bool = False
     changes_inputs: bool = True
     stays_inside: bool = True
@@ -161,7 +159,7 @@ class PyFunc(Language):
         assert callable(source), kernel
         if self.name == COMPOSITE and not opdef.is_builtin:  # built-in ones call nothing but ops
             source = over_arrays(source)
-        asks = [name for name, _ in getattr(opdef.infer, "asks", ())]
+        asks = [name for name, _ in getattr(opdef.infer, "asks", ()) if name not in opdef.schema.attr_names]
         generators = opdef.schema.generators
         if not asks and not generators:
             return source

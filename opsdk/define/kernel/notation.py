@@ -18,8 +18,10 @@ from opsdk.define.identity.digest import digest_of
 from opsdk.define.identity.sameness import Reads, holds_same
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
+from opsdk.define.kernel.sizes import SIZE_OPTIONS
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.define.schema.schema import OpSchema
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
@@ -35,6 +37,7 @@ class Notation:
         takes_text: whether a source is a text or the name of a file, and no Python function.
         fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
+        reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         flags: options that are True or False; `options` says what others there are.
     """
 
@@ -44,6 +47,7 @@ class Notation:
     takes_text: bool = False
     fills: bool = False
     freezes: bool = False
+    reads_python: bool = False
     flags: tuple[str, ...] = ()
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
@@ -100,18 +104,20 @@ class Notation:
             BindingError: the kernel or its launch asks for something that the op does not have.
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
-        subject = f"{op.opdef.subject}, {self.name} kernel"
+        opdef = op.opdef.whole  # a kernel makes what nobody but a backward sees, too
+        subject = f"{opdef.subject}, {self.name} kernel"
+        self._check_objects(opdef, subject)
 
         def register(function: Any) -> Any:
-            held = self.options(options, op.opdef.schema, subject)
-            kernel = self._of_function(op.opdef, key, function, held, registrar(origin_of(function)))
-            _add(op.opdef, kernel, replace=replace)
+            held = self.options(options, opdef.schema, subject)
+            kernel = self._of_function(opdef, key, function, held, registrar(origin_of(function)))
+            _add(opdef, kernel, replace=replace)
             return function
 
         def refuse(function: Any) -> Any:
             if self.takes_text:
                 got = f"the Python function {name_of(function)}; call kernel(...) by itself"
-                raise DefinitionError(f"{self._expected_text(op.opdef)} {got}")
+                raise DefinitionError(f"{self._expected_text(opdef)} {got}")
             raise DefinitionError(f"{subject}: expected a function or source=, got {name_of(function)} and {source!r}")
 
         returned = register if source is None and not self.takes_text else refuse
@@ -119,8 +125,24 @@ class Notation:
             returned(function)
         if returned is refuse:
             make = self._of_text if self.takes_text else self._deferred
-            _add(op.opdef, make(op.opdef, key, source, options), replace=replace)
+            _add(opdef, make(opdef, key, source, options), replace=replace)
         return returned
+
+    def _check_objects(self, opdef: OpDef, subject: str) -> None:
+        """Checks that kernels which are no Python neither make nor take an object of Python.
+
+        Raises:
+            DefinitionError: the op has a residual that is one.
+        """
+        schema = opdef.schema
+        makes = next((decl.name for decl in schema.outputs if decl.kind == OBJECT), None)
+        takes = next((decl.name for decl in schema.attrs if decl.type.scalar == OBJECT), None)
+        if not self.reads_python and (makes or takes):
+            raise DefinitionError(
+                f"{subject}: expected residuals that are arrays, since compiled code cannot "
+                f"{'make' if makes else 'read'} an object of Python, got object {makes or takes}; declare its parts as "
+                "Tensor residuals, or leave this op to its Python kernels"
+            )
 
     def _expected_text(self, opdef: OpDef) -> str:
         return f"{opdef.subject}: language {self.name!r} expected source=, a file or its text, got"
@@ -158,6 +180,7 @@ class Notation:
         Raises:
             BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; or a
                 scratch is no parameter.
+            DefinitionError: sizes are decided for outputs that the kernel does not take.
         """
         subject = f"{opdef.subject}, {self.name} kernel"
         schema = opdef.schema
@@ -168,6 +191,13 @@ class Notation:
                 raise BindingError(
                     f"{subject} {name_of(function)}: scratch {scratch!r} expected a parameter of that name, got "
                     f"{', '.join(names) or 'none'}; take it, or leave the scratch out"
+                )
+        for option in SIZE_OPTIONS:
+            if option in options and not any(name in names for name in schema.output_names):
+                raise DefinitionError(
+                    f"{subject} {name_of(function)}: {option}= expected parameters for the outputs, which the kernel "
+                    f"fills, got {', '.join(names) or 'none'}; take {', '.join(schema.output_names)} and return how "
+                    f"many it filled, or leave {option}= out and return the arrays"
                 )
         return Kernel(key, self.name, function, origin_of(function), names, options, None, owner, self.reads(function))
 

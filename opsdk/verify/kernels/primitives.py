@@ -17,11 +17,12 @@ from opsdk.expr.primitives.entry import PRIMITIVES, Primitive
 from opsdk.expr.scalar import scalar_of, static_of
 from opsdk.verify.session import Session
 
+_DTYPES = ("float32", "float64")
 _TRIED = 20_000  # operands of each primitive and dtype
 
 
 def check_primitives(session: Session) -> None:
-    """Holds the compiled functions of a user's primitives to their promise, against what the definition says is right."""
+    """Holds the compiled functions of a user's primitives to their promise, against what is right by definition."""
     scalar = scalar_of(session.opdef)
     rows = [kernel for kernel in session.opdef.kernels if kernel.source is scalar and kernel.key.place == "cpu"]
     row = next((kernel for kernel in rows if kernel.language == "numba" and session.wants(kernel)), None)
@@ -32,7 +33,7 @@ def check_primitives(session: Session) -> None:
         wanted = scalar.expression(static_of(complete_attrs(session.opdef, call.attrs))).wanted
         found.update(dict.fromkeys(node.op for node in topological(wanted)))
     for primitive in [known for name in found if (known := PRIMITIVES.get(name)) is not None and known.public]:
-        for place, dtype in enumerate((np.dtype("float32"), np.dtype("float64"))):
+        for place, dtype in enumerate(map(np.dtype, _DTYPES)):
             case = session.case(row, session.calls[0], dtype)
             case.did("accuracy")
             said = _worse(primitive, dtype, place)
@@ -56,8 +57,8 @@ def _worse(primitive: Primitive, dtype: np.dtype[Any], place: int) -> str:
         return ""
     at = ", ".join(f"{name}={float(a[worst])!r}" for name, a in zip(primitive.operands, operands, strict=True))
     return (
-        f"primitive {primitive.function!r} expected within {primitive.ulp[place]:g} ulp of {dtype.name}, as promised, got "
-        f"{off[worst]:.3g} at {at}: {float(got[worst])!r} for {float(right[worst])!r}; mend its body, or promise less"
+        f"primitive {primitive.function!r} expected within {primitive.ulp[place]:g} ulp of {dtype.name}, as promised, "
+        f"got {off[worst]:.3g} at {at}: {float(got[worst])!r} for {float(right[worst])!r}; mend its body, or promise less"
     )
 
 

@@ -368,13 +368,11 @@ def test_a_body_in_c_needs_a_derivative_and_the_right_one():
     def logistic(x):
         return 1 / (1 + np.exp(-x))
 
-    with pytest.raises(
-        DefinitionError, match="a body in C expected a derivative, which cannot be read from it, .* got"
-    ):
+    with pytest.raises(DefinitionError, match=r"a body in C expected a derivative, .* got no derivative"):
         define(logistic, c=LOGISTIC)
-    with pytest.raises(DefinitionError, match="derivative: with respect to 'x' expected .* by differences of its"):
+    with pytest.raises(DefinitionError, match=r"derivative: with respect to 'x' expected .* by differences of its"):
         define(logistic, c=LOGISTIC, derivative=lambda y: y * (2 - y))
     f = define(logistic, c="return no_such_function(x);", derivative=lambda y: y * (1 - y), name="wrong")
     op = opsdk.elementwise(name="wrong_op", namespace="t")(through(f))
-    with pytest.raises(CompileError, match="primitive 'wrong', C body: does not compile, .*no_such_function"):
+    with pytest.raises(CompileError, match=r"primitive 'wrong', C body: does not compile, .*no_such_function"):
         op(X)
