@@ -58,7 +58,8 @@ def _worse(primitive: Primitive, dtype: np.dtype[Any], place: int) -> str:
     at = ", ".join(f"{name}={float(a[worst])!r}" for name, a in zip(primitive.operands, operands, strict=True))
     return (
         f"primitive {primitive.function!r} expected within {primitive.ulp[place]:g} ulp of {dtype.name}, as promised, "
-        f"got {off[worst]:.3g} at {at}: {float(got[worst])!r} for {float(right[worst])!r}; mend its body, or promise less"
+        f"got {off[worst]:.3g} at {at}: {float(got[worst])!r} for {float(right[worst])!r}; mend its body, or promise "
+        "less"
     )
 
 
