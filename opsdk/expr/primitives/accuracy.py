@@ -81,7 +81,7 @@ def _check_slopes(primitive: Primitive, bounds: Bounds, subject: str) -> None:
             got = evaluate([slope.node], values, np)[0] + np.zeros_like(x)
             judged = np.isfinite(expected) & np.isfinite(got)
             wrong = judged & (np.abs(got - expected) > _SLOPE * np.maximum(np.abs(expected), 1e-3) + doubt)
-            if wrong.sum() >= 2:
+            if np.count_nonzero(wrong) >= 2:
                 worst = int(np.argmax(np.where(wrong, np.abs(got - expected), 0.0)))
                 told = ", ".join(f"{n}={float(p[worst])!r}" for n, p in zip(primitive.operands, points, strict=True))
                 raise DefinitionError(
