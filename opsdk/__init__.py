@@ -56,6 +56,7 @@ from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
+from opsdk.define.vjp import vjp
 from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
@@ -93,6 +94,7 @@ __all__ = [
     "Tensor",
     "to_tensor",
     "grad",
+    "vjp",
     "no_grad",
     "enable_grad",
     "set_grad_enabled",
