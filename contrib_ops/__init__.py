@@ -17,6 +17,8 @@ from contrib_ops.normalization import rms_norm as rms_norm
 from contrib_ops.quantization import fake_quantize as fake_quantize
 from contrib_ops.quantization import topk_straight_through as topk_straight_through
 from contrib_ops.segments import embedding_bag as embedding_bag
+from contrib_ops.segments import scatter_max as scatter_max
+from contrib_ops.segments import scatter_mean as scatter_mean
 from contrib_ops.segments import segment_softmax as segment_softmax
 from contrib_ops.segments import segment_sum as segment_sum
 from contrib_ops.sequences import rotary_embedding as rotary_embedding

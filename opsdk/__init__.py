@@ -48,7 +48,7 @@ from opsdk.core.dtype import (
 from opsdk.core.flags import get_flags, set_flags
 from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.core.place import CPUPlace, CUDAPlace
-from opsdk.core.random import seed
+from opsdk.core.random import Generator, seed
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define import infer
@@ -56,6 +56,7 @@ from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
+from opsdk.define.schema.attr_type import Range
 from opsdk.define.vjp import vjp
 from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
@@ -86,6 +87,7 @@ __all__ = [
     "unregister",
     "scoped_registry",
     "Sample",
+    "Range",
     "infer",
     "launch",
     "TensorSpec",
@@ -111,6 +113,7 @@ __all__ = [
     "zeros",
     "zeros_like",
     "seed",
+    "Generator",
     "abs",
     "add",
     "angle",

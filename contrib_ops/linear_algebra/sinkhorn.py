@@ -5,8 +5,6 @@ import numpy as np
 import opsdk
 from opsdk import errors
 
-GRADIENTS = ("implicit", "unrolled")
-
 
 def sinkhorn_infer(cost, a, b):
     if (cost.ndim, a.ndim, b.ndim) != (2, 1, 1):
@@ -18,10 +16,10 @@ def sinkhorn_infer(cost, a, b):
 
 
 @opsdk.op(
-    "contrib::sinkhorn(Tensor cost, Tensor a, Tensor b, *, float eps=0.1, int iterations=100, str gradient='implicit')"
-    " -> Tensor plan",
+    "contrib::sinkhorn(Tensor cost, Tensor a, Tensor b, *, float > 0 eps=0.1, int >= 1 iterations=100, "
+    "'implicit' | 'unrolled' gradient='implicit') -> Tensor plan",
     infer=sinkhorn_infer,
-    domain={"a": (0.1, None), "b": (0.1, None), "eps": (0.0, None), "iterations": (1, None)},
+    domain={"a": (0.1, None), "b": (0.1, None)},
 )
 def sinkhorn(cost, a, b, *, eps, iterations, gradient):
     """argmin_P ⟨P, cost⟩ + eps Σ P_ij (log P_ij - 1), over plans P whose rows sum to a / Σa and columns to b / Σb.
@@ -58,7 +56,7 @@ def sinkhorn(cost, a, b, *, eps, iterations, gradient):
 
 
 @sinkhorn.check
-def sinkhorn_check(cost, a, b, eps, iterations, gradient):
+def sinkhorn_check(cost, a, b):
     rows, columns = cost.shape
     if cost.dtype.name not in ("float32", "float64"):
         return f"cost expected float32 or float64, got {cost.dtype}; cast all inputs"
@@ -71,10 +69,6 @@ def sinkhorn_check(cost, a, b, eps, iterations, gradient):
             return f"{name} expected {cost.dtype} like cost, got {weights.dtype}; cast one of them"
         if not (weights > 0).all():
             return f"{name} expected weights above 0, got {weights.min()}; leave out what has none"
-    if not eps > 0 or iterations < 1:
-        return f"eps and iterations expected above 0, got {eps} and {iterations}"
-    if gradient not in GRADIENTS:
-        return f"gradient expected 'implicit' or 'unrolled', got {gradient!r}"
     return None
 
 
@@ -105,11 +99,11 @@ def sinkhorn_grad(cost, a, b, plan, dplan, eps, iterations, gradient):
 
 
 @sinkhorn_grad.check
-def sinkhorn_grad_check(cost, a, b, plan, dplan, eps, iterations, gradient):
+def sinkhorn_grad_check(cost, a, b, plan, dplan):
     for name, array in (("plan", plan), ("dplan", dplan)):
         if array.shape != cost.shape:
             return f"{name} expected shape {cost.shape} like cost, got {array.shape}"
-    return sinkhorn_check(cost, a, b, eps, iterations, gradient)
+    return sinkhorn_check(cost, a, b)
 
 
 def implicit(plan, dplan):

@@ -144,7 +144,7 @@ def ctc_loss_infer(log_probs, targets, input_lengths, target_lengths, reduction)
 
 @opsdk.op(
     "contrib::ctc_loss(Tensor log_probs, Tensor<int> targets, Tensor<int> input_lengths, Tensor<int> target_lengths, "
-    "int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor loss",
+    "int blank=0, 'none' | 'mean' | 'sum' reduction='mean', bool zero_infinity=False) -> Tensor loss",
     composite=True,
     infer=ctc_loss_infer,
 )
@@ -182,13 +182,6 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     if reduction == "mean":
         return opsdk.mean(terms / opsdk.cast(opsdk.maximum(target_lengths, 1), terms.dtype))
     return opsdk.sum(terms) if reduction == "sum" else terms
-
-
-@ctc_loss.check
-def ctc_loss_check(reduction):
-    if reduction in REDUCTIONS:
-        return None
-    return f"reduction expected 'none', 'mean' or 'sum', got {reduction!r}; 'mean' is the default"
 
 
 @ctc_terms.samples

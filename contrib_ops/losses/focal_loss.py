@@ -11,8 +11,9 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 @opsdk.elementwise(
-    "contrib::focal_terms(Tensor inputs, Tensor targets, *, float alpha=0.25, float gamma=2.0) -> Tensor loss",
-    domain={"targets": (0.0, 1.0), "alpha": (None, 1.0), "gamma": (0.0, None)},
+    "contrib::focal_terms(Tensor inputs, Tensor targets, *, float <= 1 alpha=0.25, float >= 0 gamma=2.0)"
+    " -> Tensor loss",
+    domain={"targets": (0.0, 1.0)},
 )
 def focal_terms(inputs, targets, alpha, gamma):
     """The focal loss of each element; `focal_loss` says what it is."""
@@ -33,11 +34,11 @@ def focal_loss_infer(inputs, targets, reduction):
 
 
 @opsdk.op(
-    "contrib::focal_loss(Tensor inputs, Tensor targets, *, float alpha=0.25, float gamma=2.0, str reduction='none')"
-    " -> Tensor loss",
+    "contrib::focal_loss(Tensor inputs, Tensor targets, *, float <= 1 alpha=0.25, float >= 0 gamma=2.0, "
+    "'none' | 'mean' | 'sum' reduction='none') -> Tensor loss",
     composite=True,
     infer=focal_loss_infer,
-    domain={"targets": (0.0, 1.0), "alpha": (None, 1.0), "gamma": (0.0, None)},
+    domain={"targets": (0.0, 1.0)},
 )
 def focal_loss(inputs, targets, *, alpha, gamma, reduction):
     """-α_t (1 - p_t)^γ log p_t (Lin et al. 2017, Focal Loss for Dense Object Detection, eq. 5).
@@ -56,15 +57,10 @@ def focal_loss(inputs, targets, *, alpha, gamma, reduction):
 
     Nothing overflows, and no digits are lost, for finite logits of any size; infinite ones give nan.
 
-    Raises ValueError: the reduction is none of the three.
+    Raises ValueError: alpha, gamma or the reduction is another.
 
     Gradient: with respect to inputs and targets, to any order.
     """
-    if reduction not in REDUCTIONS:
-        raise ValueError(
-            f"op 'contrib::focal_loss': reduction expected 'none', 'mean' or 'sum', got {reduction!r}; "
-            "'none' gives the loss of each element"
-        )
     terms = focal_terms(inputs, targets, alpha=alpha, gamma=gamma)
     if reduction == "none":
         return terms

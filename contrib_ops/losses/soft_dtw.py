@@ -15,9 +15,8 @@ def soft_dtw_infer(distances):
 
 
 @opsdk.op(
-    "contrib::soft_dtw(Tensor distances, *, float gamma=1.0) -> Tensor y",
+    "contrib::soft_dtw(Tensor distances, *, float > 0 gamma=1.0) -> Tensor y",
     infer=soft_dtw_infer,
-    domain={"gamma": (0.05, None)},
 )
 def soft_dtw(distances, *, gamma):
     """-γ log Σ_A exp(-⟨A, D⟩ / γ) over all alignments A of two series (Cuturi and Blondel 2017, Soft-DTW, eq. 1).
@@ -43,12 +42,12 @@ def soft_dtw(distances, *, gamma):
 
 
 @soft_dtw.check
-def soft_dtw_check(distances, gamma):
+def soft_dtw_check(distances):
     if 0 in distances.shape[1:]:
         return f"distances expected a row and a column, got shape {distances.shape}; series have an element at least"
     if distances.dtype.name not in ("float32", "float64"):
         return f"distances expected float32 or float64, got {distances.dtype}; cast it"
-    return None if gamma > 0 else f"gamma expected above 0, got {gamma}; take a small one for a sharp minimum"
+    return None
 
 
 @soft_dtw.backward
@@ -58,8 +57,8 @@ def soft_dtw_grad(distances, dy, gamma):
 
 
 @soft_dtw_grad.check
-def soft_dtw_grad_check(distances, dy, gamma):
-    wrong = soft_dtw_check(distances, gamma)
+def soft_dtw_grad_check(distances, dy):
+    wrong = soft_dtw_check(distances)
     return wrong or (None if dy.shape == distances.shape[:1] else misfit("dy", distances.shape[:1], dy))
 
 
@@ -72,8 +71,8 @@ def soft_dtw_grad_grad(distances, dy, dddistances, gamma):
 
 
 @soft_dtw_grad_grad.check
-def soft_dtw_grad_grad_check(distances, dy, dddistances, gamma):
-    wrong = soft_dtw_grad_check(distances, dy, gamma)
+def soft_dtw_grad_grad_check(distances, dy, dddistances):
+    wrong = soft_dtw_grad_check(distances, dy)
     fits = dddistances.shape == distances.shape
     return wrong or (None if fits else misfit("dddistances", distances.shape, dddistances))
 

@@ -7,9 +7,8 @@ from opsdk import vmath
 
 
 @opsdk.rowwise(
-    "contrib::rms_norm(Tensor x, Tensor weight, *, float eps=1e-6) -> Tensor y",
+    "contrib::rms_norm(Tensor x, Tensor weight, *, float >= 0 eps=1e-6) -> Tensor y",
     per_column=("weight",),
-    domain={"eps": (0.0, None)},
 )
 def rms_norm(x, weight, *, eps):
     """x / √(mean(x²) + eps) · weight over the last axis (Zhang and Sennrich 2019, eq. 4).

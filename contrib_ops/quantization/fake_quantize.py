@@ -14,10 +14,10 @@ def lsq(x, scale, quant_min, quant_max, grad_factor):
 
 
 @opsdk.elementwise(
-    "contrib::fake_quantize(Tensor x, Tensor scale, *, int quant_min=-128, int quant_max=127, float grad_factor=1.0)"
-    " -> Tensor y",
+    "contrib::fake_quantize(Tensor x, Tensor scale, *, int <= 0 quant_min=-128, int >= 1 quant_max=127, "
+    "float grad_factor=1.0) -> Tensor y",
     surrogate=lsq,
-    domain={"scale": (1e-3, None), "quant_min": (None, 0), "quant_max": (1, None)},
+    domain={"scale": (1e-3, None)},
 )
 def fake_quantize(x, scale, quant_min, quant_max, grad_factor):
     """scale · round(clip(x / scale, quant_min, quant_max)) (Esser et al. 2020, LSQ, eq. 1 and 2).
@@ -26,13 +26,13 @@ def fake_quantize(x, scale, quant_min, quant_max, grad_factor):
         x: float array.
         scale: size of a step in units of x, > 0, of a shape that broadcasts with x: () for one of the whole tensor,
             (channels, 1) for one per channel of x (batch, channels, time).
-        quant_min: least level, -Q_N in the paper: -128 for 8 bits with a sign, 0 without.
-        quant_max: greatest level, Q_P: 127 with a sign, 255 without.
+        quant_min: least level, ≤ 0, -Q_N in the paper: -128 for 8 bits with a sign, 0 without.
+        quant_max: greatest level, ≥ 1, Q_P: 127 with a sign, 255 without.
         grad_factor: what the gradient of scale is multiplied by; the paper takes 1 / √(elements per step · quant_max).
 
     Returns y of the broadcast shape. Halves are rounded to the even level; nan gives nan.
 
-    Raises ValueError: a scale is not above 0, or quant_min is not below quant_max.
+    Raises ValueError: a scale is not above 0, or a level lies on the other side of 0.
 
     Gradient: declared surrogate, LSQ's (eq. 3 and 5): with respect to x the cotangent where quant_min < x / scale <
     quant_max, else 0; with respect to scale the cotangent times round(x / scale) - x / scale inside, and times the
@@ -42,17 +42,15 @@ def fake_quantize(x, scale, quant_min, quant_max, grad_factor):
 
 
 @fake_quantize.check
-def fake_quantize_check(scale, quant_min, quant_max):
-    if quant_min >= quant_max:
-        return f"quant_min expected below quant_max, got {quant_min} and {quant_max}"
+def fake_quantize_check(scale):
     if (scale <= 0).any():
         return f"scale expected above 0, got {scale.min()}; learn its logarithm, or take a smaller step"
     return None
 
 
 @opsdk.elementwise(
-    "contrib::lsq_gradients(Tensor x, Tensor scale, Tensor dy, *, int quant_min, int quant_max, float grad_factor)"
-    " -> (Tensor dx, Tensor dscale)",
+    "contrib::lsq_gradients(Tensor x, Tensor scale, Tensor dy, *, int <= 0 quant_min, int >= 1 quant_max, "
+    "float grad_factor) -> (Tensor dx, Tensor dscale)",
     domain={"scale": (1e-3, None)},
 )
 def lsq_gradients(x, scale, dy, quant_min, quant_max, grad_factor):

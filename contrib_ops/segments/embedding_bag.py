@@ -11,7 +11,7 @@ UNSIGNED = {4: np.uint32, 8: np.uint64}  # by size of an index
 
 @opsdk.op(
     "contrib::embedding_bag(Tensor weight, Tensor<int> input, Tensor<int> offsets, Tensor? per_sample_weights=None, *,"
-    " str mode='mean') -> Tensor y"
+    " 'sum' | 'mean' | 'max' mode='mean') -> Tensor y"
 )
 def embedding_bag(weight, input, offsets, per_sample_weights, mode):
     """y[b] = sum, mean or maximum of weight[input[i]] over offsets[b] ≤ i < offsets[b + 1].
@@ -70,7 +70,7 @@ def embedding_bag_grad(weight, input, offsets, per_sample_weights, dy, mode, nee
 
 @opsdk.op(
     "contrib::bags_to_table(Tensor weight, Tensor<int> input, Tensor<int> offsets, Tensor dy, "
-    "Tensor? per_sample_weights=None, *, str mode='mean') -> Tensor dweight",
+    "Tensor? per_sample_weights=None, *, 'sum' | 'mean' | 'max' mode='mean') -> Tensor dweight",
     nondifferentiable=("weight",),
     infer=opsdk.infer.like("weight"),
 )
@@ -161,8 +161,6 @@ def embedding_bag_infer(weight, input, offsets, per_sample_weights):
 
 @embedding_bag.check
 def embedding_bag_check(weight, input, offsets, per_sample_weights, mode):
-    if mode not in MODES:
-        return f"mode expected 'sum', 'mean' or 'max', got {mode!r}"
     if per_sample_weights is not None and mode != "sum":
         return f"per_sample_weights expected with mode 'sum' only, got mode {mode!r}; divide them by the bags' sizes"
     return wrong_bags(weight, input, offsets) or wrong_factors(input, per_sample_weights)

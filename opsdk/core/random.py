@@ -1,8 +1,10 @@
-"""The global seed: where ops that draw random numbers get theirs when the user gives none; and a seed per draw."""
+"""Randomness: the global seed, generators whose state is a seed and a count, and a seed for each draw."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,100 @@ def seed(value: int) -> None:
         raise AttributeValueError(f"seed: expected an integer ≥ 0, got {value!r}")
     with _lock:
         _generators[:] = [np.random.default_rng(int(value))]
+
+
+class Draw(int):
+    """The seed of what one call draws, which its backward and its recomputation draw again."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"opsdk.Generator({int(self)})"  # whose first draw it is
+
+    __str__ = __repr__
+
+    def numpy(self) -> np.random.Generator:
+        """Returns NumPy's generator in the state of this draw; a counter-based one, Philox."""
+        return np.random.Generator(np.random.Philox(int(self)))
+
+
+class Generator:
+    """Random numbers for ops: each call that is given one takes its next draw.
+
+    It is counter-based: its state is two numbers, a seed and how many draws were taken. Generators of equal seeds give
+    equal numbers in equal order, on tensors, arrays and in Programs. A call keeps its draw, so that forward, backward
+    and recomputation see the same numbers. In a Program each call keeps the draw that it took when it was built; later
+    runs in a Scope draw others, by a count that is part of the Scope. Several threads may draw from one.
+
+    Args:
+        seed: integer from 0 to 2**63 - 1.
+
+    Raises:
+        AttributeValueError: the seed is something else.
+    """
+
+    __slots__ = ("_count", "_lock", "_seed")
+
+    def __init__(self, seed: int) -> None:
+        self.load_state_dict({"seed": seed, "count": 0})
+
+    @property
+    def seed(self) -> int:
+        """The seed that it was made with."""
+        return self._seed
+
+    def draw(self) -> Draw:
+        """Takes the next draw."""
+        with self._lock:
+            self._count += 1
+            return Draw(drawn(self._seed, self._count - 1))
+
+    def peek(self) -> Draw:
+        """Returns the draw that comes next, and does not take it."""
+        return Draw(drawn(self._seed, self._count))
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns the state: `seed`, and `count`, the number of draws that were taken."""
+        with self._lock:
+            return {"seed": self._seed, "count": self._count}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on as the generator did whose state this is.
+
+        Args:
+            state: as `state_dict` gives it.
+
+        Raises:
+            AttributeValueError: it is none.
+        """
+        seed, count = (_whole(state, name) for name in ("seed", "count"))
+        lock = getattr(self, "_lock", None) or threading.Lock()
+        with lock:
+            self._lock, self._seed, self._count = lock, seed, count
+
+    def __repr__(self) -> str:
+        return f"opsdk.Generator({self._seed})" + (f" after {self._count} draws" if self._count else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _generator, (self.state_dict(),)
+
+
+def _generator(state: Mapping[str, int]) -> Generator:
+    made = Generator(state["seed"])
+    made.load_state_dict(state)
+    return made
+
+
+def _whole(state: Mapping[str, Any], name: str) -> int:
+    """Returns a number of a generator's state.
+
+    Raises:
+        AttributeValueError: it is none.
+    """
+    value = state.get(name) if isinstance(state, Mapping) else None
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise AttributeValueError(f"Generator: {name} expected an integer from 0 to 2**63 - 1, got {value!r}")
+    return int(value)
 
 
 _LOW = (1 << 31) - 1

@@ -20,7 +20,13 @@ def alternatives(wanted: str, known: Iterable[str]) -> str:
     return ", ".join(ordered[:LIMIT]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """Returns the known name most like `wanted`; empty where none is like it."""
+    near: list[str] = slow("difflib").get_close_matches(wanted, sorted(known), n=1, cutoff=0.6)
+    return near[0] if near else ""
+
+
 def meant(wanted: str, known: Iterable[str]) -> str:
     """Returns "did you mean 'name'? " for the known name most like `wanted`; empty where none is like it."""
-    near = slow("difflib").get_close_matches(wanted, sorted(known), n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}? " if near else ""
+    near = nearest(wanted, known)
+    return f"did you mean {near!r}? " if near else ""

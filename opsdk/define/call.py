@@ -10,10 +10,12 @@ import numpy as np
 from opsdk.core.dtype import KINDS, word_of
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, ReturnError
 from opsdk.core.nested import each, flat
+from opsdk.core.random import Draw, Generator, next_seed
 from opsdk.core.spec import TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.schema import InputDecl, coerce
+from opsdk.define.schema.attribute import coerce
+from opsdk.define.schema.schema import InputDecl
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -24,7 +26,7 @@ def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
     """
     schema = opdef.schema
     count = len(schema.inputs)
-    if any(decl.kind == "list" for decl in schema.inputs):
+    if schema.generators or any(decl.kind == "list" for decl in schema.inputs):
         return {}
     return {given: (None,) * (count - given) for given in range(schema.required_inputs, count + 1)}
 
@@ -92,7 +94,7 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
                 f"it is {opdef.schema}"
             )
         else:
-            complete[decl.name] = decl.default
+            complete[decl.name] = coerce(decl, None, opdef.subject) if decl.type.is_random else decl.default
     for name in [name for name in _asks(opdef) if name in attrs]:
         complete[name] = value = attrs[name]
         for item in value if isinstance(value, list) else [value]:
@@ -105,9 +107,32 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def body_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns all attributes that the author of an op wrote into it, as Python code takes them."""
+    """Returns all attributes that the author of a composite wrote into it, as its body takes them.
+
+    A generator is one of its own, whose first draw is that of the call.
+    """
     asks = _asks(opdef)
-    return complete_attrs(opdef, {name: value for name, value in attrs.items() if name not in asks})
+    complete = complete_attrs(opdef, {name: value for name, value in attrs.items() if name not in asks})
+    for name in opdef.schema.generators:
+        complete[name] = Generator(complete[name])
+    return complete
+
+
+def take_draws(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Returns the attributes of a call with the next draw of each generator in its place, of the global one for None.
+
+    Args:
+        attrs: those given.
+        names: of the attributes that are generators.
+    """
+    values = {name: attrs.get(name) for name in names}
+    drawn = {n: Draw(next_seed()) if v is None else v.draw() for n, v in values.items() if _draws(v)}
+    return {**attrs, **drawn}
+
+
+# Any: what was given for a generator.
+def _draws(value: Any) -> bool:
+    return value is None or isinstance(value, Generator)
 
 
 def _asks(opdef: OpDef) -> list[str]:

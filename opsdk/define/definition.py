@@ -73,7 +73,8 @@ def define_op(
             )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=_checked_domain(schema, traits.domain))
+    schema, domain = _ranged(schema, _checked_domain(schema, traits.domain))
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain)
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
@@ -198,7 +199,7 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
             f"{subject}: expected a mapping from names to (least, greatest), got {given!r}; "
             'write domain={"x": (0.0, None)}'
         )
-    numeric = [decl.name for decl in schema.attrs if decl.type.rstrip("?") in ("int", "float")]
+    numeric = [decl.name for decl in schema.attrs if decl.type.is_ordered]
     known = (*schema.input_names, *numeric)
     for name, bounds in given.items():
         if name not in known:
@@ -218,6 +219,17 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
         if wrong:
             raise DefinitionError(f"{subject} of {name!r}: expected {wrong}")
     return {name: (low, high) for name, (low, high) in given.items()}
+
+
+def _ranged(schema: OpSchema, domain: dict[str, Bounds]) -> tuple[OpSchema, dict[str, Bounds]]:
+    """Returns the schema with the bounds of attributes, which are part of their types, and the domain of the inputs.
+
+    Raises:
+        SchemaError: a type is bounded already, has no number within the bounds, or the default lies outside.
+    """
+    attrs = tuple(decl.within(*domain.pop(decl.name), schema.subject) if decl.name in domain else decl
+                  for decl in schema.attrs)  # fmt: skip
+    return replaced(schema, attrs=attrs), domain
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:

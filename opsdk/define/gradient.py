@@ -11,8 +11,10 @@ from opsdk.core.nested import each, flat, named
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
 from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
-from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 
 class GradientInfer:
@@ -222,7 +224,7 @@ def make_gradient(
         name=f"{schema.name}_grad" if name is None else name,
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
-        + ((AttrDecl(MASK, "bool[]", ()),) if MASK in parameters else ()),
+        + ((AttrDecl(MASK, AttrType.of("bool[]"), ()),) if MASK in parameters else ()),
         outputs=_outputs(schema, wrt, {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),

@@ -12,7 +12,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import trimmed
-from opsdk.define.call import absences, bind
+from opsdk.define.call import absences, bind, take_draws
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
 from opsdk.define.gradient import GradientInfer, make_gradient
@@ -20,8 +20,8 @@ from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
 from opsdk.define.op_registry import OpRegistry, Providers
 from opsdk.define.opdef import Expectation, GradRule, OpDef
+from opsdk.define.schema.attribute import freeze
 from opsdk.define.schema.binding import ValueCheck
-from opsdk.define.schema.schema import freeze
 from opsdk.define.schema.signature import SignatureOf
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,6 +51,7 @@ class Op(Handle):
         opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
         self._left_out = absences(opdef)
         self._attrs, self._lists = frozenset(opdef.schema.attr_names), opdef.schema.list_attrs
+        self._generators = opdef.schema.generators
         self._is_unary = list(self._left_out) == [1]
         self.__name__ = opdef.schema.name
         self.__doc__ = f"{cleandoc(opdef.doc)}\n\n{opdef.schema}" if opdef.doc else str(opdef.schema)
@@ -67,6 +68,8 @@ class Op(Handle):
             absent = self._left_out.get(len(args))
             if absent is None or (attrs and not self._attrs.issuperset(attrs)):
                 args, attrs = bind(self._opdef, args, attrs)
+                if self._generators:
+                    attrs = take_draws(attrs, self._generators)
             elif absent:
                 args += absent
             if attrs and self._lists:

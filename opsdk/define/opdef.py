@@ -173,7 +173,7 @@ class Traits:
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input, or int or float attribute, the least and the greatest value.
+        domain: per input the least and the greatest value; those of attributes are in their types.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
         accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
             a gradient op its values are meant too.
@@ -186,12 +186,6 @@ class Traits:
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
     accuracy: float | None = None
-
-
-def lies_inside(value: float, bounds: Bounds) -> bool:
-    """Whether a value lies within bounds, which belong to them."""
-    low, high = bounds
-    return (low is None or value >= low) and (high is None or value <= high)
 
 
 @dataclass(eq=False)

@@ -218,7 +218,7 @@ def rowwise(
     def register(function: Callable[..., Any]) -> Op:
         schema = _schema_of(function, definition, name, namespace, _seen)
         for decl in schema.attrs:
-            if decl.name == AXIS and decl.type != "int":
+            if decl.name == AXIS and decl.type.base != "int":
                 raise DefinitionError(
                     f"op {schema.qualified_name!r}: attribute {AXIS!r}, along which the rows lie, expected an int, got "
                     f"{decl.type}; give it another name if it means something else"
@@ -371,7 +371,7 @@ def static_defaults(schema: OpSchema) -> Static:
     """
     given = {}
     for decl in schema.attrs:
-        if decl.is_required and decl.type not in ("float", "int"):
+        if decl.is_required and not decl.type.is_number:
             raise DefinitionError(
                 f"op {schema.qualified_name!r}: attribute {decl.name!r} ({decl.type}) expected a default in an "
                 "elementwise op, got none; the function is read once with it"
@@ -384,16 +384,16 @@ def check_plain(schema: OpSchema) -> None:
     """Checks that there are inputs, and that inputs and outputs are single tensors of their own.
 
     Raises:
-        DefinitionError: there is none, or one is optional, a list, or changed in place.
+        DefinitionError: there is none, or one is optional, a list, or changed in place; or an attribute is a generator.
     """
     if not schema.inputs:
         raise DefinitionError(
             f"op {schema.qualified_name!r}: expected at least one tensor to take the shape from, got the inputs ()"
         )
     decls: list[InputDecl | OutputDecl] = [*schema.inputs, *schema.outputs]
-    for decl in decls:
-        if decl.kind != "tensor" or decl.mutated:
-            raise DefinitionError(
-                f"op {schema.qualified_name!r}: {decl.name!r} expected a plain Tensor in an op made of an expression, "
-                f"got {decl}; write it with @opsdk.op"
-            )
+    wrong = [(decl, "a plain Tensor") for decl in decls if decl.kind != "tensor" or decl.mutated]
+    for decl, wanted in [*wrong, *((decl, "a value") for decl in schema.attrs if decl.type.is_random)]:
+        raise DefinitionError(
+            f"op {schema.qualified_name!r}: {decl.name!r} expected {wanted} in an op made of an expression, "
+            f"got {decl}; write it with @opsdk.op"
+        )

@@ -39,7 +39,7 @@ class Activation:
     @property
     def option(self) -> tuple[str, str, Any] | None:
         """The name, the type and the default of the attribute; None without one."""
-        return next(((decl.name, decl.type, decl.default) for decl in self.op.opdef.schema.attrs), None)
+        return next(((decl.name, str(decl.type), decl.default) for decl in self.op.opdef.schema.attrs), None)
 
     def function(self, module: str) -> Callable[..., Any]:
         """Returns the function that a module has of it, which takes the attribute by position as well."""

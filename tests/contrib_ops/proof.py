@@ -8,15 +8,20 @@ import opsdk
 PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") and op.opdef.gradient_of is None]
 
 
-# Their proofs take 8 to 36 seconds each and two and a half minutes together, most of it in derivatives at every sample
-# and in compilers; the rest of each family is proven with every run, and rms_norm is a family of its own.
+# Their proofs take 3 to 36 seconds each and three minutes together, most of it in derivatives at every sample and in
+# compilers; the rest of each family is proven with every run, and rms_norm is a family of its own.
 SLOW = {
+    "contrib::bag_products",
     "contrib::focal_terms",
+    "contrib::lsq_gradients",
     "contrib::roi_align",
     "contrib::rotary_embedding",
+    "contrib::scatter_max",
+    "contrib::scatter_mean",
     "contrib::segment_softmax",
     "contrib::segment_sum",
     "contrib::selective_scan",
+    "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
     "contrib::topk_straight_through",

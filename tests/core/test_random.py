@@ -1,5 +1,8 @@
+import copy
+import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +10,7 @@ import pytest
 
 from opsdk.core import random
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.random import drawn
+from opsdk.core.random import Draw, Generator, drawn
 
 ROOT = Path(random.__file__).parents[2]
 
@@ -62,3 +65,68 @@ def test_draws_depend_on_seed_and_count_alone():
     assert [drawn(5, count) for count in (3, 1, 3)] == [drawn(5, 3), drawn(5, 1), drawn(5, 3)]
     bits = np.array([[drawn(5, count) >> bit & 1 for bit in range(31)] for count in range(4_000)])
     assert np.abs(bits.mean(axis=0) - 0.5).max() < 0.05
+
+
+# -- generators
+
+
+def test_generators_of_one_seed_give_equal_draws_in_equal_order_and_no_draw_twice():
+    one, other = Generator(7), Generator(np.int64(7))
+    first = [one.draw() for _ in range(500)]
+    assert [other.draw() for _ in range(500)] == first
+    assert len(set(first)) == 500
+    assert first[0] == 7
+    assert first[:3] == [drawn(7, count) for count in range(3)]
+    assert Generator(8).draw() not in first
+
+
+def test_a_draw_opens_numpys_philox_in_one_state():
+    draw = Generator(2**63 - 1).draw()
+    assert draw.numpy().bit_generator.__class__ is np.random.Philox
+    wanted = np.random.Generator(np.random.Philox(int(draw)))
+    np.testing.assert_array_equal(draw.numpy().normal(size=3), wanted.normal(size=3))
+
+
+def test_a_draw_prints_as_the_generator_whose_first_one_it_is():
+    draw = Generator(7)
+    draw.draw()
+    second = draw.draw()
+    assert eval(repr(second), {"opsdk": random}).draw() == second
+    assert pickle.loads(pickle.dumps(second)).__class__ is Draw
+
+
+def test_a_generator_goes_on_where_a_state_was_taken():
+    one = Generator(3)
+    one.draw()
+    state = one.state_dict()
+    assert state == {"seed": 3, "count": 1}
+    copies = [pickle.loads(pickle.dumps(one)), copy.deepcopy(one), Generator(99)]
+    copies[2].load_state_dict(state)
+    assert one.peek() == one.draw() == drawn(3, 1)
+    assert [each.draw() for each in copies] == [drawn(3, 1)] * 3
+    assert one.seed == 3
+    assert (repr(Generator(3)), repr(one)) == ("opsdk.Generator(3)", "opsdk.Generator(3) after 2 draws")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, True, "7", None])
+def test_what_is_no_seed_makes_no_generator(seed):
+    with pytest.raises(AttributeValueError, match=r"^Generator: seed expected an integer from 0 to 2\*\*63 - 1, got "):
+        Generator(seed)
+
+
+@pytest.mark.parametrize("state", [{"seed": 1}, {"seed": 1, "count": -1}, {"count": 1}, None, 3])
+def test_a_state_that_is_none_leaves_a_generator_as_it_was(state):
+    one = Generator(5)
+    with pytest.raises(AttributeValueError, match=r"Generator: (seed|count) expected an integer from 0"):
+        one.load_state_dict(state)
+    assert one.state_dict() == {"seed": 5, "count": 0}
+
+
+def test_threads_take_each_draw_once():
+    one, taken = Generator(1), []
+    threads = [threading.Thread(target=lambda: taken.extend(one.draw() for _ in range(200))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == sorted(drawn(1, count) for count in range(800))

@@ -7,10 +7,9 @@ import pytest
 
 import opsdk
 from opsdk import vmath
-from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
+from opsdk.core.errors import AttributeValueError, DefinitionError, NameClashError, SchemaError, UnknownOpError
 from opsdk.define.definition import namespace_of
 from opsdk.define.op import REGISTRY, find_op
-from opsdk.define.opdef import lies_inside
 from opsdk.define.schema.parse import parse_schema
 
 X = np.array([1.0, 2.0])
@@ -440,10 +439,21 @@ def test_every_way_to_define_an_op_checks_its_domain():
 
 def test_a_domain_of_inputs_and_attributes_is_kept():
     op = opsdk.op("t::f(Tensor x, *, float by=1.0) -> Tensor y", domain={"x": [0, 1], "by": (0.0, None)})
-    assert op(lambda x, by: by * x).opdef.traits.domain == {"x": (0, 1), "by": (0.0, None)}
+    assert op(lambda x, by: by * x).opdef.traits.domain == {"x": (0, 1)}
+    assert op(lambda x, by: by * x).schema == "t::f@1(Tensor x, *, float >= 0 by=1.0) -> Tensor y"
 
 
-def test_bounds_belong_to_the_domain():
-    inside = [lies_inside(value, (0, 1)) for value in (-0.1, 0, np.float64(0.5), 1, 1.1)]
-    assert inside == [False, True, True, True, False]
-    assert lies_inside(-1e300, (None, None))
+def test_bounds_of_an_attribute_hold_every_call():
+    op = opsdk.op(name="g", namespace="t", domain={"by": (0, 1)})(lambda x, *, by=0.5: by * x)
+    assert [op(np.ones(()), by=by) for by in (0, 0.5, 1)] == [0, 0.5, 1]
+    with pytest.raises(AttributeValueError, match=re.escape("'by' expected 0 <= float <= 1, got 1.5; write by=0.5")):
+        op(np.ones(()), by=1.5)
+
+
+def test_bounds_of_an_attribute_are_said_once_and_hold_its_default():
+    twice = "op 't::f', domain of 'by': expected bounds in one place, its type has some, float >= 0"
+    with pytest.raises(SchemaError, match=re.escape(twice)):
+        opsdk.op("t::f(Tensor x, *, float >= 0 by=1.0) -> Tensor y", domain={"by": (0.0, None)})(lambda x, by: by * x)
+    outside = "op 't::f', domain of 'by': op 't::f': attribute 'by' expected float >= 2, got 1.0; write by=2.5"
+    with pytest.raises(SchemaError, match=re.escape(outside)):
+        opsdk.op("t::f(Tensor x, *, float by=1.0) -> Tensor y", domain={"by": (2, None)})(lambda x, by: by * x)

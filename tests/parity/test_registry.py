@@ -1,6 +1,7 @@
 """Sweeps the registry: a new built-in op is tested by existing, its samples say on what.
 
-Every op is judged at its first sample; at all of them in the sweep that is marked slow.
+Every op is judged at its first sample, its derivatives to the second order with it; at all of them, and each gradient
+op for itself, in the sweep that is marked slow.
 """
 
 from dataclasses import replace
@@ -40,8 +41,17 @@ OPS = list(dict.fromkeys([*FORWARD, *GRADIENTS]))
 
 
 FIRST, EVERY = "first sample", "every sample"
-# The registry takes a core five minutes at every sample and a hundred seconds at the first, mostly in derivatives.
+# The registry takes a core five minutes at every sample and seventy seconds at the first, mostly in derivatives.
+SWEPT = {FIRST: FORWARD, EVERY: OPS}
 at_extents = pytest.mark.parametrize("extent", [FIRST, pytest.param(EVERY, marks=pytest.mark.slow)])
+at_ops = pytest.mark.parametrize(
+    ("name", "extent"),
+    [
+        pytest.param(name, extent, marks=[pytest.mark.slow] if extent == EVERY else [])
+        for extent, names in SWEPT.items()
+        for name in names
+    ],
+)
 
 
 @cache
@@ -59,20 +69,18 @@ def first_sample(opdef):
 @at_extents
 def test_every_check_of_verify_is_asserted_here(extent):
     asserted = {kind for kinds in CHECKS.values() for kind in kinds}
-    ran = {check for name in OPS for check in report_of(name, extent).coverage.checks}
+    ran = {check for name in SWEPT[extent] for check in report_of(name, extent).coverage.checks}
     assert ran <= asserted
 
 
-@at_extents
+@at_ops
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", OPS)
 def test_op(name, check, extent):
     found = [f.message for f in report_of(name, extent).findings if f.check.partition(".")[0] in CHECKS[check]]
     assert found == []
 
 
-@at_extents
-@pytest.mark.parametrize("name", OPS)
+@at_ops
 def test_op_is_judged_and_not_only_run(name, extent):
     report = report_of(name, extent)
     assert report.verdict == "pass"
@@ -81,8 +89,7 @@ def test_op_is_judged_and_not_only_run(name, extent):
     assert not [entry for entry in report.coverage.inconclusive if "give it samples" in entry]
 
 
-@at_extents
-@pytest.mark.parametrize("name", OPS)
+@at_ops
 def test_every_row_is_judged_in_both_float_dtypes(name, extent):
     samples, rows = report_of(name, extent).coverage.samples, report_of(name, extent).rows
     if any("float64" in sample for sample in samples) and rows[0].row.split(",")[1].startswith("float"):

@@ -48,11 +48,16 @@ def test_bounds_of_an_attribute_hold_the_values_that_are_tried(define):
         (0, None): ["2.0", "0.5"],
         (0.5, 1.5): ["1.25", "0.75"],
         (1.0, 1.0): [],
-        (None, 1): ["-2.0"],
     }.items():
         report = verify(define(smooth, smooth_grad, domain={"beta": bounds}, replace=True))
         assert (bounds, values_tried(report)) == (bounds, tried)
         assert report.verdict == "pass"
+
+
+def test_a_fault_at_a_value_that_bounds_allow_is_a_finding_whatever_its_sign(define):
+    report = verify(define(smooth, smooth_grad, domain={"beta": (None, 1)}))
+    assert values_tried(report) == ["-2.0"]
+    assert [finding.check for finding in report.findings] == ["vjp.x"]
 
 
 def test_a_whole_number_stays_inside_its_bounds(define):

@@ -70,7 +70,7 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
             scalar_function(expression, inner, real),
             _entry(opdef, symbols(opdef.schema)[dtype], inner, real),
         ]
-    if any(decl.type == "int" for decl in opdef.schema.attrs):
+    if any(decl.type.base == "int" for decl in opdef.schema.attrs):
         parts.append(_MESSAGE)
     return "\n".join([*parts, ""])
 
@@ -80,7 +80,7 @@ def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:
     schema = opdef.schema
     inputs, outputs = schema.input_names, schema.output_names
     parameters = [f"const DLTensor *{x}_in" for x in inputs] + [f"DLTensor *{y}_out" for y in outputs]
-    parameters += [_KINDS[decl.type].format(decl.name) for decl in schema.attrs]
+    parameters += [_KINDS[decl.type.base].format(decl.name) for decl in schema.attrs]
     numbers = [f"{decl.name}_attr" for decl in schema.attrs if not is_mask(decl.name)]
     first = f"{outputs[0]}_out"
 
@@ -91,7 +91,7 @@ def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:
 
     same = " && ".join(f"opsdk_same_shape({x}_in, {first})" for x in inputs)
     unused = [f"  (void){name}_attr; (void){name}_size;" for name in schema.attr_names if is_mask(name)]
-    wholes = [f"{decl.name}_attr" for decl in schema.attrs if decl.type == "int"]
+    wholes = [f"{decl.name}_attr" for decl in schema.attrs if decl.type.base == "int"]
     # 2⁶³, to which the largest ones are rounded, is no int64_t
     refused = [f"fabs(({real}){m}) >= 0x1p63 || (int64_t)({real}){m} != {m}" for m in wholes]
     return "\n".join(

@@ -113,7 +113,7 @@ class Frame:
         self._present: list[bool] = []
         self._specs: list[Any] = []  # (shape, dtype), or a list of them, per output
         plainly = all(
-            convert is None or decl.type == "str"  # a text is equal where its bytes are; 0.0 equals -0.0
+            convert is None or decl.type.base == "str"  # a text is equal where its bytes are; 0.0 equals -0.0
             for decl, (_, convert) in zip(schema.attrs, self._converters, strict=True)
         )
         kinds = {decl.kind for decl in schema.inputs}

@@ -9,7 +9,9 @@ import numpy as np
 
 from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AttributeValueError
-from opsdk.define.schema.schema import TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 SUFFIXES = {
     "float32": "f32",
@@ -54,6 +56,7 @@ SCALARS = {
     "str": "const char *",
     "complex": "double",
     "dtype": "DLDataType",
+    "Generator": "int64_t",  # the seed of the call's draw
 }
 
 # Words that no C parameter can be called.
@@ -99,17 +102,14 @@ def _tensor(decl: InputDecl | OutputDecl, *, fills: bool) -> tuple[str, ...]:
     return (f"{kind}const *{name}", f"int64_t {name}_len") if decl.kind == "list" else (f"{kind}{name}",)
 
 
-def _attribute(name: str, declared: str) -> tuple[str, ...]:
-    match = TYPE.fullmatch(declared)
-    assert match is not None, declared
-    scalar, is_list, is_optional = match.groups()
-    name, kind = _name(name), SCALARS[scalar]
-    if is_list:
+def _attribute(name: str, declared: AttrType) -> tuple[str, ...]:
+    name, kind = _name(name), SCALARS[declared.scalar]
+    if declared.is_list:
         pointer = f"{kind}const *" if kind.endswith("*") else f"const {kind} *"
         return f"{pointer}{name}", f"int64_t {name}_len"
     if kind.endswith("*"):
         return (f"{kind}{name}",)
-    by_pointer = bool(is_optional) or scalar == "complex"  # a complex number is two doubles
+    by_pointer = declared.is_optional or declared.scalar == "complex"  # a complex number is two doubles
     return (f"const {kind} *{name}" if by_pointer else f"{kind} {name}",)
 
 
@@ -120,9 +120,7 @@ def attribute_converter(ffi: Any, decl: AttrDecl) -> Callable[[Any, list[Any]], 
     Memory that the arguments point to and do not own is added to the list that the function is given; whoever calls
     keeps that and the arguments until the C function has returned.
     """
-    match = TYPE.fullmatch(decl.type)
-    assert match is not None, decl.type
-    scalar, is_list, is_optional = match.groups()
+    scalar, is_optional = decl.type.scalar, decl.type.is_optional
 
     def array(values: Any, keep: list[Any]) -> tuple[Any, ...]:
         if values is None:
@@ -137,7 +135,7 @@ def attribute_converter(ffi: Any, decl: AttrDecl) -> Callable[[Any, list[Any]], 
     def converted(value: Any, keep: list[Any]) -> tuple[Any, ...]:
         return (ffi.NULL if value is None else _parts(ffi, scalar, value)[0],)
 
-    if is_list:
+    if decl.type.is_list:
         return array
     if (is_optional and scalar != "str") or scalar == "complex":
         return pointer

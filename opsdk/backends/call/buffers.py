@@ -15,6 +15,7 @@ from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.nested import each
+from opsdk.core.random import Draw
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import check_outputs
 from opsdk.define.gradient import GradientInfer, spec_name
@@ -236,7 +237,7 @@ class Hold:
 
 
 def _key(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    return (*map(_sizes, inputs), *map(as_key, attrs.values()))
+    return (*map(_sizes, inputs), *[as_key(value) for value in attrs.values() if value.__class__ is not Draw])
 
 
 def _sizes(value: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
+from opsdk.core.random import Draw, Generator
 from opsdk.core.spec import TensorSpec
 from opsdk.define.frontend import over_arrays
 from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel
@@ -161,11 +162,15 @@ class PyFunc(Language):
         if self.name == COMPOSITE and not opdef.is_builtin:  # built-in ones call nothing but ops
             source = over_arrays(source)
         asks = [name for name, _ in getattr(opdef.infer, "asks", ())]
-        if not asks:
+        generators = opdef.schema.generators
+        if not asks and not generators:
             return source
+        opened = Generator if self.name == COMPOSITE else Draw.numpy
 
         # Any: as for every launch. Python makes its own arrays: what a compiled kernel's buffers are like is left out.
         def launch(*values: Any, **attrs: Any) -> Any:
+            for name in generators:
+                attrs[name] = opened(attrs[name])
             return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
 
         return launch

@@ -101,7 +101,7 @@ class CallPlan:
             watched = sampled(opdef, alone, self._sampling) if self._sampling else guarded(opdef, alone)
         self.has_attrs = bool(attrs)
         # A call that leaves all attributes at their defaults need not name them.
-        defaults = complete if complete and not attrs else {}
+        defaults = complete if complete and not attrs and not opdef.schema.generators else {}
         self.launch = partial(watched, **defaults) if defaults else watched
         self.kernel_alone = partial(alone, **defaults) if defaults else alone
         self.reads_python, self.fills = language.reads_python, language.fills
@@ -113,7 +113,7 @@ class CallPlan:
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
-        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) else None
+        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
         self._attrs = complete
         self.run: Run = self._way()

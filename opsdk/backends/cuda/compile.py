@@ -184,7 +184,7 @@ def _user_entry(
             parameters += [(parameter, f"{given[parameter].name} *"), *((length, "int64") for length in lengths)]
             arguments.append(f"array({parameter}, ({''.join(f'{length}, ' for length in lengths)}))")
             continue
-        kind = _NUMBERS.get(schema.attr(parameter).type)
+        kind = _NUMBERS.get(schema.attr(parameter).type.base)
         if kind is None:
             raise CompileError(
                 f"{opdef.subject}, CUDA kernel: attribute {parameter!r} expected a float, int or bool in compiled "

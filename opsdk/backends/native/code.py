@@ -138,7 +138,7 @@ class Kernels(ABC):
         self.function = function
         self._codes: Bounded[tuple[Any, ...], Code] = Bounded(MOST_COMBINATIONS)
         # Attributes that are whole numbers; a kernel refuses one that would be rounded.
-        self._whole = tuple(decl.name for decl in opdef.schema.attrs if decl.type.rstrip("?") == "int")
+        self._whole = tuple(decl.name for decl in opdef.schema.attrs if decl.type.base in ("int", "int?"))
 
     @abstractmethod
     def _made(self, expression: Expression, static: Static, dtypes: Sequence[np.dtype[Any]]) -> Code:

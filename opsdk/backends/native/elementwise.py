@@ -38,8 +38,8 @@ class Elementwise(Kernels):
         super().__init__(opdef, function)
         # Any: shapes and strides; the shape of the results, their size and the `sizes` of the walk.
         self._walks: Bounded[tuple[Any, ...], tuple[tuple[int, ...], int, Any]] = Bounded(_MOST_LAYOUTS)
-        kinds = {decl.name: decl.type for decl in opdef.schema.attrs}
-        self._may_be_static = any(kinds.get(name) not in ("float", "int") for name in function.attrs)
+        numbers = {decl.name for decl in opdef.schema.attrs if decl.type.is_number}
+        self._may_be_static = not numbers.issuperset(function.attrs)
 
     def _made(self, expression: Expression, static: Static, dtypes: Sequence[np.dtype[Any]]) -> Code:
         dtype, name = np.result_type(*dtypes), self.function.name

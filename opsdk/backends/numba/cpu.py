@@ -142,7 +142,7 @@ def _taking_nothing(opdef: OpDef, kernel: Kernel, function: Callable[..., Any]) 
     Lists come as tuples, and an empty one has no type of element: Numba can measure it, not loop over it. A kernel
     that does not compile for one gets an empty array.
     """
-    kinds = {decl.name: _NUMBERS.get(decl.type.removesuffix("?")) for decl in opdef.schema.attrs}
+    kinds = {decl.name: _NUMBERS.get(decl.type.base.removesuffix("?")) for decl in opdef.schema.attrs}
     empty = {i: np.empty(0, kinds[name]) for i, name in enumerate(kernel.parameters) if kinds.get(name)}
     if not empty:
         return function

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import OpsdkError, SchemaError
-from opsdk.define.schema.schema import REQUIRED, TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl, coerce
+from opsdk.define.schema.attr_type import AttrType, read_value
+from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.grammar import TERMINALS, pattern
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
-_TENSOR = re.compile(r"Tensor(?:<(?P<elements>[^<>]*)>)?(?:\((?P<alias>[a-z])(?P<mutated>!?)\))?(?P<kind>\[\]|\?)?")
 _RESULT = re.compile(r"(Tensor(?:<[^<>]*>)?\S*)\s*(.*)", re.DOTALL)
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_KINDS = {None: "tensor", "?": "optional", "[]": "list"}
+_QUOTED = re.compile(TERMINALS["string"][0], re.DOTALL)
 
 
 def parse_schema(text: str, namespace: str) -> OpSchema:
@@ -120,30 +120,48 @@ def split(text: str, at: str = ",") -> list[str]:
 
 
 def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
-    declaration, _, default = (piece.strip() for piece in part.partition("="))
+    equals = (i for i, char in _unquoted(part) if char == "=" and part[i - 1 : i] not in ("<", ">"))
+    at = next(equals, len(part))
+    declaration, default = part[:at].strip(), part[at + 1 :].strip()
     kind, _, name = declaration.rpartition(" ")
     kind = kind.strip()
     if not name.isidentifier() or not kind:
         raise SchemaError(f"schema {text!r}: expected 'type name', got {part!r}")
-    tensor = _TENSOR.fullmatch(kind)
+    tensor = _matched(kind, text)
     if tensor is not None:
-        if default and not (default == "None" and tensor["kind"] == "?"):
+        if at < len(part) and not (default == "None" and tensor["optional"]):
             raise SchemaError(f"schema {text!r}: {part!r} has a default; only 'Tensor?' may have one, None")
         return InputDecl(name, *_tensor(tensor, text))
-    if TYPE.fullmatch(kind) is None:
-        raise SchemaError(
-            f"schema {text!r}: type expected Tensor, Tensor?, Tensor[], int, float, bool, str, complex or dtype "
-            f"(with [] or ?), got {kind!r}"
-        )
-    decl = AttrDecl(name, kind, REQUIRED)
-    if not default:
+    try:
+        decl = AttrDecl(name, AttrType.of(kind))
+    except SchemaError as error:
+        raise SchemaError(f"schema {text!r}: {error}") from None
+    if at == len(part):
         return decl
     try:
-        return AttrDecl(name, kind, coerce(decl, _value(kind, default), "default"))
+        return decl.with_default(_value(decl.type.scalar, default), "default")
     except (ValueError, SyntaxError, OpsdkError) as error:
         raise SchemaError(
             f"schema {text!r}: default of {name!r} expected a literal of type {kind}, got {default!r}"
         ) from error
+
+
+def _matched(kind: str, text: str) -> re.Match[str] | None:
+    """Returns the parts of the type of a tensor; None of another type.
+
+    Raises:
+        SchemaError: its elements are none that the language has.
+    """
+    found = pattern("tensor").fullmatch(kind)
+    elements = re.match(r"Tensor<([^<>]*)>", kind)
+    if found is None and elements is not None:
+        words = [word.strip() for word in elements[1].split("|")]
+        for word in [word for word in words if word not in KINDS]:
+            raise SchemaError(
+                f"schema {text!r}: Tensor<...> expected {', '.join(KINDS)}, or several of them as int|bool, got "
+                f"{word!r}; which of the dtypes of a kind are served is said by kernels"
+            )
+    return found
 
 
 def _tensor(found: re.Match[str], text: str) -> tuple[str, str | None, bool, tuple[str, ...]]:
@@ -152,30 +170,21 @@ def _tensor(found: re.Match[str], text: str) -> tuple[str, str | None, bool, tup
     These are the words between `<` and `>`, each once and in one order, so that what is equal prints equally.
     """
     words = [] if found["elements"] is None else [word.strip() for word in found["elements"].split("|")]
-    for word in words:
-        if word not in KINDS:
-            raise SchemaError(
-                f"schema {text!r}: Tensor<...> expected {', '.join(KINDS)}, or several of them as int|bool, got "
-                f"{word!r}; which of the dtypes of a kind are served is said by kernels"
-            )
-    elements = tuple(word for word in KINDS if word in words)
-    return _KINDS[found["kind"]], found["alias"], bool(found["mutated"]), elements
+    kind = "list" if found["list"] else "optional" if found["optional"] else "tensor"
+    alias = found["letter"] and found["letter"].strip()
+    return kind, alias, bool(found["changed"]), tuple(word for word in KINDS if word in words)
 
 
 # Any: a value of one of the types of the schema language.
-def _value(kind: str, text: str) -> Any:
+def _value(scalar: str, text: str) -> Any:
     """Returns the value of a literal; inf, nan and names of dtypes are words."""
     if text == "None":
         return None
     if text.startswith("[") and text.endswith("]"):
-        return [_value(kind, item) for item in split(text[1:-1])]
-    if kind.startswith("dtype") and text[0] not in "'\"":
+        return [_value(scalar, item) for item in split(text[1:-1])]
+    if scalar == "dtype" and text[0] not in "'\"":
         return text
-    if kind.startswith("float"):
-        return float(text)
-    if kind.startswith("complex"):
-        return complex(text)
-    return ast.literal_eval(text)
+    return {"float": float, "complex": complex}.get(scalar, read_value)(text)
 
 
 def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
@@ -183,8 +192,8 @@ def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
     outputs = []
     for position, part in enumerate(parts):
         written = _RESULT.fullmatch(part)
-        tensor = _TENSOR.fullmatch(written[1]) if written else None
-        if written is None or tensor is None or tensor["kind"] == "?":
+        tensor = _matched(written[1], whole) if written else None
+        if written is None or tensor is None or tensor["optional"]:
             raise SchemaError(f"schema {whole!r}: result expected 'Tensor name' or 'Tensor[] name', got {part!r}")
         name = written[2] or ("y" if len(parts) == 1 else f"y{position}")
         if not name.isidentifier():

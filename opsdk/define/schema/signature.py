@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from opsdk.core.dtype import KINDS
 from opsdk.core.errors import AttributeValueError, SchemaError
+from opsdk.define.schema.annotation import annotation_of, attribute_type, text_of
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import check_schema, split
-from opsdk.define.schema.schema import TYPE, AttrDecl, InputDecl, OpSchema, OutputDecl, TensorDecl, coerce, parts_of
+from opsdk.define.schema.scalars import SCALARS
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
 
-_SCALAR_OF = {bool: "bool", int: "int", float: "float", str: "str", complex: "complex", np.dtype: "dtype"}
 _TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
 _ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
@@ -30,6 +32,7 @@ _ABSTRACT = {
     "complexfloating": ("complex",), "inexact": ("float", "complex"), "number": ("int", "float", "complex"),
     "bool_": ("bool",), "bool": ("bool",),
 }  # fmt: skip
+_KNOWN = ", ".join(scalar.annotation for scalar in SCALARS.values())
 _NUMBERS = {"complex", "float", "int"}  # what a function of scalars may say of its parameters and result
 
 
@@ -50,9 +53,10 @@ def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_sca
         raise SchemaError(f"op {name!r}: {function!r} has no readable signature; write the schema as text") from error
     inputs: list[InputDecl] = []
     attrs: list[AttrDecl] = []
+    known = getattr(getattr(function, "py_func", function), "__globals__", {})
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY:
-            attrs.append(_attribute(parameter, name))
+            attrs.append(_attribute(parameter, name, known))
         elif parameter.kind is parameter.VAR_KEYWORD:
             raise SchemaError(f"op {name!r}: expected named attributes, got '**{parameter.name}'; list them after '*'")
         else:
@@ -75,10 +79,11 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
     told = _annotations(function)
     known = _NO_TENSOR - (_NUMBERS if of_scalars else set())
     for name in schema.input_names:
-        text = _text(told.get(name, ""))
+        text = text_of(told.get(name, ""))
         held = _ITEMS.fullmatch(text)
-        kind = attribute_type(text)
-        if (kind and (kind in known or kind not in _NUMBERS)) or (held and any(i in known for i in _items(held[2]))):
+        kind = str(attribute_type(text) or "")
+        is_plain = bool(kind) and (kind in known or kind not in _NUMBERS)
+        if is_plain or (held and any(item in known for item in _items(held[2]))):
             raise SchemaError(
                 f"op {schema.name!r}: parameter {name!r} expected an array, since it is a tensor, got the annotation "
                 f"{text}; put '*' before it to make it an attribute, or correct the annotation"
@@ -88,12 +93,12 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
         if decl.elements and found and set(found).isdisjoint(decl.elements):
             raise SchemaError(
                 f"op {schema.name!r}: parameter {decl.name!r} expected {decl.element_type}, as its schema declares, "
-                f"got the annotation {_text(told[decl.name])}; correct one of them"
+                f"got the annotation {text_of(told[decl.name])}; correct one of them"
             )
     made = [schema.outputs[i] for i in schema.fresh_outputs]  # an input that is changed is not returned
     if "return" not in told or not made:
         return
-    text = _text(told["return"])
+    text = text_of(told["return"])
     held = _ITEMS.fullmatch(text)
     is_tuple = held is not None and held[1].lower().endswith("tuple")
     items = _items(held[2]) if held is not None else [text]
@@ -116,7 +121,7 @@ def _annotations(function: Any) -> dict[str, Any]:
 
 def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
     elements = elements_of(parameter.annotation)
-    if parameter.kind is parameter.VAR_POSITIONAL or re.match(_SEQUENCE + r"\b", _text(parameter.annotation)):
+    if parameter.kind is parameter.VAR_POSITIONAL or re.match(_SEQUENCE + r"\b", text_of(parameter.annotation)):
         return InputDecl(parameter.name, "list", elements=elements)
     if parameter.default is None:
         return InputDecl(parameter.name, "optional", elements=elements)
@@ -134,7 +139,7 @@ def elements_of(annotation: Any) -> tuple[str, ...]:
 
     A dtype, as in `NDArray[np.float64]`, says nothing: which are served is up to the kernels.
     """
-    text = _text(annotation).replace("[Any]", "").strip()
+    text = text_of(annotation).replace("[Any]", "").strip()
     optional = re.fullmatch(r"Optional\[(.+)\]", text, re.DOTALL)
     words: set[str] = set()
     for choice in split(optional[1] if optional else text, "|"):
@@ -152,22 +157,22 @@ def elements_of(annotation: Any) -> tuple[str, ...]:
     return tuple(word for word in KINDS if word in words)
 
 
-def _attribute(parameter: inspect.Parameter, op: str) -> AttrDecl:
-    kind = attribute_type(parameter.annotation)
-    text = _text(parameter.annotation)
+def _attribute(parameter: inspect.Parameter, op: str, known: Mapping[str, Any]) -> AttrDecl:
+    kind = attribute_type(parameter.annotation, known)
+    text = text_of(parameter.annotation)
     is_other = text in _NO_TENSOR or _ITEMS.fullmatch(text)  # a type, and none of the schema language
     if kind is None and not is_other and parameter.default is not parameter.empty:
         kind = _type_of_value(parameter.default)
     if kind is None:
         raise SchemaError(
-            f"op {op!r}: attribute {parameter.name!r} expected an annotation (int, float, bool, str, complex, "
-            f"np.dtype, list[int], or one of them with '| None'), got {parameter.annotation!r}"
+            f"op {op!r}: attribute {parameter.name!r} expected an annotation ({_KNOWN}, list[int], Literal['a', 'b'], "
+            f"or one of them with '| None'), got {parameter.annotation!r}"
         )
     decl = AttrDecl(parameter.name, kind)
     if parameter.default is parameter.empty:
         return decl
     try:
-        return AttrDecl(decl.name, decl.type, coerce(decl, parameter.default, f"op {op!r}"))
+        return decl.with_default(parameter.default, f"op {op!r}")
     except AttributeValueError as error:
         raise SchemaError(
             f"op {op!r}: default of attribute {parameter.name!r} expected {kind}, got {parameter.default!r}"
@@ -179,32 +184,13 @@ def _items(text: str | None) -> list[str]:
     return [part for part in split(text or "") if part not in ("", "...")]
 
 
-# Any: whatever stands behind a colon or an arrow.
-def _text(annotation: Any) -> str:
-    """Returns an annotation as it is written, without quotes and the names of modules that are not needed."""
-    if annotation is None:
-        return "None"
-    text = annotation if isinstance(annotation, str) else str(annotation).replace("<class '", "").replace("'>", "")
-    return re.sub(r"\b(?:np|numpy)\.dtype\b", "dtype", text.replace("typing.", "").strip().strip("'\""))
-
-
-def attribute_type(annotation: Any) -> str | None:
-    """Returns the schema type that an annotation stands for, or None if it stands for none."""
-    text = _text(annotation)
-    optional = re.fullmatch(r"Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)", text)
-    if optional:
-        text = (optional[1] or optional[2] or optional[3]).strip()
-    held = _ITEMS.fullmatch(text)
-    scalars = {text} if held is None else set(_items(held[2]))
-    kind = "|".join(scalars) + ("[]" if held else "") + ("?" if optional else "")
-    return kind if TYPE.fullmatch(kind) else None
-
-
-def _type_of_value(value: Any) -> str | None:
+def _type_of_value(value: Any) -> AttrType | None:
     if isinstance(value, (tuple, list)) and value:
         inner = _type_of_value(value[0])
-        return f"{inner}[]" if inner else None
-    return "dtype" if isinstance(value, np.dtype) else _SCALAR_OF.get(type(value))
+        return replace(inner, is_list=True) if inner is not None else None
+    found = [name for name, scalar in SCALARS.items() if isinstance(value, scalar.python)]
+    name = "bool" if "bool" in found else next(iter(found), None)
+    return None if name is None else AttrType(name)
 
 
 class SignatureOf:
@@ -254,11 +240,7 @@ def _parameter(decl: InputDecl | AttrDecl, kind: Any) -> inspect.Parameter:  # A
         default: Any = {"optional": None, "list": ()}.get(decl.kind, inspect.Parameter.empty)
         return inspect.Parameter(decl.name, kind, default=default, annotation=_tensor(decl))
     default = inspect.Parameter.empty if decl.is_required else decl.default
-    scalar, is_list, is_optional = parts_of(decl.type)
-    annotation: Any = next(kind for kind, name in _SCALAR_OF.items() if name == scalar)
-    if is_list:
-        annotation = tuple.__class_getitem__((annotation, ...))
-    annotation = annotation | None if is_optional else annotation
+    annotation = annotation_of(decl.type)
     return inspect.Parameter(decl.name, kind, default=default, annotation=annotation)
 
 

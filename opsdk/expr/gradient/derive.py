@@ -17,7 +17,9 @@ from opsdk.define.infer import broadcast
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
-from opsdk.define.schema.schema import AttrDecl, InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.gradient.derivative import combined
 from opsdk.expr.gradient.proof import Claim, refuted
@@ -134,7 +136,7 @@ class _Derivation:
         self._carriers = tuple(carriers)
         # Where there are static attributes, what is saved has to serve every combination of them; of masks the one that
         # asks for everything does.
-        self._has_static = any(decl.type not in ("float", "int") and not is_mask(decl.name) for decl in schema.attrs)
+        self._has_static = any(not decl.type.is_number and not is_mask(decl.name) for decl in schema.attrs)
         self._is_masked = any(map(is_mask, schema.attr_names))
         taken = set(schema.attr_names)
         self.mask = _fresh(MASK, taken) if len(wrt) > 1 else None
@@ -162,7 +164,7 @@ class _Derivation:
         read = [(self.name_of(s), decls[s.kind][s.position].elements if s.kind in decls else ()) for s in sources]
         names = tuple(name for name, _ in read)
         taken = {*names, *forward.attr_names}
-        masks = [AttrDecl(name, "bool[]", ()) for name in (self.mask, self.given) if name is not None]
+        masks = [AttrDecl(name, AttrType.of("bool[]"), ()) for name in (self.mask, self.given) if name is not None]
         return OpSchema(
             namespace=forward.namespace,
             name=f"{forward.name}_grad",
@@ -285,7 +287,13 @@ class _Derivation:
 def _tried(decl: AttrDecl, position: int) -> float:
     """Returns the value of an attribute that gradients are proven with: not its default, which may hide a factor."""
     held = float(decl.default) if isinstance(decl.default, (int, float)) else 0.0
-    return held + 1.0 + position if decl.type.startswith("int") else 1.25 * held + 0.375 * (1 + position)
+    is_whole = decl.type.scalar == "int"
+    wanted = held + 1.0 + position if is_whole else 1.25 * held + 0.375 * (1 + position)
+    within = decl.type.range
+    if within is None or wanted in within:
+        return wanted
+    inside = float(within.example(whole=is_whole))
+    return inside if is_whole or decl.default is None or decl.is_required else 0.375 * held + 0.625 * inside
 
 
 def _with_saved(grads: Sequence[Node], saved: Mapping[Node, Node]) -> list[Node]:

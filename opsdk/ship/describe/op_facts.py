@@ -129,7 +129,7 @@ def formula_of(opdef: OpDef) -> tuple[str, ...]:
         return ()
     attrs = [decl for decl in opdef.schema.attrs if decl.name in source.attrs or is_mask(decl.name)]
     # Just some number for one that is a symbol in the formula.
-    given = {decl.name: 0.0 if decl.type.rstrip("?") in ("float", "int") else decl.default for decl in attrs}
+    given = {decl.name: 0.0 if decl.type.is_numeric else decl.default for decl in attrs}
     static = static_of(given)
     lines = formulas(source.expression(static), opdef.schema.output_names)
     shown = [f"{name}={value!r}" for name, value in static if not is_mask(name)]

@@ -27,18 +27,31 @@ class BrokenDefinitionError(OpsdkError, ImportError, code="OP511"):
 
 
 def load_file(path: Path) -> list[Op]:
-    """Runs a loose Python file as a module named after its stem, and returns the ops that it defines or changes.
+    """Loads a Python file, and returns the ops that it defines or changes.
 
-    A file that was loaded before defines them again, which changes nothing.
+    A file of a package is imported as the module that it is, so that its relative imports and sources have their
+    package. A loose one is run as a module named after its stem; one that was loaded before defines its ops again,
+    which changes nothing.
 
     Raises:
         BrokenDefinitionError: the file does not parse, or raises.
     """
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # as Python does for a script, so that the file's neighbours can be imported
-    found = registered_by(lambda: _run(path.resolve()), shorten(str(path)))
-    return [op for op in REGISTRY if op in found or op.opdef.origin.file == str(path.resolve())]
+    path = path.resolve()
+    root, name = _module_of(path)
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))  # as Python does for a script, so that the file's neighbours can be imported
+    found = registered_by(lambda: _import(name, path) if "." in name else _run(path), shorten(str(path)))
+    defined = [op for op in REGISTRY if op.opdef.origin.file == str(path)]
+    return defined if "." in name and defined else [op for op in REGISTRY if op in found or op in defined]
+
+
+def _module_of(path: Path) -> tuple[Path, str]:
+    """Returns the folder that a file is imported from, and its name there: dotted where it lies in a package."""
+    root, names = path.parent, [path.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        names.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(names)
 
 
 def load_module(name: str) -> tuple[ModuleType, list[Op]]:
@@ -149,6 +162,12 @@ def _decorated(file: str, line: int) -> int:
         return line
     below = (n for n, text in enumerate(lines[line:], start=line + 1) if _HEAD.match(text))
     return next(below, line)
+
+
+def _import(name: str, path: Path) -> None:
+    module = importlib.import_module(name.removesuffix(".__init__"))
+    if getattr(module, "__file__", None) != str(path):  # another package of that name was there before
+        _run(path)
 
 
 def _run(path: Path) -> None:

@@ -11,7 +11,8 @@ from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.define.schema.schema import InputDecl, OutputDecl, literal
+from opsdk.define.schema.attribute import literal
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 FORWARD, BACKWARD, OPTIMIZE = "forward", "backward", "optimize"
 PY_FUNC = "py_func"  # the namespace of ops that `py_func` makes, and the type that their Operators show
@@ -84,10 +85,10 @@ class Operator:
         dict.__setitem__(self.attrs, "value", value)
 
     @property
-    def seed(self) -> int | None:
-        """The key of the random numbers that it draws, its attribute `seed`; None where it draws none."""
-        seed = self.attrs.get("seed")
-        return seed if isinstance(seed, int) else None
+    def seeds(self) -> dict[str, int]:
+        """The keys of the random numbers that it draws: its attribute `seed` and its generators."""
+        found = {name: self.attrs.get(name) for name in ("seed", *self.opdef.schema.generators)}
+        return {name: seed for name, seed in found.items() if isinstance(seed, int)}
 
     @property
     def type(self) -> str:

@@ -71,7 +71,7 @@ class Compiled:
                     self._note_read(name, block.vars[name], operator)
             written.update(operator.output_arg_names)
         self.changed_feeds = [name for name in self.feeds if memory.is_changed(name)]
-        drawing = [step for step in self.steps if step.seed is not None]
+        drawing = [step for step in self.steps if step.seeds]
         self.draws = not all(is_tested(step.attrs) for step in drawing)
         self.counts = bool(drawing)
         if self.counts:
@@ -166,8 +166,8 @@ def seeds_of(program: Program) -> dict[int, int]:
         operators = program.global_block().ops
         states = np.random.SeedSequence(program.random_seed).generate_state(len(operators) or 1)
         for operator, state in zip(operators, states, strict=False):
-            if operator.seed is not None:
-                seeds.setdefault(operator.seed, int(state))
+            for number, seed in enumerate(operator.seeds.values()):
+                seeds.setdefault(seed, drawn(int(state), number))
     return seeds
 
 
@@ -197,7 +197,7 @@ class Step:
         "passed",
         "plans",
         "private",
-        "seed",
+        "seeds",
     )
 
     def __init__(
@@ -217,11 +217,10 @@ class Step:
         self.private: list[int] = []  # slots of the Scope's values that it is the first to change
         self.apart = APART.get(operator.opdef.name)
         self.is_tried = False  # whether it ran once with every check
-        seed = operator.seed
-        if seed is not None and seed in seeds:
-            seed = seeds[seed]
-            self.attrs = {**self.attrs, "seed": seed}
-        self.seed = None if operator.repeats else seed
+        own = {name: seed.__class__(seeds.get(seed, seed)) for name, seed in operator.seeds.items()}
+        if own and seeds:
+            self.attrs = {**self.attrs, **own}
+        self.seeds = {} if operator.repeats else own
         self.inputs = operator.by_input(slots.get)
         self.changed = [self.inputs[i] for i in schema.mutated_inputs]
         made = operator.by_output(slots.get)
@@ -272,8 +271,8 @@ class Step:
             values[i] = own = empty(held.shape, held.dtype)
             np.copyto(own, held)
         attrs = self.attrs
-        if count and self.seed is not None:
-            attrs = {**attrs, "seed": drawn(self.seed, count)}
+        if count and self.seeds:
+            attrs = {**attrs, **{name: seed.__class__(drawn(seed, count)) for name, seed in self.seeds.items()}}
         inputs = [
             [values[i] for i in slot] if slot.__class__ is list else None if slot is None else values[slot]
             for slot in self.inputs

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,14 @@ from opsdk.core.origin import origin_of
 from opsdk.define.call import bind
 from opsdk.define.infer import broadcast
 from opsdk.define.op import find_op
-from opsdk.define.opdef import OpDef, lies_inside
+from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.define.schema.schema import AttrDecl, InputDecl
+from opsdk.define.schema.schema import InputDecl
 from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
-from opsdk.verify.inputs.calls import Call, Invented, each, flat, is_inexact, refill
+from opsdk.verify.inputs.attributes import draws, needed, others
+from opsdk.verify.inputs.calls import Call, each, flat, is_inexact, refill
 from opsdk.verify.kernels.launch import launch
 
 SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a kernel
@@ -112,7 +114,7 @@ def from_sample(opdef: OpDef, sample: Sample) -> Call:
         OpsdkError: it does not fit the op's signature.
     """
     inputs, attrs = bind(opdef, sample.inputs, sample.attrs)
-    return Call(as_arrays(opdef, inputs), attrs, sample.reason)
+    return Call(as_arrays(opdef, inputs), {**attrs, **draws(opdef, attrs)}, sample.reason)
 
 
 def _kind(value: object) -> str:
@@ -136,7 +138,10 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
     if opdef.samples is not None:
         return calls_of_samples(opdef, opdef.samples, rng)
     forward = forward_of(opdef)
-    return list(_derived(forward, seed) if forward is not None else _defaults(opdef, rng))
+    if forward is not None:
+        return list(_derived(forward, seed))
+    given = needed(opdef)
+    return [replace(call, attrs={**given, **call.attrs}) if given else call for call in _defaults(opdef, rng)]
 
 
 def forward_of(opdef: OpDef) -> OpDef | None:
@@ -190,11 +195,10 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
     for shape, reason in LARGER:
         yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False, extra=True)
     yield from _great(opdef, rng)
-    for decl in opdef.schema.attrs:
-        for value in _within(_other_values(decl.type.rstrip("?"), decl.default), opdef, decl):
-            given = numbers_of_shape(opdef, (3, 5), rng)
-            invented = Invented(decl.name, value, decl.default)
-            yield Call(given, {decl.name: value}, f"another {decl.name}", False, extra=True, invented=invented)
+    for name, value, invented in others(opdef):
+        given = numbers_of_shape(opdef, (3, 5), rng)
+        is_extra = invented is not None
+        yield Call(given, {name: value}, f"another {name}", False, extra=is_extra, invented=invented)
     is_list = any(decl.kind == "list" for decl in inputs)
     if isinstance(opdef.infer, type(broadcast)) and (is_list or len(inputs) > 1):
         yield Call(_beside(opdef, [(3, 5), (5,), (3, 1), ()], rng), {}, "broadcast", False)
@@ -240,32 +244,6 @@ def _inside(opdef: OpDef, decl: InputDecl) -> np.ndarray:
     """Returns the great magnitudes that lie in the domain of an input; all where it is not of real numbers."""
     low, high = (None, None) if _is_other(decl) else opdef.traits.domain.get(decl.name, (None, None))
     return np.array([m for m in MAGNITUDES if (low is None or m >= low) and (high is None or m <= high)])
-
-
-# Any: values of the attribute's type.
-def _within(values: Iterable[Any], opdef: OpDef, decl: AttrDecl) -> Iterator[Any]:
-    """Yields values inside the domain of an attribute; beyond a bound, halfway from the default to it instead."""
-    bounds = opdef.traits.domain.get(decl.name, (None, None))
-    for value in values:
-        if not lies_inside(value, bounds) and decl.type.rstrip("?") == "float":
-            low, high = bounds
-            bound = low if low is not None and value < low else high
-            assert bound is not None
-            value = (decl.default + float(bound)) / 2
-        if lies_inside(value, bounds) and value != decl.default:
-            yield value
-
-
-# Any: a default, of any of the types of the schema language.
-def _other_values(kind: str, default: Any) -> tuple[Any, ...]:
-    if kind == "bool" and isinstance(default, bool):
-        return (not default,)
-    if kind == "int" and isinstance(default, int):
-        return (default + 1, default - 1)
-    if kind == "float" and isinstance(default, (int, float)) and np.isfinite(default):
-        other = round(default * 1.7 + 0.3, 12)
-        return (other, -other)
-    return ()
 
 
 # Any: an array, or a list of two for a variadic input.

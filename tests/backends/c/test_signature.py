@@ -3,8 +3,9 @@ import pytest
 
 from opsdk.backends.c.signature import SUFFIXES, attribute_converter, dlpack_type, prototype, symbols
 from opsdk.core.dtype import NAMES, as_dtype
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import parse_schema
-from opsdk.define.schema.schema import AttrDecl
 
 
 def declared(schema, returns="int32_t"):
@@ -66,6 +67,6 @@ def test_dtypes_have_dlpacks_codes():
 def test_texts_are_kept_for_as_long_as_the_call_takes():
     ffi = pytest.importorskip("cffi").FFI()
     keep = []
-    pointers, count = attribute_converter(ffi, AttrDecl("names", "str[]"))(("ab", "c"), keep)
+    pointers, count = attribute_converter(ffi, AttrDecl("names", AttrType.of("str[]")))(("ab", "c"), keep)
     assert [ffi.string(pointers[i]) for i in range(count)] == [b"ab", b"c"]
     assert [ffi.string(text) for (text, *_) in zip(*keep, strict=True)] == [b"ab", b"c"]

@@ -175,7 +175,7 @@ GOOD = {
         ({"target_lengths": np.array([2])}, r"target_lengths expected 2 integers, .* got int64\(1,\)"),
         ({"input_lengths": np.array([3.0, 2.0])}, "input_lengths expected integers, got float64; cast it to int64"),
         ({"blank": 4}, r"blank expected in \[0, 4\), got 4; it is a class of log_probs"),
-        ({"reduction": "max"}, "reduction expected 'none', 'mean' or 'sum', got 'max'; 'mean' is the default"),
+        ({"reduction": "max"}, r"'reduction' expected 'none' \| 'mean' \| 'sum', got 'max'; write"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(wrong, message):

@@ -178,7 +178,7 @@ ROWS = [kernel for kernel in embedding_bag.opdef.kernels if "32" not in str(kern
         ([0, 1], [], None, "mean", "offsets expected a start for each bag of 2 indices, got none; one bag is [0]"),
         ([0, 1], [0], [1.0], "sum", "per_sample_weights expected the shape of input, (2,), got (1,)"),
         ([0, 1], [0], [1.0, 2.0], "max", "per_sample_weights expected with mode 'sum' only, got mode 'max'; divide"),
-        ([0, 1], [0], None, "median", "mode expected 'sum', 'mean' or 'max', got 'median'"),
+        ([0, 1], [0], None, "median", "'mode' expected 'sum' | 'mean' | 'max', got 'median'; write mode='mean'"),
     ],
 )
 def test_no_row_runs_on_what_are_no_bags(kernel, input, offsets, factors, mode, text):

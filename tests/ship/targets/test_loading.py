@@ -121,6 +121,25 @@ def test_a_file_may_import_its_neighbours(here):
     assert len(load_file(here / "asks.py")) == 1
 
 
+def test_a_file_of_a_package_is_its_module_and_gives_the_ops_that_it_defines(here):
+    (here / "kept" / "inner").mkdir(parents=True)
+    (here / "kept" / "__init__.py").write_text("import kept.inner.other\n")
+    (here / "kept" / "inner" / "__init__.py").write_text("")
+    define = "import opsdk\n@opsdk.op\ndef {0}(x): return x + 1\n"
+    (here / "kept" / "inner" / "other.py").write_text(define.format("other_of_it"))
+    source = "from . import other\nmine_of_it.kernel('cpu', language='numba', source='.other:fast')\n"
+    (here / "kept" / "inner" / "mine.py").write_text(define.format("mine_of_it") + source)
+    (op,) = load_file(here / "kept" / "inner" / "mine.py")
+    assert (op.opdef.name, op.opdef.origin.module) == ("kept::mine_of_it", "kept.inner.mine")
+
+
+def test_a_file_of_a_package_whose_name_is_taken_is_run_by_itself(here):
+    (here / "json").mkdir()
+    (here / "json" / "__init__.py").write_text("import opsdk\n@opsdk.op\ndef taken_by_it(x): return x\n")
+    assert [op.opdef.schema.name for op in load_file(here / "json" / "__init__.py")] == ["taken_by_it"]
+    assert sys.modules["json"].__file__ != str(here / "json" / "__init__.py")
+
+
 def test_a_module_that_is_not_there(here):
     with pytest.raises(ModuleNotFoundError, match="No module named 'not_there'"):
         load_module("not_there")

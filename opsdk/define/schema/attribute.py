@@ -1,0 +1,169 @@
+"""AttrDecl: an attribute of an op, and the check of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError, SchemaError
+from opsdk.core.fit import shown
+from opsdk.core.spec import OpenSize
+from opsdk.core.suggest import nearest
+from opsdk.define.schema.attr_type import AttrType, Range
+from opsdk.define.schema.scalars import BAD, SCALARS
+
+
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True)
+class AttrDecl:
+    """One attribute: its type, and its default.
+
+    The default is Any: it is a value of the declared type, or REQUIRED.
+    """
+
+    name: str
+    type: AttrType
+    default: Any = REQUIRED
+
+    def __post_init__(self) -> None:
+        if self.type.is_random:
+            object.__setattr__(self, "default", None)  # that is the global generator
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a call must give the attribute."""
+        return self.default is REQUIRED
+
+    def with_default(self, value: Any, subject: str) -> AttrDecl:
+        """Returns the attribute with a default.
+
+        Raises:
+            AttributeValueError: the value is none of the type; a generator has no default but None, the global one.
+        """
+        if self.type.is_random and value is not None:
+            raise AttributeValueError(
+                f"{subject}: default of {self.name!r} expected None, the global generator, got {value!r}"
+            )
+        return replace(self, default=None if self.type.is_random else coerce(self, value, subject))
+
+    def within(self, low: float | None, high: float | None, subject: str) -> AttrDecl:
+        """Returns the attribute with its numbers between bounds, which belong to it.
+
+        Args:
+            low: the least value; None is no bound.
+            high: the greatest.
+            subject: who says so, for messages.
+
+        Raises:
+            SchemaError: its type has bounds already, no number lies between, or the default lies outside.
+        """
+        if self.type.range is not None:
+            raise SchemaError(
+                f"{subject}, domain of {self.name!r}: expected bounds in one place, its type has some, {self.type}"
+            )
+        try:
+            made = replace(self, type=replace(self.type, range=Range(low, high)))
+            if not self.is_required:
+                coerce(made, self.default, subject)
+        except (SchemaError, AttributeValueError) as error:
+            raise SchemaError(f"{subject}, domain of {self.name!r}: {error}") from error
+        return made
+
+    def __str__(self) -> str:
+        text = f"{self.type} {self.name}"
+        return text if self.is_required else f"{text}={literal(self.default)}"
+
+
+# Any, below: a value of an attribute: of one of the types of SCALARS, a tuple of them, or None; or what was given.
+def literal(value: Any) -> str:
+    """Returns a default as the schema language writes it."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    if isinstance(value, np.dtype):
+        return str(value.name)
+    return repr(value)
+
+
+def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:
+    """Returns `value` in the attribute's own type: NumPy scalars become Python's, lists become tuples.
+
+    Raises:
+        AttributeValueError: the value is not of the declared type, or lies outside of its range or choices.
+        ProgramError: it is, or holds, a size that is known only when a Program runs.
+    """
+    kind = decl.type
+    if value is None and kind.is_optional:
+        return None
+    made = kind.convert(value)
+    if made is BAD:
+        raise _refused(decl, value, subject)
+    if kind.is_bounded and kind.outside(made):
+        raise _outside(decl, value, made, subject)
+    return made
+
+
+def _outside(decl: AttrDecl, value: Any, made: Any, subject: str) -> AttributeValueError:
+    """Returns the error of a value that is of the type, and not among those that it may have."""
+    kind = decl.type
+    at = kind.outside(made)[0]
+    item, where = (made[at], f" at position {at}") if kind.is_list else (made, "")
+    example = kind.example()
+    if isinstance(item, str) and not kind.is_list:
+        example = repr(nearest(item, kind.choices) or kind.choices[0])
+    return AttributeValueError(
+        f"{subject}: attribute {decl.name!r} expected {kind}, got {item!r}{where}; write {decl.name}={example}",
+        details={"attribute": decl.name, "got": value},
+    )
+
+
+def _refused(decl: AttrDecl, value: Any, subject: str) -> AttributeValueError:
+    """Returns the error of a value that is not of the type.
+
+    Raises:
+        ProgramError: it is, or holds, a size that is known only when a Program runs.
+    """
+    kind, scalar = decl.type, SCALARS[decl.type.scalar]
+    for item in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(item, OpenSize):
+            raise item.unknown(f"a number for {subject}, attribute {decl.name!r}")
+        is_whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+        if is_whole and scalar.holds and scalar.convert(item) is BAD:
+            return AttributeValueError(
+                f"{subject}: attribute {decl.name!r} expected {kind}, {scalar.holds}, got {shown(item)}; pass it "
+                "as an input of its own dtype",
+                details={"attribute": decl.name, "got": value},
+            )
+    if kind.is_list and isinstance(value, tuple):
+        value = list(value)  # as a list is written, of which a call has made a tuple
+    return AttributeValueError(
+        f"{subject}: attribute {decl.name!r} expected {kind}, got {value!r} ({type(value).__name__}); "
+        f"write {decl.name}={kind.example()} or the like",
+        details={"attribute": decl.name, "got": value},
+    )
+
+
+def freeze(attrs: dict[str, Any], lists: Sequence[str]) -> None:
+    """Makes tuples of the lists and arrays among the attributes of a call: plans and nodes keep what owners may change.
+
+    Args:
+        attrs: those given, in a dict of the call's own.
+        lists: names of the attributes that are lists.
+    """
+    for name in lists:
+        value = attrs.get(name)
+        if isinstance(value, list):
+            attrs[name] = tuple(value)
+        elif isinstance(value, np.ndarray) and value.ndim == 1:
+            attrs[name] = tuple(value.tolist())
