@@ -63,7 +63,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     is_one = not isinstance(inputs, (list, tuple))
     values = [inputs] if is_one else list(inputs)
     given = v if v is None or isinstance(v, (list, tuple)) else [v]
-    owners = {owner: None for value in flat([values, given or []]) if (owner := owner_of(value)) not in (None, "NumPy arrays")}
+    owners = dict.fromkeys(filter(None, map(owner_of, flat([values, given or []]))))
+    owners.pop("CUDA arrays", None)  # bare arrays too
     if len(owners) > 1 or not owners.keys() <= _PULLS.keys():
         raise MixedRuntimeError(f"vjp: expected values of one runtime with derivatives, got {' and '.join(owners)}")
     shape: list[bool] = []  # whether the function returned one value
@@ -88,11 +89,15 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def _on_arrays(function: Callable[..., Any], values: Sequence[Any], given: Any) -> tuple[Any, Any]:
     """Returns the same of bare arrays, which are taken as tensors meanwhile."""
-    arrays = [np.asarray(value) for value in values]
+    arrays = [_array(value) for value in values]
 
     def pulled(*taken: Any) -> Any:
         count = len(arrays)
         runtime = owner_of(taken[0]) or ""
         return tuple(map(tuple, _PULLS[runtime](function, taken[:count], taken[count:] or None, False)))
 
-    return over_arrays(pulled)(*arrays, *map(np.asarray, given or ()))  # type: ignore[no-any-return]
+    return over_arrays(pulled)(*arrays, *map(_array, given or ()))  # type: ignore[no-any-return]
+
+
+def _array(value: Any) -> Any:
+    return value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)

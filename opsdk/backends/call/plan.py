@@ -115,7 +115,7 @@ class CallPlan:
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
         self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
-        self._attrs = complete
+        self._attrs = {} if opdef.schema.callables else complete  # nothing keeps what a callable holds alive
         self.run: Run = self._way()
 
     def _dtypes_of(self, specs: Inferred) -> list[np.dtype[Any] | None]:
@@ -307,10 +307,13 @@ def make_plan(
     """
     named = zip(opdef.schema.input_names, inputs, strict=True)
     present = [(name, value) for name, entry in named for value in flat(entry)]
+    usable = is_usable
+    if opdef.schema.callables:
+        usable = partial(is_usable, functions=flat([attrs.get(name) for name in opdef.schema.callables]))
     deciding = opdef.schema.deciding(inputs)
     name = next((name for name, value in present if value is deciding), "")
     dtype = None if deciding is None else deciding.dtype
-    kernel = row or opdef.kernels.select(place.kind, dtype, [value.dtype for _, value in present], is_usable)
+    kernel = row or opdef.kernels.select(place.kind, dtype, [value.dtype for _, value in present], usable)
     if kernel is None and place is not CPU:
         kernel = opdef.kernels.reference()
     is_untold = any(name not in attrs for name, _ in getattr(opdef.infer, "asks", ()))

@@ -35,6 +35,7 @@ class Notation:
         takes_text: whether a source is a text or the name of a file, and no Python function.
         fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
+        takes_callables: whether it has kernels of ops that have callables among their attributes.
         flags: options that are True or False; `options` says what others there are.
     """
 
@@ -44,6 +45,7 @@ class Notation:
     takes_text: bool = False
     fills: bool = False
     freezes: bool = False
+    takes_callables: bool = False
     flags: tuple[str, ...] = ()
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
@@ -101,6 +103,12 @@ class Notation:
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
         subject = f"{op.opdef.subject}, {self.name} kernel"
+        if op.opdef.schema.callables and not self.takes_callables:
+            raise DefinitionError(
+                f"{subject}: expected attributes that the language has values for, got the callable "
+                f"{op.opdef.schema.callables[0]!r}; write the kernel in Numba, which calls what it compiled, or "
+                "in Python"
+            )
 
         def register(function: Any) -> Any:
             held = self.options(options, op.opdef.schema, subject)

@@ -13,7 +13,7 @@ import numpy as np
 
 from opsdk.core.errors import SchemaError
 from opsdk.define.schema.grammar import expected, pattern
-from opsdk.define.schema.scalars import BAD, END, RANDOM, SCALARS
+from opsdk.define.schema.scalars import BAD, CALLABLE, END, RANDOM, SCALARS
 
 _SIDES = {"both": (True, True), "left": (True, False), "right": (False, True), "neither": (False, False)}
 _INTEGERS = {int}
@@ -160,6 +160,11 @@ class AttrType:
     def is_random(self) -> bool:
         """Whether it is a generator, of whose draws a call takes one."""
         return self.scalar == RANDOM
+
+    @property
+    def is_callable(self) -> bool:
+        """Whether its values are callables."""
+        return self.scalar == CALLABLE
 
     @cached_property
     def is_bounded(self) -> bool:

@@ -19,7 +19,7 @@ from opsdk.static.ir.variable import Variable
 
 
 # Any, in this file: Variables, constants and None; a function of Variables.
-def _pulled(
+def pulled(
     function: Callable[..., list[Any]], inputs: Sequence[Any], given: Sequence[Any] | None, create_graph: bool | None
 ) -> tuple[list[Any], list[Any]]:
     """Appends a function of Variables and its gradients, of copies of what it is given; returns both."""
@@ -47,4 +47,4 @@ def _pulled(
         return outputs, [fill_any_like(x) if dx is None and is_differentiable(x.dtype) else dx for dx, x in pairs]
 
 
-register_vjp(RECORDER.name, _pulled)
+register_vjp(RECORDER.name, pulled)

@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.core import nested
 from opsdk.core.spec import TensorSpec
+from opsdk.define.identity.callables import value_text
 from opsdk.define.opdef import OpDef
 
 # One entry per tensor input or output: an array, a list of arrays for a variadic one, None for an absent one.
@@ -75,7 +76,7 @@ class Call:
 
     def __str__(self) -> str:
         shapes = ", ".join(_spec(value) for value in self.inputs)
-        attrs = "".join(f", {name}={value!r}" for name, value in self.attrs.items())
+        attrs = "".join(f", {name}={value_text(value)}" for name, value in self.attrs.items())
         return f"({shapes}{attrs})" + (f" {self.reason}" if self.reason else "")
 
     @property
