@@ -59,6 +59,7 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema.attr_type import Range
 from opsdk.define.vjp import vjp
 from opsdk.expr.decorators import elementwise, rowwise
+from opsdk.expr.primitives.own import primitive
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
@@ -79,6 +80,7 @@ __all__ = [
     "register_op",
     "elementwise",
     "rowwise",
+    "primitive",
     "c_source",
     "Op",
     "find_op",

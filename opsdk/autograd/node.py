@@ -30,6 +30,7 @@ class TapePlan:
         saves_output: whether the one output is all that the backward reads; the commonest case.
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
+        carries: positions of the inputs that are changed in place and whose gradient an output passes on.
         plain: whether there is one output, which is a tensor in memory of its own.
         asks: names of the specs of inputs that the kernels of the gradient op have to be given, and which inputs.
         bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
@@ -56,6 +57,7 @@ class TapePlan:
         sources = () if rule is None or not record else rule.sources
         self.saves = tuple((s.kind == "input", s.position) for s in sources if s.kind != "cotangent")
         self.stops = tuple(not record or decl.name in opdef.traits.nondifferentiable for decl in schema.outputs)
+        self.carries = opdef.passed_on() if record and schema.mutated_inputs else frozenset()
         single = len(schema.outputs) == 1 and schema.outputs[0].kind == "tensor"
         self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs
         self.saves_output = self.plain and self.saves == ((False, 0),)

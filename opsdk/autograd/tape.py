@@ -16,14 +16,14 @@ from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
 from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.autograd.tensor import Tensor
-from opsdk.autograd.tensor_state import check_in_place, share
+from opsdk.autograd.tensor_state import check_changes, share
 from opsdk.backends.call.buffers import asked_specs, infer
 from opsdk.backends.call.constant import lifted
 from opsdk.backends.call.normalise import as_outputs, check_specs, shares
 from opsdk.backends.call.plan import attrs_key, keep, make_plan
 from opsdk.backends.memory.device import HOST, Memory, check_places, is_device_array, memory_of
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import InPlaceError, MutationError, ReturnError
+from opsdk.core.errors import MutationError, ReturnError
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
 from opsdk.core.modes import OFF, GradMode, is_grad_enabled
@@ -204,19 +204,14 @@ def launch(
             )
         return values[0] if len(values) == 1 else tuple(values)
     schema = opdef.schema
-    changed = [(tensor, schema.inputs[i].name) for i in schema.mutated_inputs for tensor in flat(inputs[i])]
-    for tensor, name in changed:
-        check_in_place(tensor, f"{opdef.subject}, input {name!r}", is_recorded=plan.record)
-        if is_grad_enabled() and not tensor._stop and opdef.grad is None:
-            raise InPlaceError(
-                f"{opdef.subject}, input {name!r}: expected a tensor outside of the graph, since the op has no "
-                "backward, got one that needs a gradient; call it inside opsdk.no_grad(), or on a copy"
-            )
-    before = {id(tensor._version): tensor._version[0] for tensor, _ in changed}
+    changed = [tensor for i in schema.mutated_inputs for tensor in flat(inputs[i])]
+    if changed:
+        check_changes(plan, inputs)
+    before = {id(tensor._version): tensor._version[0] for tensor in changed}
     try:
         made = run(arrays, attrs)
     finally:  # a kernel that fails may have written by then
-        for tensor, _ in changed:
+        for tensor in changed:
             tensor._version[0] += 1
     wrap = Tensor if plan.call is None or plan.call.place is CPU else tensor_of
     fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)

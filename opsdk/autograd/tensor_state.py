@@ -13,10 +13,12 @@ import numpy as np
 
 from opsdk.autograd.accumulate import ZERO
 from opsdk.autograd.hooks import Hooks
-from opsdk.autograd.node import GradNode
+from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.backends.call.overlap import check_changeable
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import GraphError, InPlaceError
 from opsdk.core.modes import is_grad_enabled
+from opsdk.core.nested import flat
 
 Self = TypeVar("Self", bound="TensorState")
 
@@ -139,6 +141,33 @@ def check_in_place(tensor: Any, subject: str, *, is_recorded: bool = False) -> N
             f"{subject}: expected a tensor whose memory is its own, since the change needs a gradient, got one that "
             "shares it with another tensor, which would change without; change a copy: clone()"
         )
+
+
+def check_changes(plan: TapePlan, inputs: Sequence[Any]) -> None:
+    """Checks that the tensors of a call that its op changes in place may be changed now.
+
+    Args:
+        plan: the kind of call.
+        inputs: its tensors, one entry per input.
+
+    Raises:
+        InPlaceError: as of `check_in_place`; or one needs a gradient, and no output passes that on.
+    """
+    opdef, schema = plan.opdef, plan.opdef.schema
+    for position in schema.mutated_inputs:
+        name, flows = schema.inputs[position].name, position in plan.carries
+        for tensor in flat(inputs[position]):
+            subject = f"{opdef.subject}, input {name!r}"
+            check_in_place(tensor, subject, is_recorded=flows and is_differentiable(tensor._array.dtype))
+            if tensor._stop or not is_grad_enabled() or (flows and opdef.grad is not None):
+                continue
+            why, remedy = "the op has no backward", "on a copy"
+            if opdef.grad is not None:
+                why, remedy = "no output passes its gradient on", "on its detach().clone()"
+            raise InPlaceError(
+                f"{subject}: expected a tensor outside of the graph, since {why}, got one that needs a gradient; call "
+                f"it inside opsdk.no_grad(), or {remedy}"
+            )
 
 
 def check_unviewed(tensor: Any, subject: str) -> None:

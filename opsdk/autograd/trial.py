@@ -26,8 +26,8 @@ class TapeTrial:
         return bool(opdef.schema.inputs)
 
     def differentiates(self, opdef: OpDef) -> bool:
-        """Whether there is a rule to follow, and every input is still what it was."""
-        return opdef.grad is not None and not opdef.schema.mutated_inputs
+        """Whether there is a rule to follow."""
+        return opdef.grad is not None
 
     def attempts(self, arrays: Sequence[Any]) -> Sequence[Attempt]:
         """Returns the only way."""
@@ -37,12 +37,14 @@ class TapeTrial:
 def _run(tried: Tried) -> Generator[tuple[str, Sequence[Any]], None, None]:
     with enable_grad():
         tensors = [Tensor(array, not asked) for array, asked in zip(tried.arrays, tried.asked, strict=True)]
-        made = tried.apply(tensors)
+        every = zip(tensors, tried.asked, tried.changed, strict=True)
+        made = tried.apply([tensor.clone() if asked and changed else tensor for tensor, asked, changed in every])
         yield OUTPUTS, [tensor.numpy() for tensor in made]
         if tried.opdef.grad is None:
             return
         yield BACKWARD, ()
-        pairs = [(y, Tensor(dy)) for y, dy in zip(made, tried.cotangents, strict=True) if not y.stop_gradient]
+        seeded = zip(made, tried.cotangents, strict=True)
+        pairs = [(y, Tensor(dy)) for y, dy in seeded if not y.stop_gradient and dy is not None]
         if not pairs or any(y.dtype.kind == "c" for y, _ in pairs):
             return
         leaves = [tensor for tensor in tensors if not tensor.stop_gradient]

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import KINDS, word_of
-from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, ReturnError
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, OpsdkError, ReturnError, ShapeError
 from opsdk.core.modes import is_grad_enabled
-from opsdk.core.nested import each, flat
+from opsdk.core.nested import each, flat, named
 from opsdk.core.origin import origin_of
 from opsdk.core.random import Draw, Generator, next_seed
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
 from opsdk.define.frontend import owner_of
 from opsdk.define.identity.callables import callable_text, captured
+from opsdk.define.infer import STOCK, Inferred, Specs
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attribute import coerce
 from opsdk.define.schema.schema import InputDecl
@@ -272,13 +273,23 @@ def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
             )
 
 
-def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | None]) -> None:
+def check_outputs(opdef: OpDef, specs: Inferred, given: Specs) -> None:
     """Checks that an infer rule gives lists where the schema has lists, and dtypes of the kinds that it declares.
+
+    What it gives for an input that is changed in place has to be what that is; of that the stock rules know nothing.
+
+    Args:
+        opdef: the op.
+        specs: what the rule gave.
+        given: the specs of the inputs.
 
     Raises:
         ReturnError: a spec for a list, or a list with something else than specs in it.
         DTypeError: another kind of elements.
+        ShapeError, DTypeError: an input that is changed in place is another than the rule gives.
     """
+    if opdef.schema.mutated_inputs and not isinstance(opdef.infer, STOCK):
+        _check_changed(opdef, specs, given)
     for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
         is_list = isinstance(spec, list) and all(isinstance(item, TensorSpec) for item in spec)
         if decl.kind == "list" and not decl.mutated and spec is not None and not is_list:
@@ -294,6 +305,29 @@ def check_outputs(opdef: OpDef, specs: Sequence[TensorSpec | list[TensorSpec] | 
                     f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",
                     at=str(opdef.origin),
                 )
+
+
+def _check_changed(opdef: OpDef, specs: Inferred, given: Specs) -> None:
+    schema = opdef.schema
+    error: type[OpsdkError]
+    for decl, spec in zip(schema.outputs, specs, strict=True):
+        if not decl.mutated:
+            continue
+        source = schema.mutated_source(schema.outputs.index(decl))
+        pairs = zip(named(schema.input_names[source], given[source]), flat(spec), strict=False)
+        for (name, got), want in pairs:
+            sizes = zip(got.shape, want.shape, strict=False)
+            if got.ndim != want.ndim or any(a != b and None not in (a, b) for a, b in sizes):
+                expected, received, error = f"shape {shape_text(want.shape)}", shape_text(got.shape), ShapeError
+            elif got.dtype != want.dtype:
+                expected, received, error = str(want.dtype), str(got.dtype), DTypeError
+            else:
+                continue
+            raise error(
+                f"{opdef.subject}: input {name!r} expected {expected}, as its infer rule has {decl.name!r}, which is "
+                f"what it becomes in place, got {received}; make it so, since a change in place keeps shape and dtype",
+                details={"input": name, "expected": want, "got": got},
+            )
 
 
 def _by_name(opdef: OpDef, surplus: Sequence[Any], given: Mapping[str, Any]) -> str:

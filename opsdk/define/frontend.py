@@ -137,14 +137,17 @@ class Tried:
         opdef: the op.
         arrays: its inputs, which belong to the trial.
         asked: per input whether its gradient is compared.
-        cotangents: per output its cotangent.
+        changed: per input whether the op changes it in place; one whose gradient is asked for has to be no leaf then.
+        cotangents: per result its cotangent, None where it has none.
         is_partial: whether the call gives None in the place of an output, which has no cotangent then.
-        apply: calls the op on values of the runtime, one per input, and gives those of its outputs.
+        apply: calls the op on values of the runtime, one per input, and gives those of its results: its outputs, then
+            the inputs that it changed and that no output hands on.
     """
 
     opdef: OpDef
     arrays: Sequence[Any]
     asked: Sequence[bool]
+    changed: Sequence[bool]
     cotangents: Sequence[Any]
     is_partial: bool
     apply: Callable[[Sequence[Any]], Sequence[Any]]

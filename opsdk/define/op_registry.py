@@ -39,8 +39,14 @@ class OpRegistry(Generic[H]):
     def __init__(self, providers: Providers) -> None:
         self.lock = threading.RLock()
         self._entries: dict[str, H] = {}
+        self._beside: list[dict[Any, Any]] = []
         self._scopes: list[list[Any]] = []  # of each block that is under way, in order, what it puts back at its end
         self._providers = providers
+
+    def scoped_beside(self, table: dict[Any, Any]) -> dict[Any, Any]:
+        """Returns a table of other names, of which `scoped` forgets what it forgets of ops."""
+        self._beside.append(table)
+        return table
 
     def get(self, name: str) -> H | None:
         """Returns the value of a name, or None."""
@@ -216,10 +222,14 @@ class OpRegistry(Generic[H]):
 
     # Any: all entries, and what may be redefined or given a kernel.
     def _state(self) -> Any:
-        return self._entries, [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
+        rows = [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
+        return self._entries, rows, [(table, dict(table)) for table in self._beside]
 
     def _put_back(self, state: Any) -> None:
-        self._entries, before = state
+        self._entries, before, beside = state
+        for table, names in beside:
+            table.clear()
+            table.update(names)
         for handle, opdef, rows in before:
             if handle.opdef is not opdef:
                 handle.opdef = opdef

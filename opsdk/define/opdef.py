@@ -358,6 +358,12 @@ class OpDef(ByItsOp):
         """Returns the positions of the inputs that were not declared non-differentiable."""
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
 
+    def passed_on(self) -> frozenset[int]:
+        """Returns the positions of the inputs that are changed in place and whose gradient an output passes on."""
+        schema, frozen = self.schema, self.traits.nondifferentiable
+        handed_on = [i for i, decl in enumerate(schema.outputs) if decl.mutated and decl.name not in frozen]
+        return frozenset(map(schema.mutated_source, handed_on)).intersection(self.differentiable_inputs())
+
 
 def derived(rule: GradRule | Callable[[], GradRule | None]) -> bool:
     """Whether a rule follows from what the op computes, and was not given."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence, Set
 from opsdk.expr.node import Node, rewritten
 from opsdk.expr.primitives.table import PRIMITIVES
 
-# By name of an operation, of those that compiled code alone is made of too.
-_COSTS = {name: primitive.cost for name, primitive in PRIMITIVES.items()} | {"gated": 12}
+# x · sigmoid(y), of which compiled code alone is made.
+_GATED = 12
 _SHARED = 3  # the second of sigmoid(a) and sigmoid(−a), which have one exponential
 
 
@@ -21,17 +21,23 @@ def cost(roots: Sequence[Node], free: Sequence[Node] = ()) -> int:
         node = stack.pop()
         if node in seen or node.is_leaf:
             continue
-        total += _SHARED if opposite(node) in seen and opposite(node) not in free else _COSTS.get(node.op, 1)
+        total += _SHARED if opposite(node) in seen and opposite(node) not in free else _work(node)
         seen.add(node)
         stack.extend(node.args)
     return total
+
+
+def _work(node: Node) -> int:
+    """Returns the work of one operation; that of a reduction is in the loop that it closes."""
+    known = PRIMITIVES.get(node.op)
+    return known.cost if known is not None else _GATED if node.op == "gated" else 1
 
 
 def weight(node: Node, seen: Set[Node]) -> int:
     """Returns the work of one node whose operands are given, after what was `seen`."""
     if node.is_leaf:
         return 0
-    return _SHARED if opposite(node) in seen else _COSTS.get(node.op, 1)
+    return _SHARED if opposite(node) in seen else _work(node)
 
 
 def reach(root: Node, seen: set[Node]) -> None:

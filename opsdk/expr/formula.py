@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from opsdk.expr.node import Node, rewritten, topological
+from opsdk.expr.node import Node, rewritten, shown, topological
 from opsdk.expr.trace import Expression
 
 # How an operation is written, and how tightly it binds in Python: a comparison less tightly than & and |.
@@ -92,7 +92,7 @@ def _written(node: Node, named: dict[Node, str]) -> tuple[str, int]:
         return f"{_text(args[0], named, _ATOM)}**2", _POWER
     if op == "reciprocal":
         return f"1 / {_text(args[0], named, _INFIX['div'][1] + 1)}", _INFIX["div"][1]
-    return f"{op}({', '.join(_text(arg, named, 0) for arg in args)})", _ATOM
+    return f"{shown(op)}({', '.join(_text(arg, named, 0) for arg in args)})", _ATOM
 
 
 def _number(value: float | bool) -> str:

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 FLOAT, BOOL = "float", "bool"
+DIGEST = "__"  # what stands between the name of a user's own operation and its digest
 _HELD = 2**24  # whole numbers up to this one are the same in every dtype that is computed in
 _WRITTEN = 500  # operations of the text of a node: that of a choice between choices has twice as many at every step
 
@@ -73,7 +74,12 @@ def _written(node: Node, left: list[int]) -> str:
     left[0] -= 1
     if left[0] < 0:
         return "…"
-    return f"{node.op}({', '.join(_written(arg, left) for arg in node.args)})"
+    return f"{shown(node.op)}({', '.join(_written(arg, left) for arg in node.args)})"
+
+
+def shown(op: str) -> str:
+    """Returns what people call an operation: of a user's own its name, behind which the digest of what it is stands."""
+    return op.partition(DIGEST)[0]
 
 
 def constant(value: float | bool | np.generic) -> Node:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdk.expr.node import BOOL, Node, topological
+from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.trace import Expression
 
@@ -95,8 +96,71 @@ def scalar_source(expression: Expression, name: str) -> str:
     return "\n".join([head, *lines, f"    return {', '.join(results)}", ""])
 
 
-# What <math.h> has not; `real` and the ending `f` are set per dtype.
-PRELUDE = "\n" + "".join(primitive.c_source for primitive in PRIMITIVES.values())
+def prelude(roots: Sequence[Node], real: str) -> str:
+    """Returns the C functions that expressions call and <math.h> has not, those first that others call.
+
+    Args:
+        roots: the expressions.
+        real: the type that they are computed in, `float` or `double`.
+    """
+    ending = "f" if real == "float" else ""
+    texts: dict[str, str] = {}
+
+    def add(nodes: Sequence[Node]) -> None:
+        for name in dict.fromkeys(node.op for node in topological(nodes) if node.op in PRIMITIVES):
+            known = PRIMITIVES[name]
+            if name in texts:
+                continue
+            if known.body is not None:
+                add([known.body.root])
+                texts[name] = _function(known.body.expression, f"opsdk_{name}{ending}", real)
+            else:
+                texts[name] = known.c_source.format(real=real, f=ending)
+
+    add(roots)
+    return "\n" + "".join(_once(f"{name}{ending}", text) for name, text in texts.items() if text)
+
+
+def _once(name: str, text: str) -> str:
+    """Returns C source that may stand in a file several times, in front of each of its users."""
+    mark = f"OPSDK_HAS_{name}"
+    return f"#ifndef {mark}\n#define {mark}\n{text}#endif\n"
+
+
+def public_functions(primitive: Primitive) -> str:
+    """Returns C source of a primitive as functions of its own name, of floats with an `f` behind it, as in <math.h>."""
+    root = Node(primitive.name, tuple(Node("input", (), name) for name in primitive.operands), None, primitive.gives)
+    expression = Expression(primitive.operands, (), (root,))
+    texts = []
+    for real, ending in (("double", ""), ("float", "f")):
+        function = _function(expression, f"{primitive.function}{ending}", real)
+        texts.append(prelude([root], real) + _once(f"function_{primitive.function}{ending}", function))
+    return "".join(texts)
+
+
+def _function(expression: Expression, name: str, real: str) -> str:
+    """Returns the C source of a function that takes numbers and returns one."""
+    ending = "f" if real == "float" else ""
+    lines, (result,) = _c_lines(expression, real, ending)
+    head = f"static inline {real} {name}({', '.join(f'{real} {text}_in' for text in expression.inputs)}) {{"
+    return "\n".join([head, *lines, f"  return {result};", "}", ""])
+
+
+def _c_lines(expression: Expression, real: str, ending: str) -> tuple[list[str], list[str]]:
+    """Returns an expression as statements of C, and the names of its results."""
+    leaves = {Node("input", (), text): f"{text}_in" for text in expression.inputs}
+    leaves |= {Node("attr", (), text): f"{text}_real" for text in expression.attrs}
+    made, results = statements(
+        expression.wanted,
+        leaves,
+        lambda node: _constant(node, ending),
+        lambda node, operands: _call(node, operands, ending),
+    )
+    lines = []
+    for statement in made:
+        kind = "int" if statement.node.kind == BOOL else real
+        lines.append(f"  const {kind} {statement.name} = {statement.text.replace('(real)', f'({real})')};")
+    return lines, results
 
 
 def scalar_function(expression: Expression, name: str, real: str) -> str:
@@ -110,22 +174,13 @@ def scalar_function(expression: Expression, name: str, real: str) -> str:
         real: the type that it computes in, `float` or `double`.
     """
     ending = "f" if real == "float" else ""
-    leaves = {Node("input", (), text): f"{text}_in" for text in expression.inputs}
-    leaves |= {Node("attr", (), text): f"{text}_real" for text in expression.attrs}
-    made, results = statements(
-        expression.wanted,
-        leaves,
-        lambda node: _constant(node, ending),
-        lambda node, operands: _call(node, operands, ending),
-    )
+    made, results = _c_lines(expression, real, ending)
     parameters = [f"{real} {text}_in" for text in expression.inputs]
     parameters += [f"double {text}_attr" for text in expression.attrs]
     parameters += [f"{real} *result{i}" for i in range(len(results))]
     lines = [f"static inline void {name}({', '.join(parameters)}) {{"]
     lines += [f"  const {real} {text}_real = ({real}){text}_attr;" for text in expression.attrs]
-    for statement in made:
-        kind = "int" if statement.node.kind == BOOL else real
-        lines.append(f"  const {kind} {statement.name} = {statement.text.replace('(real)', f'({real})')};")
+    lines += made
     lines += [f"  *result{i} = {result};" for i, result in enumerate(results)]
     return "\n".join([*lines, "}"])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dis import opname
 from typing import Any, TypeVar
 
-from opsdk.core.errors import AttributeValueError, DefinitionError, TraceError
+from opsdk.core.errors import AttributeValueError, DefinitionError, OpsdkError, TraceError
 from opsdk.core.origin import shorten
 from opsdk.define.identity.digest import is_ours
 from opsdk.define.identity.referents import unread
@@ -73,7 +73,7 @@ def trace(
     try:
         returned = function(*symbols, **named)
     except TraceError as error:
-        raise _located(error, function, subject) from None
+        raise located(error, function, subject) from None
     except (IndexError, ValueError) as error:
         _check_lists(error, function, subject)
         raise
@@ -194,7 +194,7 @@ def _unpacks(error: Exception) -> bool:
     return trace is not None and opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]].startswith("UNPACK_")
 
 
-def _located(error: TraceError, function: Callable[..., Any], subject: str) -> TraceError:
+def located(error: OpsdkError, function: Callable[..., Any], subject: str) -> TraceError:
     """Returns the error with the user's own line in front of it."""
     inner = getattr(function, "func", function)  # what fixed attributes are bound to
     file = getattr(getattr(getattr(inner, "__wrapped__", inner), "__code__", None), "co_filename", None)

@@ -1,6 +1,7 @@
 """Mathematical functions for scalar expressions, for arrays and numbers, and inside Numba kernels, under one name each.
 
-On symbols, which an elementwise op is read with, a function builds a node of the expression. On NumPy arrays and
+On symbols, which an elementwise op is read with, a function builds a node of the expression. On tensors and Variables
+it is an op, the built-in one where there is one, with gradients of every order. On NumPy arrays and
 numbers it computes at once, as NumPy does and without its warnings: float32 stays float32, integers give float64 but
 for `abs`, `sign`, `square`, `floor`, `ceil`, `round`, `trunc`, `maximum`, `minimum`, `where` and `pow`, as
 NumPy has them; `abs` and `pow` of Python numbers alone are Python's.
@@ -10,51 +11,14 @@ vectorised; there it takes float32 and float64 scalars, integers as float64, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from opsdk.core.written import written
-from opsdk.expr.evaluate import is_number, of_numbers
-from opsdk.expr.node import Node
-from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives import special as _special  # noqa: F401 - adds its entries to the table
+from opsdk.expr.primitives.function import apply, function_of
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.row.row import FUNCTIONS
-from opsdk.expr.symbol import Symbol
-from opsdk.expr.symbol import apply as _node_of
 
 # Any, in this file: a symbol, an array or a number, and the same back.
-
-
-def function_of(primitive: Primitive, module: str) -> Callable[..., Any]:
-    """Returns the function of a primitive, with its operands for parameters, as one that a module defines."""
-    name = primitive.name
-    made = {
-        1: lambda x: apply(name, x),
-        2: lambda a, b: apply(name, a, b),
-        3: lambda c, a, b: apply(name, c, a, b),
-    }[primitive.arity]
-    types = dict.fromkeys((*primitive.operands, "return"), "Any")
-    function: Callable[..., Any] = written(
-        made, primitive.function, types, module=module, doc=primitive.doc, origin=primitive.origin
-    )
-    return function
-
-
-def apply(name: str, *operands: Any) -> Any:
-    """Returns the value of a primitive; the node where an operand is a symbol."""
-    if any(isinstance(operand, (Symbol, Node)) for operand in operands):
-        return _node_of(name, *operands)
-    primitive = PRIMITIVES[name]
-    if primitive.python and all(map(is_number, operands)):  # as the op computes them, which cannot tell abs from ours
-        return of_numbers(name, operands)
-    if all(isinstance(operand, (int, float)) for operand in operands):  # Python's own would raise where NumPy gives inf
-        operands = tuple(np.asarray(operand)[()] for operand in operands)
-    with np.errstate(all="ignore"):
-        return primitive.meaning(np, *operands)
-
-
 pi = 3.141592653589793
 e = 2.718281828459045
 inf = float("inf")

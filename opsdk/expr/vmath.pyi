@@ -168,6 +168,45 @@ def arccosh(x: Any) -> Any:
 def arctanh(x: Any) -> Any:
     """Returns log((1 + x)/(1 − x))/2. |x| ≤ 1; ±∞ at ±1, NaN outside. Derivative 1/(1 − x²)."""
 
+def lgamma(x: Any) -> Any:
+    """Returns log |Γ(x)|. All x; ∞ at 0, −1, −2 …. Derivative digamma x."""
+
+def digamma(x: Any) -> Any:
+    """Returns the derivative of log Γ(x). All x; ∓∞ at ±0, NaN at −1, −2 …. Derivative trigamma x."""
+
+def trigamma(x: Any) -> Any:
+    """Returns the second derivative of log Γ(x). All x; ∞ at 0, −1, −2 …. Derivative polygamma of order 2."""
+
+def erfcx(x: Any) -> Any:
+    """Returns exp(x²) erfc x. All x; ∞ below −26.6, of float32 below −9.4. Derivative 2xy − 2/√π."""
+
+def erfinv(x: Any) -> Any:
+    """Returns y with erf y = x. |x| ≤ 1; ±∞ at ±1, NaN outside. Derivative √π/2 exp(y²)."""
+
+def log_ndtr(x: Any) -> Any:
+    """Returns the logarithm of the normal distribution function. All x. Derivative √(2/π)/erfcx(−x/√2)."""
+
+def i0e(x: Any) -> Any:
+    """Returns e^−|x| I₀(x), I₀ the modified Bessel function. All x. Derivative i1e x − sign(x) y; 0 at the
+    tip at 0.
+    """
+
+def i1e(x: Any) -> Any:
+    """Returns e^−|x| I₁(x), I₁ the modified Bessel function. All x. Derivative i0e x − (1/x + sign x) y;
+    1/2 at 0.
+    """
+
+def j0(x: Any) -> Any:
+    """Returns J₀(x), the Bessel function. All finite x; NaN at ±∞. Errors are small beside 1. Derivative −j1 x."""
+
+def j1(x: Any) -> Any:
+    """Returns J₁(x), the Bessel function. All finite x; NaN at ±∞. Errors are small beside 1. Derivative
+    j0 x − y/x.
+    """
+
+def sinc(x: Any) -> Any:
+    """Returns sin(πx)/(πx), 1 at 0. All finite x; NaN at ±∞. Derivatives of every order."""
+
 def clip(x: Any, low: Any, high: Any) -> Any:
     """Returns x held between two bounds, NaN if any is; high where they cross, as in NumPy and PyTorch.
 

@@ -54,7 +54,12 @@ def check_gradient(session: Session) -> None:
         elif asked and opdef.gradient_of is None:
             names = ", ".join(opdef.schema.output_names)
             session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
-        elif opdef.gradient_of is None and not opdef.schema.mutated_inputs:
+        elif opdef.gradient_of is None and opdef.schema.mutated_inputs:
+            session.notes[
+                f"{opdef.name}: changes its inputs in place and carries no gradient; whether outputs depend on what "
+                "was declared nondifferentiable is not judged"
+            ] = None
+        elif opdef.gradient_of is None:
             _judge_declared(session, call)
 
 
@@ -99,7 +104,12 @@ def _judge(session: Session, call: Call) -> None:
         _run(case, "vjp", gradients.first_order(opdef, case.call, case.kernel), vary=not is_short and not is_derived)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
         gradient = opdef.grad.op.opdef
-        if gradient.grad is None and not gradient.is_composite:
+        if kept := gradients.not_passed_on(opdef, call):
+            session.notes[
+                f"{opdef.name}: order 1 only, the gradient of {', '.join(kept)} on arrays alone: it is changed in "
+                "place and no output passes its gradient on: no runtime asks for it"
+            ] = None
+        elif gradient.grad is None and not gradient.is_composite:
             session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             _judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))

@@ -148,6 +148,32 @@ def call_on_tape(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> list
     return flat([made[i] for i in _judged(opdef)])
 
 
+def without_leaves(opdef: OpDef, inputs: Values) -> list[Any]:
+    """Returns the inputs of a call on values of a runtime with a copy of each that it changes: no leaf is changed.
+
+    The copy is in the graph unless no output passes its gradient on.
+    """
+
+    def copied(position: int) -> Any:
+        flows = opdef.is_composite or position in opdef.passed_on()
+
+        def cloned(value: Any) -> Any:
+            return value.clone() if flows else value.detach().clone()
+
+        return each([inputs[position]], cloned)[0]
+
+    changed = opdef.schema.mutated_inputs
+    return [copied(i) if i in changed else value for i, value in enumerate(inputs)]
+
+
+def not_passed_on(opdef: OpDef, call: Call) -> list[str]:
+    """Returns the names of the inputs with a derivative of which no runtime can ask, since no output passes it on."""
+    if opdef.is_composite:
+        return []
+    left = set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
+    return [opdef.schema.input_names[i] for i in wanted(opdef, call) if i in left]
+
+
 def pulled_back(ys: Sequence[Any], dys: Sequence[Any], xs: Sequence[Any], *, create_graph: bool = False) -> list[Any]:
     """Returns the gradients, by tensor, of those outputs that carry one; None where a tensor has none."""
     pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y is not None and not y.stop_gradient]
@@ -166,7 +192,7 @@ def through_tape(opdef: OpDef, call: Call, cotangents: Arrays) -> tuple[Any, ...
     """Returns the gradients of a call as the tape gives them, one per flat input; None where there is none."""
     with enable_grad():
         tensors = [Tensor(np.array(array), not is_float(array)) for array in flat(call.inputs)]
-        made = call_on_tape(opdef, refill(call.inputs, tensors), call.attrs)
+        made = call_on_tape(opdef, without_leaves(opdef, refill(call.inputs, tensors)), call.attrs)
         found = pulled_back(made, cotangents, tensors)
     return tuple(None if gradient is None else gradient.numpy().copy() for gradient in found)
 
@@ -258,7 +284,7 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
         floating = [i for i in rule.wrt if any(map(is_float, flat([call.inputs[i]])))]
         asked = [i for i in floating if i not in rule.disconnected]
     count = len(flat(call.inputs))
-    entering = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
+    arriving = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]
 
     def first(inputs: Values, dys: Values) -> list[Any]:
         here = replace(call, inputs=inputs)
@@ -270,7 +296,7 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
 
     def split(arrays: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         arrays = [a if isinstance(a, Tensor) else np.asarray(a) for a in arrays]
-        return refill(call.inputs, arrays[:count]), _placed(cotangents, entering, arrays[count:])
+        return refill(call.inputs, arrays[:count]), _placed(cotangents, arriving, arrays[count:])
 
     def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         made = first(*split(arrays))
@@ -281,14 +307,15 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
             tensors = [Tensor(np.array(array), not is_float(np.asarray(array))) for array in arrays]
             inputs, dys = split(tensors)
             xs = flat([inputs[i] for i in asked])
-            made = pulled_back(call_on_tape(opdef, inputs, call.attrs), carried(opdef, dys), xs, create_graph=True)
+            made = call_on_tape(opdef, without_leaves(opdef, inputs), call.attrs)
+            made = pulled_back(made, carried(opdef, dys), xs, create_graph=True)
             found = pulled_back(made, ddx, tensors)
         return tuple(map(array_of, found, tensors))
 
     names = flat_names(opdef.schema.input_names, call.inputs)
-    for i in entering:
+    for i in arriving:
         names += flat_names([f"d{opdef.schema.output_names[i]}"], [cotangents[i]])
-    inputs = [*flat(call.inputs), *flat([cotangents[i] for i in entering])]
+    inputs = [*flat(call.inputs), *flat([cotangents[i] for i in arriving])]
     return subject_of(opdef, forward, vjp, names, inputs)
 
 

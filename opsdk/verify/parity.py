@@ -18,10 +18,31 @@ from opsdk.define.opdef import OpDef
 from opsdk.static import Executor, Program, Scope, gradients, program_guard
 from opsdk.static.run.trial import data_like  # with it, the trial of Programs registers itself
 from opsdk.verify.derivative import gradient_case
-from opsdk.verify.gradients import by_leaf, carried, draw_cotangents, gradient_call, second_order, through_tape
-from opsdk.verify.inputs.calls import Call, Values, copies, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.gradients import (
+    by_leaf,
+    carried,
+    draw_cotangents,
+    gradient_call,
+    not_passed_on,
+    second_order,
+    through_tape,
+    without_leaves,
+)
+from opsdk.verify.inputs.calls import (
+    Call,
+    Values,
+    called,
+    copies,
+    flat,
+    flat_names,
+    is_float,
+    only_changed,
+    outputs_of,
+    refill,
+    result_names,
+)
 from opsdk.verify.kernels.agreement import same_bits
-from opsdk.verify.kernels.launch import launch, plan_of
+from opsdk.verify.kernels.launch import launch, plan_of, results
 from opsdk.verify.session import Case, Session, said
 
 # Through the parts of a composite, contributions to one gradient are added in another order by either runtime.
@@ -51,10 +72,11 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
     opdef = session.opdef
     case = forward = _forward_case(session, call)
     try:
-        made = launch(opdef, None, call.inputs, call.attrs)
+        every = results(opdef, None, call.inputs, call.attrs)
+        made = every[: len(opdef.schema.outputs)]
         cotangents = draw_cotangents(opdef, made, np.random.default_rng([session.seed, 9]))
         expected: list[Any] | None = None
-        with closing(attempt.run(_tried(opdef, trial, call, made, cotangents))) as stages:
+        with closing(attempt.run(_tried(opdef, trial, call, every, cotangents))) as stages:
             for stage, values in stages:
                 if stage == BACKWARD:
                     case = _backward_case(session, call, made, cotangents)
@@ -64,9 +86,10 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
                 elif not opdef.traits.deterministic:
                     break
                 else:
-                    names = flat_names(opdef.schema.output_names, made)
-                    for name, want, got in zip(names, flat(made), values, strict=True):
-                        _compare_bits(forward, f"{trial.check}.{name}", f"output {name!r} {trial.where}", want, got)
+                    names = flat_names(result_names(opdef), every)
+                    for name, want, got in zip(names, flat(every), values, strict=True):
+                        what = f"{called(opdef, name)} {trial.where}"
+                        _compare_bits(forward, f"{trial.check}.{name}", what, want, got)
     except attempt.permitted as error:
         if isinstance(error, attempt.noted):
             session.notes[f"{opdef.name}: {trial.where} it {attempt.need}: {error}"] = None
@@ -83,16 +106,29 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
     return True
 
 
-def _tried(opdef: OpDef, trial: Trial, call: Call, made: Values, cotangents: Values) -> Tried:
+def _tried(opdef: OpDef, trial: Trial, call: Call, every: Values, cotangents: Values) -> Tried:
     """Returns a call as a trial takes it, with arrays of its own."""
     arrays = flat(copies(call.inputs))
-    asked = [is_float(array) and trial.differentiates(opdef) for array in arrays]
+    asked = [flag and trial.differentiates(opdef) for flag in _asked(opdef, call)]
+    changed = [i in opdef.schema.mutated_inputs for i, value in enumerate(call.inputs) for _ in flat([value])]
+    beside = [None] * len(flat(every[len(opdef.schema.outputs) :]))
 
     # Any: values of the runtime.
     def apply(values: Sequence[Any]) -> list[Any]:
-        return flat(outputs_of(opdef, Op(opdef)(*refill(call.inputs, values), **call.attrs)))
+        inputs = refill(call.inputs, values)
+        made = outputs_of(opdef, Op(opdef)(*inputs, **call.attrs))
+        return flat([*made, *[inputs[i] for i in only_changed(opdef)]])
 
-    return Tried(opdef, arrays, asked, flat(cotangents), any(value is None for value in made), apply)
+    is_partial = any(value is None for value in every[: len(opdef.schema.outputs)])
+    return Tried(opdef, arrays, asked, changed, [*flat(cotangents), *beside], is_partial, apply)
+
+
+def _asked(opdef: OpDef, call: Call) -> list[bool]:
+    """Returns per array of the inputs whether runtimes give its gradient: of what is changed, where it is passed on."""
+    is_made_of_ops = opdef.is_composite and opdef.gradient_of is None  # through which gradients flow
+    left = () if is_made_of_ops else set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
+    kept = set(range(len(call.inputs))).difference(left)
+    return [is_float(array) and i in kept for i, value in enumerate(call.inputs) for array in flat([value])]
 
 
 def _forward_case(session: Session, call: Call) -> Case:
@@ -133,17 +169,19 @@ def _in_float32(session: Session) -> list[Call]:
 
 
 def _expected(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> list[Any]:
-    """Returns the gradient of every floating input: by hand or, of a composite, as the tape gives it."""
+    """Returns the gradient of every input that is asked for: by hand or, of a composite, as the tape gives it."""
+    arrays, asked = flat(call.inputs), _asked(opdef, call)
     if opdef.grad is not None:
-        return by_leaf(opdef, call, outputs, cotangents)
+        floating = [flag for flag, array in zip(asked, arrays, strict=True) if is_float(array)]
+        return [g for g, flag in zip(by_leaf(opdef, call, outputs, cotangents), floating, strict=True) if flag]
     tape = through_tape(opdef, call, carried(opdef, cotangents))
-    return [gradient for array, gradient in zip(flat(call.inputs), tape, strict=True) if is_float(array)]
+    return [gradient for flag, gradient in zip(asked, tape, strict=True) if flag]
 
 
 def _compare_gradients(case: Case, trial: Trial, stage: str, expected: list[Any], found: Sequence[Any]) -> None:
     opdef, call = case.opdef, case.call
-    every = zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True)
-    names = [name for name, array in every if is_float(array)]
+    every = zip(flat_names(opdef.schema.input_names, call.inputs), _asked(opdef, call), strict=True)
+    names = [name for name, asked in every if asked]
     for name, want, got in zip(names, expected, found, strict=True):
         check, what = f"{stage}.d{name}", f"gradient of {name!r} {trial.where}"
         if want is None and got is None:
@@ -170,11 +208,11 @@ def check_second_order(session: Session) -> None:
     """Differentiates the gradients in a Program again, and compares with the tape within a few roundings."""
     opdef = session.opdef
     rule = opdef.grad
-    if opdef.gradient_of is not None or rule is None or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+    if opdef.gradient_of is not None or rule is None or not opdef.traits.deterministic:
         return
     if rule.op.opdef.grad is None and not rule.op.opdef.is_composite:
         return
-    for call in session.calls:
+    for call in [call for call in session.calls if not not_passed_on(opdef, call)]:
         case = replace(_forward_case(session, call), at=str(opdef.origin))
         try:
             _compare_second(case)
@@ -205,7 +243,8 @@ def _compare_second(case: Case) -> None:
         for variable, array in zip(variables, subject.inputs, strict=True):
             variable.stop_gradient = not is_float(array)
         count = len(flat(call.inputs))
-        made = outputs_of(opdef, Op(opdef)(*refill(call.inputs, variables[:count]), **call.attrs))
+        inputs = without_leaves(opdef, refill(call.inputs, variables[:count]))
+        made = outputs_of(opdef, Op(opdef)(*inputs, **call.attrs))
         targets = [v for v in carried(opdef, made) if not v.stop_gradient]
         asked = [v for v in variables[:count] if not v.stop_gradient]
         found = [v for v in gradients(targets, asked, variables[count:]) if v is not None]

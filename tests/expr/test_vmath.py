@@ -33,7 +33,8 @@ def symbols(name):
 
 
 def test_every_primitive_that_is_no_operator_has_a_function():
-    assert {PRIMITIVE_OF.get(name, name) for name in FUNCTIONS} == set(PRIMITIVES) - OPERATORS
+    told = {name for name, each in PRIMITIVES.items() if (each.doc or not each.body) and each.public is None}
+    assert {PRIMITIVE_OF.get(name, name) for name in FUNCTIONS} == told - OPERATORS
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

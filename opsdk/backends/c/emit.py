@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,13 @@ from opsdk.backends.c.signature import symbols
 from opsdk.core.errors import DefinitionError
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
+from opsdk.expr import vmath
 from opsdk.expr.exact import check_constants
+from opsdk.expr.node import FLOAT
+from opsdk.expr.primitives.entry import PRIMITIVES, Primitive
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.expr.scalar import scalar_of, static_of
-from opsdk.expr.source import PRELUDE, scalar_function
+from opsdk.expr.source import prelude, public_functions, scalar_function
 
 _KINDS = {"float": "double {0}_attr", "int": "int64_t {0}_attr", "bool[]": "const int32_t *{0}_attr, int64_t {0}_size"}
 ROUNDED = 5  # the status of a function that was given a whole number which its dtype does not hold
@@ -37,16 +41,23 @@ static inline int64_t opsdk_broadcast(const DLTensor *of, const DLTensor *like, 
 """
 
 
-def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
-    """Returns C source with one function per dtype, as `op.kernel("cpu", language="c", source=...)` takes it.
+# Any: a function of any signature.
+def c_source(op: Op | Callable[..., Any], dtypes: Sequence[str] = ("float32", "float64")) -> str:
+    """Returns C source: of an op what `op.kernel("cpu", language="c", source=...)` takes, of a primitive its functions.
+
+    Those of a primitive are called like it, and with an `f` behind it for floats, as the functions of <math.h> are.
+    They stand in front of a kernel that calls them; what several of them need may be repeated.
 
     Args:
-        op: an op made with `opsdk.elementwise`, or the gradient of one.
-        dtypes: float32, float64.
+        op: an op made with `opsdk.elementwise`, or the gradient of one; or a function of `opsdk.vmath`, or one that
+            `@opsdk.primitive` made.
+        dtypes: float32, float64; of an op.
 
     Raises:
-        DefinitionError: the op is not elementwise, or has attributes that are no numbers.
+        DefinitionError: the op is not elementwise, or has attributes that are no numbers; the function is no primitive.
     """
+    if not isinstance(op, Op):
+        return f"#include <math.h>\n{public_functions(_primitive_of(op))}"
     opdef = op.opdef
     scalar = scalar_of(opdef)
     if scalar is None or isinstance(scalar, RowFunction):
@@ -66,13 +77,30 @@ def c_source(op: Op, dtypes: Sequence[str] = ("float32", "float64")) -> str:
         check_constants(expression.wanted, np.dtype(dtype), opdef.subject)
         inner = f"{opdef.schema.name}_scalar{ending or 'd'}"
         parts += [
-            PRELUDE.format(real=real, f=ending),
+            prelude(expression.wanted, real),
             scalar_function(expression, inner, real),
             _entry(opdef, symbols(opdef.schema)[dtype], inner, real),
         ]
     if any(decl.type.base == "int" for decl in opdef.schema.attrs):
         parts.append(_MESSAGE)
     return "\n".join([*parts, ""])
+
+
+# Any: a function of any signature.
+def _primitive_of(function: Callable[..., Any]) -> Primitive:
+    """Returns the primitive that a function is.
+
+    Raises:
+        DefinitionError: it is none, or one whose text in C is an operator.
+    """
+    for each in list(PRIMITIVES.values()):
+        own = each.public or (vars(vmath).get(each.function) if each.doc else None)
+        if function is own and {*each.takes, each.gives} == {FLOAT}:
+            return each
+    raise DefinitionError(
+        f"C source: expected an op, a function of numbers of opsdk.vmath, or one made with @opsdk.primitive, got "
+        f"{function!r}"
+    )
 
 
 def _entry(opdef: OpDef, name: str, inner: str, real: str) -> str:

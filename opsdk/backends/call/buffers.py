@@ -56,15 +56,17 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     Raises:
         InputValueError: the rule raised, and the op's value check says what is wrong with the call.
         DTypeError: it gives an output elements of another kind than the schema declares.
+        ShapeError, DTypeError: an input that is changed in place is not what it gives.
     """
+    given = specs_of(inputs)
     try:
-        specs = opdef.infer(opdef.schema, specs_of(inputs), attrs)
+        specs = opdef.infer(opdef.schema, given, attrs)
     except Exception as error:
         wrong = in_authors_words(opdef, inputs, attrs)
         if wrong is not None:
             raise wrong from error
         raise
-    check_outputs(opdef, specs)
+    check_outputs(opdef, specs, given)
     return specs
 
 

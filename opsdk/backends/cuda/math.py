@@ -15,7 +15,10 @@ import numpy as np
 
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
 from opsdk.core.errors import DTypeError
+from opsdk.expr.node import topological
+from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
+from opsdk.expr.source import scalar_source
 
 Function = Callable[..., Any]  # Any: numbers of one precision, and conditions
 
@@ -62,13 +65,33 @@ def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     raise DTypeError(f"CUDA expression: expected float16, float32 or float64, got {dtype}")
 
 
-@cache
 def functions(precision: str) -> Mapping[str, Function]:
     """Returns a function for each primitive, and `product`, which rounds and is never fused with a sum.
 
     Args:
         precision: `float32` or `float64`, what arguments and results are numbers of.
     """
+    known = _functions(precision)
+    for each in list(PRIMITIVES.values()):
+        if each.body is not None and each.name not in known:
+            _add(known, each, np.dtype(precision).type)
+    return known
+
+
+def _add(known: dict[str, Function], primitive: Primitive, number: Any) -> None:
+    """Adds the function of a primitive that is an expression of others, after those that it calls."""
+    assert primitive.body is not None
+    for node in topological([primitive.body.root]):
+        if node.args and node.op not in known:
+            _add(known, PRIMITIVES[node.op], number)
+    names = {**known, "real": number, "inf": math.inf, "nan": math.nan}
+    text = scalar_source(primitive.body.expression, primitive.name)
+    known[primitive.name] = device_function(compiled_text(text, primitive.name, names))
+
+
+@cache
+def _functions(precision: str) -> dict[str, Function]:
+    """Returns the functions of the primitives that are no expressions of others."""
     if is_simulated():
         leaves = _simulated(precision)
     else:

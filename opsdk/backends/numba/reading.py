@@ -278,7 +278,11 @@ def _is_compiled_as_read(dispatcher: Any) -> bool:
 
 def _is_ours(value: Any) -> bool:
     """Whether a version or the hash of our sources stands for a function or class."""
-    module = getattr(value, "__globals__", {}).get("__name__") or getattr(value, "__module__", None) or ""
+    return _is_of_ours(getattr(value, "__globals__", {}).get("__name__") or getattr(value, "__module__", None) or "")
+
+
+def _is_of_ours(module: object) -> bool:
+    """Whether a module is one of ours; what is made there may be a user's, as the function of a primitive is."""
     return str(module).partition(".")[0] in _STOCK or f"{module}.".startswith(tuple(f"{name}." for name in _OURS))
 
 
@@ -293,7 +297,7 @@ def _is_our_class(value: Any) -> bool:
 def _is_stock(value: Any) -> bool:
     """Whether a value is what a library has under the name that the value gives."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
-    if not isinstance(name, str) or not isinstance(module, str) or not _is_ours(value):
+    if not isinstance(name, str) or not isinstance(module, str) or not (_is_ours(value) and _is_of_ours(module)):
         return False
     found: Any = sys.modules.get(module)
     for part in getattr(value, "__qualname__", name).split("."):

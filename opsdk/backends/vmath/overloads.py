@@ -13,7 +13,7 @@ from opsdk.backends.vmath.table import numba_functions
 from opsdk.core.once import once
 from opsdk.expr import vmath
 from opsdk.expr.node import BOOL, FLOAT
-from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.entry import WATCHERS, Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
 
 # Any, throughout: Numba's types and dispatchers, which have no annotations.
@@ -37,10 +37,16 @@ def register() -> None:
     A second call does nothing.
     """
     numba_functions(np.dtype("float32"))  # made here rather than while Numba compiles and holds its lock
-    for primitive in PRIMITIVES.values():
-        if primitive.doc:
-            _register(getattr(vmath, primitive.function), primitive)
+    for primitive in list(PRIMITIVES.values()):
+        _announce(primitive)
+    WATCHERS.append(_announce)
     overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
+
+
+def _announce(primitive: Primitive) -> None:
+    """Registers the function of a primitive, where it has one."""
+    if primitive.doc:
+        _register(primitive.public or getattr(vmath, primitive.function), primitive)
 
 
 def _register(public: Callable[..., Any], primitive: Primitive) -> None:

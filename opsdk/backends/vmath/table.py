@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy as np
 from opsdk.core.errors import DTypeError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.once import once
+from opsdk.expr.primitives.entry import PRIMITIVES
+
+_growing = threading.RLock()
 
 
 def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
@@ -28,7 +32,13 @@ def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
     tables = _built()
     if name not in tables:
         raise DTypeError(f"vmath: expected float32 or float64, got {name}; compute in float32 and round the result")
-    return dict(tables[name])
+    table = tables[name]
+    if any(each.body is not None and each.name not in table for each in list(PRIMITIVES.values())):
+        with _growing:
+            for each in list(PRIMITIVES.values()):
+                if each.body is not None and each.name not in table:
+                    slow("opsdk.backends.vmath.bodies").add(table, each, np.dtype(dtype).type)
+    return dict(table)
 
 
 @once

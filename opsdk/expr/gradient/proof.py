@@ -242,6 +242,12 @@ def _rate(node: Node, known: Mapping[Node, Any], given: Sequence[Any]) -> Any:
         return _RATES[node.op](*of, *given)
     if node.op == "where":
         return np.where(of[0], given[1], given[2])
+    body = ROW_PRIMITIVES[node.op].body
+    if body is not None:  # by the chain rule through what it is, which the rule of the entry knows nothing of
+        names = body.expression.inputs
+        dtype = np.result_type(*of)
+        _, (rate,) = rates([body.root], dict(zip(names, of, strict=True)), dict(zip(names, given, strict=True)), dtype)
+        return rate
     spread = np.broadcast_to(given[0], np.broadcast_shapes(np.shape(given[0]), of[0].shape))
     if node.op == "row_sum":
         return spread.sum(-1, keepdims=True)

@@ -1,6 +1,7 @@
 """Primitive: one operation of expressions, with all that reference, kernels, gradients and users are told of it.
 
-`table` beside this file fills the table; whoever needs it filled imports it there.
+`table` beside this file fills the table, `special` adds what is an expression of others, and `own` what users define;
+whoever needs it filled imports it there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from opsdk.core.written import entry
 from opsdk.expr.node import BOOL, FLOAT
 
 if TYPE_CHECKING:
+    from opsdk.expr.primitives.body import Body
     from opsdk.expr.symbol import Symbol
 
 # Takes an array module (NumPy, CuPy, jax.numpy, …) and operands that it understands; Any: that module's arrays.
@@ -46,13 +48,17 @@ class Primitive:
         infix: the operator that Python and C write between the operands; empty where there is none.
         c: its text in C: a template of the operands by place, and of `f`, the ending of functions of floats.
         c_source: functions that the text calls, and <math.h> has not; a template of `f` and of `real`, the type.
+        body: what it is as an expression of other primitives, which the text in each language is printed from.
         cuda: the name in libdevice of the function for double; empty for what is written there.
         cost: rough nanoseconds per element of vectorised float32 code; only their order matters.
         ulp: the largest error of vmath anywhere in the domain that is promised for float32 and for float64, in units
-            in the last place, of which the nearest float has 0.5; that of `logaddexp` in units of the larger of 1 and
-            the result. Others, such as `floor` and `fmod`, are exact. What was measured stands in `docs/vmath.md`.
+            in the last place, of which the nearest float has 0.5. Others, such as `floor` and `fmod`, are exact. What
+            was measured stands in `docs/vmath.md`.
+        least: of the operands, as float64, what the unit is that of where the result is smaller: where terms cancel, as
+            near the zeros of an oscillating function, an error is small beside them and not beside the result.
         complex: what complex numbers are to it.
         origin: where its entry stands.
+        public: the function of a user's own primitive.
     """
 
     name: str
@@ -68,11 +74,14 @@ class Primitive:
     infix: str = ""
     c: str = ""
     c_source: str = ""
+    body: Body | None = None
     cuda: str = ""
     cost: int = 1
     ulp: tuple[float, float] | None = None
+    least: Callable[..., Any] | None = None
     complex: str = VALUED
     origin: Origin | None = None
+    public: Callable[..., Any] | None = None
 
     @property
     def arity(self) -> int:
@@ -81,6 +90,14 @@ class Primitive:
 
 
 PRIMITIVES: dict[str, Primitive] = {}
+WATCHERS: list[Callable[[Primitive], None]] = []  # told of each one that is added
+
+
+def enter(made: Primitive) -> None:
+    """Puts a primitive into the table, and tells whoever keeps something for each of them."""
+    PRIMITIVES[made.name] = made
+    for told in WATCHERS:
+        told(made)
 
 
 # Any: the fields that `Primitive` has.
@@ -112,19 +129,29 @@ def primitive(
     names = tuple(operands.split())
     ufunc = fields.setdefault("ufunc", name)
     given = meaning or (lambda xp, *values: getattr(xp, ufunc)(*values))
-    if not fields.keys() & {"c", "infix"}:
+    if fields.get("body") is not None:
+        given = fields["body"]
+        fields["c"] = f"opsdk_{name}{{f}}({', '.join(f'{{{place}}}' for place in range(len(names)))})"
+    elif not fields.keys() & {"c", "infix"}:
         fields.setdefault("cuda", library or name)
         fields["c"] = f"{library or name}{{f}}({', '.join(f'{{{place}}}' for place in range(len(names)))})"
-    PRIMITIVES[name] = Primitive(
-        name,
-        names,
-        tuple(_KINDS[kind] for kind in takes or "f" * len(names)),
-        _KINDS[gives],
-        (lambda xp, *values: given(xp, *[_floating(value, floats) for value in values])) if floats else given,
-        doc=doc,
-        origin=entry(),
-        **{"function": name, **fields},
+    enter(
+        Primitive(
+            name,
+            names,
+            tuple(_KINDS[kind] for kind in takes or "f" * len(names)),
+            _KINDS[gives],
+            as_floats(given, floats) if floats else given,
+            doc=doc,
+            origin=entry(),
+            **{"function": name, **fields},
+        )
     )
+
+
+def as_floats(meaning: Meaning, kinds: str) -> Meaning:
+    """Returns a meaning that makes operands of dtypes of some kinds float64 first."""
+    return lambda xp, *values: meaning(xp, *[_floating(value, kinds) for value in values])
 
 
 # Any: an array of any module, or a number.

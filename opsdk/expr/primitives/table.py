@@ -234,7 +234,7 @@ static inline {real} opsdk_logaddexp{f}({real} a, {real} b) {{
   return a != a || b != b ? a + b : top + log1p{f}(exp{f}(-fabs{f}(a - b)));
 }}
 """,
-    cost=18, ulp=(1.5, 1.5))
+    cost=18, ulp=(1.5, 1.5), least=lambda a, b: 1.0)  # near 0 the larger operand and the rest cancel
 _real("erf", "Returns 2/√π ∫₀ˣ exp(−t²) dt. All x. Derivative 2/√π exp(−x²).",
     meaning=erf, rule=lambda y, a: (_TWO_OVER_ROOT_PI * apply("exp", -(a * a)),), cost=14, ulp=(1.5, 2.0))
 _real("erfc", "Returns 1 − erf x, exact where it vanishes. All x. Derivative −2/√π exp(−x²).",

@@ -15,7 +15,7 @@ from opsdk.core.errors import AttributeValueError, TraceError
 from opsdk.core.sums import total
 from opsdk.core.written import entry, written
 from opsdk.expr.node import FLOAT, Node, rewritten, topological
-from opsdk.expr.primitives.entry import HOLOMORPHIC, VALUED, Meaning, Primitive, Rule
+from opsdk.expr.primitives.entry import HOLOMORPHIC, VALUED, WATCHERS, Meaning, Primitive, Rule
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol, Written, apply, as_node
 
@@ -110,6 +110,7 @@ REDUCTIONS = {
 }
 # fmt: on
 ROW_PRIMITIVES = {**PRIMITIVES, **REDUCTIONS}  # all that an expression over one row is made of
+WATCHERS.append(lambda made: ROW_PRIMITIVES.update({made.name: made}))
 
 
 def _applied(name: str, *values: Any) -> Symbol:  # Any: what a user's expression holds

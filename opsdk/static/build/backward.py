@@ -17,6 +17,7 @@ from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.ops.reduction import sum as sum_op
 from opsdk.static.build.recording import connect, may_agree
 from opsdk.static.build.rewrite import definition_of, differentiable
+from opsdk.static.build.values import Value, Values, carrying, without_gradient
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import BACKWARD, Operator
 from opsdk.static.ir.shared_memory import changed
@@ -175,90 +176,78 @@ class _Reverse:
                 path = self._path()
                 while [op for operator in path for op in differentiable(block, operator)] != path:
                     path = self._path()  # composites were replaced by what they are made of
-                self._check_unchanged(path)
+                values = self.values
+                for name in values.several.intersection(source.name for source in self.sources):
+                    values.check_one(name, path)
                 for target, seed in zip(self.targets, seeds, strict=True):
-                    if target.name in self.reached:
-                        self.sums.add(target, self._ones(target) if seed is None else seed)
+                    value = values.last(target.name)
+                    if value in self.reached:
+                        self.sums.add(value, self._ones(target) if seed is None else seed)
                 for operator in reversed(path):
                     self._differentiate(operator)
-                return [self.sums.total(source) for source in self.sources]
+                return [self.sums.total(values.last(source.name)) for source in self.sources]
             except BaseException:
                 block.vars, block.ops = before
                 block.program.touch()
                 raise
 
-    def _check_unchanged(self, path: Sequence[Operator]) -> None:
-        """Checks that every value on the way still is what it was when its operator used it.
-
-        Raises:
-            ProgramError: one was changed in place or written once more.
-        """
-        written: dict[str, int] = {}
-        place: dict[int, int] = {}
-        for index, operator in enumerate(self.block.ops):
-            place[id(operator)] = index
-            written.update(dict.fromkeys([*operator.output_arg_names, *changed(operator)], index))
-        for operator in path:
-            at = place[id(operator)]
-            read = next((name for name in operator.input_arg_names if written.get(name, -1) >= at), None)
-            name = read or next((name for name in operator.output_arg_names if written[name] > at), None)
-            if name is not None:
-                by = self.block.ops[written[name]]
-                raise ProgramError(
-                    f"backward: variable {name!r} expected unchanged after {operator.type!r} used it, it is written "
-                    f"again by {by.type!r}; ask for gradients before that, or write to a variable of its own"
-                )
-
     def _path(self) -> list[Operator]:
-        """Returns the operators between sources and targets, in order, and notes every variable that sources reach."""
-        block = self.block
-        self.reached = {source.name for source in self.sources if source.name not in self.blocked}
+        """Returns the operators between sources and targets, in order, and notes every value that sources reach."""
+        self.values = values = Values(self.block)
+        ends = [source.name for source in self.sources if source.name not in self.blocked]
+        self.ends = {
+            v for name in ends for v in (values.every(name) if name in values.several else [values.last(name)])
+        }
+        self.reached = set(self.ends)
         forward: list[Operator] = []
-        lost: dict[int, set[str]] = {}  # by id of an operator, what it writes a reached value into that passes none on
-        for operator in block.ops:
-            if operator.records and any(name in self.reached for name in self._differentiable_inputs(operator)):
+        lost: dict[Value, Operator] = {}  # what came to be by a change in place of a reached value, and passes none on
+        for operator in self.block.ops:
+            if not operator.records:
+                continue
+            if any(values.read(operator, name) in self.reached for name in self._differentiable_inputs(operator)):
                 forward.append(operator)
-                for slot, decl in zip(operator.outputs.values(), operator.opdef.schema.outputs, strict=True):
-                    for name in filter(None, slot):
-                        if decl.name in operator.opdef.traits.nondifferentiable:
-                            continue
-                        if self._passes(name):
-                            self.reached.add(name)
-                        elif decl.mutated and name not in self.blocked:
-                            lost.setdefault(id(operator), set()).add(name)
-        needed = {target.name for target in self.targets}
-        path: list[Operator] = []
-        for operator in reversed(forward):
-            outputs = operator.output_arg_names  # a source whose gradient is stopped takes it and does not pass it on
-            if any(name in needed and name in self.reached and self._passes(name) for name in outputs):
-                path.append(operator)
-                needed.update(self._differentiable_inputs(operator))
+                for decl, name in carrying(operator):
+                    value = values.gave(operator, name)
+                    if self._passes(value) and value not in values.cut:
+                        self.reached.add(value)
+                    elif decl.mutated and name not in self.blocked and isinstance(self.block.vars[name], Parameter):
+                        lost[value] = operator
+            for name in changed(operator):
+                value = values.gave(operator, name)
+                if value in values.cut and values.read(operator, name) in self.reached:
+                    lost[value] = operator
         if lost:
             self._check_kept(lost)
+        needed = {values.last(target.name) for target in self.targets}
+        path: list[Operator] = []
+        for operator in reversed(forward):
+            # A source whose gradient is stopped takes it and does not pass it on.
+            made = self.reached.intersection(values.gave(operator, name) for _, name in carrying(operator))
+            if any(self._passes(value) for value in needed.intersection(made)):
+                path.append(operator)
+                needed.update(values.read(operator, name) for name in self._differentiable_inputs(operator))
         return path[::-1]
 
-    def _check_kept(self, lost: Mapping[int, set[str]]) -> None:
-        """Checks that the targets see nothing of what was written in place into a variable with stop_gradient=True.
+    def _check_kept(self, lost: Mapping[Value, Operator]) -> None:
+        """Checks that the targets see nothing of what was changed in place and has no gradient, though it was to.
 
         Raises:
-            ProgramError: they do; on the tape the gradient would flow through it.
+            ProgramError: they do; on the tape the gradient would flow through it, or the change be refused.
         """
-        needed = {target.name for target in self.targets}
+        values = self.values
+        needed = {values.last(target.name) for target in self.targets}
         for operator in reversed(self.block.ops):
-            written = needed.intersection(operator.output_arg_names)
-            for name in sorted(written & lost.get(id(operator), set())):
-                raise ProgramError(
-                    f"backward: {operator.type!r} expected to write no value that needs a gradient into {name!r}, a "
-                    "variable with stop_gradient=True that the targets depend on, got one; write its detach(), or "
-                    "compute a variable of its own",
-                    at=str(operator.origin),
-                )
-            if operator.records and any(self._passes(name) for name in written):
-                needed.update(self._differentiable_inputs(operator))
+            written = {values.gave(operator, name) for name in operator.written_arg_names}.intersection(needed)
+            for value in sorted(written):
+                if lost.get(value) is operator:
+                    raise without_gradient(operator, value[0], is_declared=value in values.cut)
+            if operator.records and any(map(self._passes, written)):
+                needed.update(values.read(operator, name) for name in self._differentiable_inputs(operator))
 
-    def _passes(self, name: str) -> bool:
-        variable = self.block.vars[name]
-        return name not in self.blocked and not variable.is_cut and is_differentiable(variable.dtype)
+    def _passes(self, value: Value) -> bool:
+        name, _ = value
+        is_blocked = name in self.blocked or self.values.is_stopped(value)
+        return not is_blocked and is_differentiable(self.block.vars[name].dtype)
 
     def _differentiable_inputs(self, operator: Operator) -> list[str]:
         slots = list(operator.inputs.values())
@@ -277,13 +266,18 @@ class _Reverse:
     def _differentiate(self, operator: Operator) -> None:
         """Appends the gradient op of an operator that has a rule, for what arrived at its outputs."""
         block = self.block
-        opdef = definition_of(block, operator)
-        rule, sources = opdef.grad, {source.name for source in self.sources}
+        opdef, values = definition_of(block, operator), self.values
+        rule = opdef.grad
         assert rule is not None
-        cotangents = operator.by_output(lambda name: self.sums.total(block.vars[name]) if name else None)
-        targets = operator.by_input(lambda name: name if name in self.reached else None)
+        carried = {name for _, name in carrying(operator)}
+
+        def arrived(name: str) -> Variable | None:
+            return self.sums.total(values.gave(operator, name)) if name in carried else None
+
+        cotangents = operator.by_output(arrived)
+        targets = operator.by_input(lambda name: name if values.read(operator, name) in self.reached else None)
         application = Application(opdef, rule, operator.attrs, cotangents, targets)
-        application.leave_unreached(lambda name: name in sources)
+        application.leave_unreached(lambda name: values.read(operator, name) in self.ends)
         if not any(application.arrived) or not any(application.needed[i] for i in rule.wrt):
             return
 
@@ -291,7 +285,9 @@ class _Reverse:
         def fresh(position: int, name: str, _: Any) -> Variable | None:
             return None if position in rule.disconnected else self.sums.fresh(block.vars[name])
 
-        inputs = application.op_inputs(self._saved(operator, rule), partial(self._zeros, operator))
+        values.check_sizes(operator)
+        is_computed = not rule.passes or any(application.uncomputed())
+        inputs = application.op_inputs(self._saved(operator, rule, is_computed), partial(self._zeros, operator))
         made = application.route([None] * len(rule.wrt), fresh)
         outputs = [made[i] for i in rule.wrt]
         gradient = connect(block, rule.op.opdef, inputs, outputs, application.op_attrs(), BACKWARD)
@@ -301,14 +297,15 @@ class _Reverse:
             gradient.of[slot] = list(slots[position])
             gradient.outputs[slot] = gradient.outputs[slot] or [""] * len(slots[position])
         for grad, name in gradient.like.items():
-            self.sums.add(block.vars[name], block.vars[grad])
+            self.sums.add(values.read(operator, name), block.vars[grad])
 
     # Any: one entry per input or output that the backward reads, a Variable, a list of them or None.
-    def _saved(self, operator: Operator, rule: GradRule) -> list[Any]:
+    def _saved(self, operator: Operator, rule: GradRule, is_computed: bool) -> list[Any]:
         """Returns the inputs and outputs of an operator that its backward reads.
 
         Raises:
-            ProgramError: one is a gradient that was not asked for when the operator was appended.
+            ProgramError: one is a gradient that was not asked for when the operator was appended; or it is to be
+                computed with, and not there any more.
         """
         variables = self.block.vars
         values = {"input": operator.by_input(variables.get), "output": operator.by_output(variables.get)}
@@ -321,6 +318,8 @@ class _Reverse:
                     f"{operator.opdef.subject}: its backward reads {name!r}, which was not asked for when it was "
                     "appended; ask for the gradients of all its inputs then"
                 )
+            for one in held if is_computed else ():
+                self.values.check_kept(operator, one, is_input=source.kind == "input")
         return [values[source.kind][source.position] for source in saved]
 
     def _zeros(self, operator: Operator, position: int, number: int) -> Variable:
@@ -336,19 +335,19 @@ class _Reverse:
 
 
 class Contributions:
-    """Gradients by the variable that they are of; several are summed in the order in which they came.
+    """Gradients by the value that they are of; several are summed in the order in which they came.
 
     The complete gradient of `x` is called `x@GRAD`, or `x@GRAD_1` … in later passes; its parts are renamed.
     """
 
     def __init__(self, block: Block) -> None:
         self._block = block
-        self._parts: dict[str, list[Variable]] = {}
+        self._parts: dict[Value, list[Variable]] = {}
         self._own: set[int] = set()  # ids of the variables made here; those that a user gave keep their names
 
-    def add(self, variable: Variable, gradient: Variable) -> None:
+    def add(self, value: Value, gradient: Variable) -> None:
         """Adds a contribution."""
-        self._parts.setdefault(variable.name, []).append(gradient)
+        self._parts.setdefault(value, []).append(gradient)
 
     def fresh(self, variable: Variable) -> Variable:
         """Returns a new gradient variable, `x@GRAD` with a suffix where that is taken.
@@ -362,18 +361,19 @@ class Contributions:
         self._own.add(id(made))
         return made
 
-    def total(self, variable: Variable) -> Variable | None:
-        """Returns the complete gradient of a variable, with the sum appended where there are several parts."""
-        parts = self._parts.get(variable.name)
+    def total(self, value: Value) -> Variable | None:
+        """Returns the complete gradient of a value, with the sum appended where there are several parts."""
+        parts = self._parts.get(value)
         if not parts:
             return None
         if len(parts) > 1:
             block = self._block
+            variable = block.vars[value[0]]
             own = [part for part in parts if id(part) in self._own]
             name = own[0].name if own else block.free_name(f"{variable.name}@GRAD")
             for number, part in enumerate(own):
                 block.rename(part, block.free_name(f"{name}@RENAME@{number}"))
             made = self._made(variable, name)
             connect(block, sum_op.opdef, [list(parts)], [made], {}, BACKWARD)
-            self._parts[variable.name] = [made]
-        return self._parts[variable.name][0]
+            self._parts[value] = [made]
+        return self._parts[value][0]

@@ -116,13 +116,34 @@ def connect(
     block: Block, opdef: OpDef, inputs: Sequence[Any], outputs: Sequence[Any], attrs: dict[str, Any], role: str
 ) -> Operator:
     """Puts the Operator between Variables that exist, at the end."""
-    if any(isinstance(variable, Parameter) for i in opdef.schema.mutated_inputs for variable in flat(inputs[i])):
-        role = OPTIMIZE  # whatever changes a parameter is an update
+    changed = [variable for i in opdef.schema.mutated_inputs for variable in flat(inputs[i])]
+    if any(isinstance(v, Parameter) and (v.trainable or not opdef.schema.fresh_outputs) for v in changed):
+        role = OPTIMIZE  # an update; who gives something beside, and changes what is frozen, keeps statistics of it
     operator = operator_of(opdef, inputs, outputs, attrs, role)
     operator.records = is_grad_enabled()
+    if changed and not all(stops(opdef, inputs)):
+        operator.freed = _freed(opdef, inputs)
     opdef.usage.in_graph = True
     block.insert(len(block.ops), operator)
     return operator
+
+
+def _freed(opdef: OpDef, inputs: Sequence[Any]) -> list[str]:
+    """Has gradients flow through what an op changes in place with a gradient, as on the tape, parameters apart.
+
+    Returns:
+        The names of those where a user had stopped that.
+    """
+    found = []
+    schema, frozen = opdef.schema, opdef.traits.nondifferentiable
+    for decl, position in ((decl, schema.mutated_source(i)) for i, decl in enumerate(schema.outputs) if decl.mutated):
+        for variable in flat(inputs[position]) if decl.name not in frozen else ():
+            if not isinstance(variable, Parameter) and is_differentiable(variable.dtype):
+                if variable.is_cut:
+                    found.append(variable.name)
+                variable.is_cut = False
+                variable.mark_stop(False)
+    return found
 
 
 def operator_of(
@@ -139,8 +160,9 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     """Returns the specs of the outputs for input Variables, of a call whose attributes the op's check takes."""
     if opdef.check is not None:
         opdef.check.ask_early(attrs)
-    inferred = opdef.infer(opdef.schema, each(inputs, lambda variable: variable.spec), attrs)
-    check_outputs(opdef, inferred)
+    given = each(inputs, lambda variable: variable.spec)
+    inferred = opdef.infer(opdef.schema, given, attrs)
+    check_outputs(opdef, inferred, given)
     return inferred
 
 

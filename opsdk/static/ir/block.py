@@ -216,6 +216,8 @@ class Block:
             try:
                 yield
             except BaseException:
+                for name in {name for operator in self.ops[operators:] for name in operator.freed}:
+                    self.vars[name].stop_gradient = True
                 for name in list(self.vars)[variables:]:
                     del self.vars[name]
                 del self.ops[operators:]

@@ -69,6 +69,7 @@ class Operator:
         repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
         part_of: the call of a composite that was told to train, of which this is a part.
         guards: names of what is computed only after this has passed, which gives nothing itself.
+        freed: names of what it changes in place with a gradient, at whose values before a user had stopped that.
     """
 
     opdef: OpDef
@@ -83,6 +84,7 @@ class Operator:
     repeats: bool = False
     part_of: Operator | None = None
     guards: list[str] = field(default_factory=list)
+    freed: list[str] = field(default_factory=list)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "attrs":
@@ -149,6 +151,12 @@ class Operator:
         """Names of all output variables, in order; gradients that nobody wants have none."""
         return [name for names in self.outputs.values() for name in names if name]
 
+    @property
+    def written_arg_names(self) -> list[str]:
+        """Names of all variables that it writes: its outputs, and what it changes in place, be it an output or not."""
+        slots = list(self.inputs.values())
+        return [*self.output_arg_names, *[name for i in self.opdef.schema.mutated_inputs for name in slots[i]]]
+
     def input(self, slot: str) -> list[str]:
         """Returns the names of the variables of one input.
 
@@ -198,6 +206,7 @@ class Operator:
             for names in slots.values():
                 names[:] = [new if name == old else name for name in names]
         self.guards = [new if name == old else name for name in self.guards]
+        self.freed = [new if name == old else name for name in self.freed]
 
     def to_string(self) -> str:
         """Returns the line that a printed Program shows."""

@@ -191,7 +191,7 @@ def needed_for(names: Sequence[str], operators: Sequence[Operator]) -> list[Oper
     needed = set(names)
     kept: list[Operator] = []
     for operator in reversed(operators):
-        if not needed.isdisjoint((*operator.output_arg_names, *operator.guards)):
+        if not needed.isdisjoint((*operator.written_arg_names, *operator.guards)):
             kept.append(operator)
             needed.update(operator.needed_arg_names)
     return kept[::-1]
@@ -202,7 +202,7 @@ def _forward_only(block: Block) -> list[Operator]:
     kept: list[Operator] = []
     gone: set[str] = set()
     for operator in block.ops:
-        made = [name for name in operator.output_arg_names if not block.vars[name].persistable]
+        made = [name for name in operator.written_arg_names if not block.vars[name].persistable]
         if operator.role == FORWARD and gone.isdisjoint(operator.needed_arg_names):
             kept.append(operator)
             gone.difference_update(made)

@@ -6,7 +6,7 @@ place is a copy in a run. Whatever would tell the two apart on the tape, where v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from opsdk.core.errors import ProgramError
@@ -80,17 +80,33 @@ def check_views(operators: Sequence[Operator]) -> dict[str, tuple[str, Operator]
     """Checks that no operator reads a view of what was changed in place since the view was taken.
 
     Returns:
-        By name of a view that is stale once all have run, what it is of and the operator that changed that.
+        What `stale_views` does.
 
     Raises:
         ProgramError: one does; on the tape it would see the change.
     """
+
+    def refuse(operator: Operator, view: str, source: str, by: Operator) -> None:
+        raise late(f"operator {operator.type!r}: expected {view!r}, a view", source, by, str(operator.origin))
+
+    return stale_views(operators, refuse)
+
+
+def stale_views(
+    operators: Sequence[Operator], on_read: Callable[[Operator, str, str, Operator], None] | None = None
+) -> dict[str, tuple[str, Operator]]:
+    """Returns, by name of a view that is stale once all have run, what it is of and the operator that changed that.
+
+    Args:
+        operators: in order.
+        on_read: is told of an operator that reads a stale view, of the view, its base and what changed that.
+    """
     views: dict[str, set[str]] = {}  # by name of a variable what was taken of it, and of that
     stale: dict[str, tuple[str, Operator]] = {}
     for operator in operators:
-        read = next((name for name in operator.input_arg_names if name in stale), None)
-        if read is not None:
-            raise late(f"operator {operator.type!r}: expected {read!r}, a view", *stale[read], str(operator.origin))
+        for name in operator.input_arg_names if stale else ():
+            if name in stale and on_read is not None:
+                on_read(operator, name, *stale[name])
         for name in operator.output_arg_names:
             stale.pop(name, None)  # it holds something else now
         for names, sources in viewed(operator):

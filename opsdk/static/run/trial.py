@@ -33,7 +33,7 @@ class ProgramTrial:
 
     def takes(self, opdef: OpDef) -> bool:
         """Whether a call has a Variable, and a run of it gives what a call on arrays gives."""
-        return bool(opdef.schema.inputs) and not opdef.schema.mutated_inputs and opdef.traits.deterministic
+        return bool(opdef.schema.inputs) and opdef.traits.deterministic
 
     def differentiates(self, opdef: OpDef) -> bool:
         """Whether there is a gradient: by the op's rule or, of a composite, through what it is made of."""
@@ -59,11 +59,11 @@ def _run(opened: slice, tried: Tried) -> Generator[tuple[str, Sequence[Any]], No
         asked = [variable for variable, flag in zip(variables, tried.asked, strict=True) if flag]
         for variable in asked:
             variable.stop_gradient = False
-        made = tried.apply(variables)
+        made = tried.apply([v.clone() if changed else v for v, changed in zip(variables, tried.changed, strict=True)])
         found: list[Variable | None] = []
         if asked:  # gradients of the real outputs that carry one
             pairs = zip(made, tried.cotangents, strict=True)
-            carried = [(y, dy) for y, dy in pairs if not y.stop_gradient and dy.dtype.kind != "c"]
+            carried = [(y, dy) for y, dy in pairs if not y.stop_gradient and dy is not None and dy.dtype.kind != "c"]
             seeds = [data_like(f"seed{i}", dy, feed, opened) for i, (_, dy) in enumerate(carried)]
             found = gradients([y for y, _ in carried], asked, seeds) if carried else []
     if found:

@@ -112,3 +112,26 @@ def _power(x, exponent):
         return math.pow(x, exponent)  # C's
     except ValueError:  # where C gives nan, or an infinity at 0
         return math.inf if x == 0 else math.nan
+
+
+def test_a_primitive_is_functions_of_its_own_name_and_what_they_call():
+    text = opsdk.c_source(vmath.erfcx) + opsdk.c_source(vmath.logaddexp) + opsdk.c_source(vmath.trigamma)
+    assert "static inline double erfcx(double x_in)" in text
+    assert "static inline float logaddexpf(float a_in, float b_in)" in text
+    with pytest.raises(
+        DefinitionError, match=r"C source: expected an op, a function of numbers of opsdk"
+    ):
+        opsdk.c_source(vmath.isnan)
+
+
+def test_special_functions_in_c_are_those_of_vmath():
+    names = ("lgamma", "digamma", "trigamma", "erfcx", "erfinv", "log_ndtr", "i0e", "i1e", "j0", "j1", "sinc")
+    special = opsdk.elementwise(
+        f"emitted::special(Tensor x) -> ({', '.join(f'Tensor {name}' for name in names)})", nondifferentiable=names
+    )(lambda x: tuple(getattr(vmath, name)(x) for name in names))
+    special.kernel("cpu", language="c", source=opsdk.c_source(special))
+    x = np.array([-3.7, -0.4, 0.0, 0.3, 0.99, 1.0, 2.5, 9.5, np.inf, np.nan])
+    for dtype in ("float32", "float64"):
+        for name, made in zip(names, special(x.astype(dtype)), strict=True):
+            wanted = getattr(vmath, name)(x.astype(dtype))
+            np.testing.assert_allclose(made, wanted, rtol=8 * np.finfo(dtype).eps, atol=8 * np.finfo(dtype).eps)

@@ -10,8 +10,10 @@ from opsdk.expr.primitives.table import PRIMITIVES
 
 DTYPES = (np.float32, np.float64)
 OPERATORS = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "where"}
-UNARY = tuple(name for name, p in PRIMITIVES.items() if p.takes == ("float",) and name not in OPERATORS)
-BINARY = tuple(name for name, p in PRIMITIVES.items() if p.takes == ("float", "float") and name not in OPERATORS)
+TABLE = {name: p for name, p in PRIMITIVES.items() if p.body is None and name not in OPERATORS}
+UNARY = tuple(name for name, p in TABLE.items() if p.takes == ("float",))
+BINARY = tuple(name for name, p in TABLE.items() if p.takes == ("float", "float"))
+SPECIAL = tuple(name for name, p in PRIMITIVES.items() if p.body is not None and p.doc and p.public is None)
 
 
 @functools.cache

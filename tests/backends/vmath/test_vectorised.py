@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from tests.backends.vmath.loops import BINARY, DTYPES, UNARY, loop
+from tests.backends.vmath.loops import BINARY, DTYPES, SPECIAL, UNARY, loop
 
 # What every machine computes in line, with or without an instruction for it. A call of any other name might stay one.
 HARMLESS = (
@@ -33,7 +33,7 @@ def calls(text):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", UNARY + BINARY)
+@pytest.mark.parametrize("name", UNARY + BINARY + SPECIAL)
 def test_a_loop_calls_nothing_and_is_vectorised(name, dtype):
     text = body(name, dtype)
     assert calls(text) - {*HARMLESS, *MEMORY} == set()

@@ -145,7 +145,7 @@ def moved(node, values, tangents):
 
 
 def test_every_primitive_has_a_rate_of_change():
-    numbers = {name for name, primitive in PRIMITIVES.items() if primitive.gives == "float"}
+    numbers = {name for name, each in PRIMITIVES.items() if each.gives == "float" and each.body is None}
     assert numbers <= {*_SLOPES, *_RATES, *_FLAT, "where"}
 
 

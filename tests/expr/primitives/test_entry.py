@@ -10,6 +10,7 @@ from opsdk.expr.primitives.table import PRIMITIVES
 def added(monkeypatch):
     """Adds a primitive to a table of its own, and gives it back."""
     monkeypatch.setattr(entry, "PRIMITIVES", {})
+    monkeypatch.setattr(entry, "WATCHERS", [])
 
     def add(name, *args, **fields):
         primitive(name, *args, **fields)

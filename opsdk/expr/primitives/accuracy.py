@@ -1,0 +1,118 @@
+"""What a user's own primitive says of itself, tried on numbers: its derivative by the chain rule, its accuracy.
+
+The accuracy is that of the body, computed step by step in NumPy, against what is right in float64: the function that
+the definition names for it, or the body. What is compiled may fuse a product and a sum, and is judged by `verify`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opsdk.core.errors import DefinitionError
+from opsdk.expr.gradient.proof import Claim, refuted
+from opsdk.expr.node import Node
+from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.row.row import FULL
+from opsdk.expr.symbol import Symbol
+
+Bounds = Mapping[str, tuple[float | None, float | None]]
+_TRIED = 400  # operands of which each dtype computes the value
+_SIZES = (1e-3, 30.0)  # of most of them
+
+
+def check_derivative(primitive: Primitive, bounds: Bounds, subject: str) -> None:
+    """Checks that the derivative is that of the body.
+
+    Raises:
+        DefinitionError: numbers contradict it.
+    """
+    assert primitive.rule is not None
+    result = Node("input", (), "out" if "y" in primitive.operands else "y")
+    operands = [Node("input", (), name) for name in primitive.operands]
+    partials = primitive.rule(Symbol(result), *map(Symbol, operands))
+    cotangent = Symbol(Node("input", (), "d_result"))
+    gradients = tuple(
+        (name, (0.0 * cotangent if partial is None else cotangent * partial).node)
+        for name, partial in zip(primitive.operands, partials, strict=True)
+    )
+    claim = Claim(
+        ((result.payload, "d_result", FULL, Node(primitive.name, tuple(operands), None, primitive.gives)),),
+        gradients,
+        tuple((name, FULL, False) for name in primitive.operands),
+        (),
+        tuple((name, *pair) for name, pair in bounds.items()),
+    )
+    wrong = refuted(claim)
+    if wrong is not None:
+        text = wrong.replace("derived gradient of", "expected the derivative of the body: with respect to", 1)
+        raise DefinitionError(f"{subject}, derivative: {text}; mend it, or leave it out and the body is differentiated")
+
+
+def check_accuracy(primitive: Primitive, bounds: Bounds, subject: str) -> None:
+    """Checks that the body is as near to what is right as promised, in float32 and in float64.
+
+    Raises:
+        DefinitionError: it is not.
+    """
+    assert primitive.body is not None
+    assert primitive.ulp is not None
+    with np.errstate(all="ignore"):
+        for dtype, promised in zip((np.float32, np.float64), primitive.ulp, strict=True):
+            operands = [array.astype(dtype) for array in drawn(primitive.operands, bounds)]
+            wide = [array.astype(np.float64) for array in operands]
+            right = np.broadcast_to(primitive.meaning(np, *wide), wide[0].shape).astype(np.float64)
+            got = np.broadcast_to(primitive.body(np, *operands), wide[0].shape)
+            found = errors(got, right, np.dtype(dtype), least_of(primitive, wide))
+            worst = int(np.argmax(found))
+            if not found[worst] <= promised:
+                at = ", ".join(f"{n}={float(a[worst])!r}" for n, a in zip(primitive.operands, operands, strict=True))
+                raise DefinitionError(
+                    f"{subject}: body expected within {promised:g} ulp of {np.dtype(dtype).name}, as promised, got "
+                    f"{found[worst]:.3g} at {at}: {float(got[worst])!r} for {float(right[worst])!r}; mend the body, "
+                    "promise less with ulp=, or name its domain="
+                )
+
+
+def least_of(primitive: Primitive, operands: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns per element the size whose unit counts where the result is smaller."""
+    found = 0.0 if primitive.least is None else primitive.least(*operands)
+    return np.broadcast_to(np.asarray(found, np.float64), operands[0].shape)
+
+
+def errors(got: np.ndarray, right: np.ndarray, dtype: np.dtype[Any], least: np.ndarray) -> np.ndarray:
+    """Returns errors in units in the last place of a dtype; infinite where one is NaN, or infinite, and the other not.
+
+    Args:
+        got: of the dtype.
+        right: float64; what the dtype rounds to infinity counts as that.
+        dtype: float32 or float64.
+        least: per element the size whose unit counts where the result is smaller.
+    """
+    nearest = right.astype(dtype)
+    ordinary = np.isfinite(nearest) & np.isfinite(got)
+    size = np.maximum(np.abs(np.where(ordinary, right, 1.0)), least)
+    info = np.finfo(dtype)
+    unit = np.ldexp(1.0, np.clip(np.frexp(size)[1] - 1, info.minexp, info.maxexp - 1) - info.nmant)
+    off = np.abs(np.where(ordinary, got.astype(np.float64) - right, 0.0)) / unit
+    same = (nearest == got) | (np.isnan(nearest) & np.isnan(got))
+    return np.where(ordinary, off, np.where(same, 0.0, np.inf))
+
+
+def drawn(operands: Sequence[str], bounds: Bounds, count: int = _TRIED) -> list[np.ndarray]:
+    """Returns operands of many sizes and both signs, inside their bounds."""
+    draw = random.Random(1)
+    return [np.array([_one(draw, *bounds.get(name, (None, None))) for _ in range(count)]) for name in operands]
+
+
+def _one(draw: random.Random, low: float | None, high: float | None) -> float:
+    size = math.exp(draw.uniform(*map(math.log, _SIZES)))
+    if low is not None and high is not None:
+        return low + (high - low) * draw.random()
+    if low is None and high is None:
+        return size * draw.choice((-1.0, 1.0))
+    return low + size if low is not None else float(high or 0.0) - size
