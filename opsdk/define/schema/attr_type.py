@@ -162,6 +162,11 @@ class AttrType:
         return self.scalar == RANDOM
 
     @property
+    def is_object(self) -> bool:
+        """Whether its values are no numbers or texts, but objects: generators and callables."""
+        return self.is_random or self.is_callable
+
+    @property
     def is_callable(self) -> bool:
         """Whether its values are callables."""
         return self.scalar == CALLABLE

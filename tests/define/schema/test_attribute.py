@@ -252,3 +252,9 @@ def test_what_cannot_be_called_is_no_callable_and_one_is_no_default():
         decl.with_default(np.sin, "op 'f'")
     assert str(AttrDecl("f", AttrType.of("Callable?")).with_default(None, "op 'f'")) == "Callable? f=None"
     assert (literal(opsdk.tanh), literal((np.sin,))) == ("opsdk::tanh", "[sin]")
+
+
+def test_a_generator_has_no_default_but_the_global_one():
+    decl = AttrDecl("rng", AttrType.of("Generator"))
+    with pytest.raises(AttributeValueError, match="op 'f': default of 'rng' expected None, the global generator, got"):
+        decl.with_default(3, "op 'f'")
