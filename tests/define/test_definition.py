@@ -454,6 +454,9 @@ def test_bounds_of_an_attribute_are_said_once_and_hold_its_default():
     twice = "op 't::f', domain of 'by': expected bounds in one place, its type has some, float >= 0"
     with pytest.raises(SchemaError, match=re.escape(twice)):
         opsdk.op("t::f(Tensor x, *, float >= 0 by=1.0) -> Tensor y", domain={"by": (0.0, None)})(lambda x, by: by * x)
-    outside = "op 't::f', domain of 'by': op 't::f': attribute 'by' expected float >= 2, got 1.0; write by=2.5"
+    outside = "op 't::f', domain of 'by': attribute 'by' expected float >= 2, got 1.0; write by=3.0"
     with pytest.raises(SchemaError, match=re.escape(outside)):
         opsdk.op("t::f(Tensor x, *, float by=1.0) -> Tensor y", domain={"by": (2, None)})(lambda x, by: by * x)
+    empty = "op 't::f', domain of 'n': type 0.25 <= int <= 0.75: expected bounds that are whole numbers"
+    with pytest.raises(SchemaError, match=re.escape(empty)):
+        opsdk.op("t::f(Tensor x, *, int n=1) -> Tensor y", domain={"n": (0.25, 0.75)})(lambda x, n: n * x)

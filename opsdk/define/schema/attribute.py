@@ -76,17 +76,17 @@ class AttrDecl:
         Raises:
             SchemaError: its type has bounds already, no number lies between, or the default lies outside.
         """
+        subject = f"{subject}, domain of {self.name!r}"
         if self.type.range is not None:
-            raise SchemaError(
-                f"{subject}, domain of {self.name!r}: expected bounds in one place, its type has some, {self.type}"
-            )
+            raise SchemaError(f"{subject}: expected bounds in one place, its type has some, {self.type}")
         try:
             made = replace(self, type=replace(self.type, range=Range(low, high)))
-            if not self.is_required:
-                coerce(made, self.default, subject)
-        except (SchemaError, AttributeValueError) as error:
-            raise SchemaError(f"{subject}, domain of {self.name!r}: {error}") from error
-        return made
+        except SchemaError as error:
+            raise SchemaError(f"{subject}: {error}") from error
+        try:
+            return made if self.is_required else made.with_default(self.default, subject)
+        except AttributeValueError as error:
+            raise SchemaError(str(error)) from error
 
     def __str__(self) -> str:
         text = f"{self.type} {self.name}"

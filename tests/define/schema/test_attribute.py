@@ -254,7 +254,9 @@ def test_what_cannot_be_called_is_no_callable_and_one_is_no_default():
     assert (literal(opsdk.tanh), literal((np.sin,))) == ("opsdk::tanh", "[sin]")
 
 
-def test_a_generator_has_no_default_but_the_global_one():
+def test_the_default_of_a_generator_is_the_global_one():
     decl = AttrDecl("rng", AttrType.of("Generator"))
-    with pytest.raises(AttributeValueError, match="op 'f': default of 'rng' expected None, the global generator, got"):
-        decl.with_default(3, "op 'f'")
+    assert (decl.default, decl.is_required, decl.with_default(None, "op 'f'")) == (None, False, decl)
+    told = r"op 'f': default of 'rng' expected None, the global generator, got opsdk.Generator\(3\)"
+    with pytest.raises(AttributeValueError, match=told):
+        decl.with_default(opsdk.Generator(3), "op 'f'")
