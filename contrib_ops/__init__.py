@@ -13,9 +13,12 @@ from contrib_ops.linear_algebra import sinkhorn as sinkhorn
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss
 from contrib_ops.losses import soft_dtw as soft_dtw
+from contrib_ops.normalization import batch_norm as batch_norm
 from contrib_ops.normalization import rms_norm as rms_norm
+from contrib_ops.optimizers import fused_adamw as fused_adamw
 from contrib_ops.quantization import fake_quantize as fake_quantize
 from contrib_ops.quantization import topk_straight_through as topk_straight_through
+from contrib_ops.regularization import stateful_dropout as stateful_dropout
 from contrib_ops.segments import embedding_bag as embedding_bag
 from contrib_ops.segments import scatter_max as scatter_max
 from contrib_ops.segments import scatter_mean as scatter_mean

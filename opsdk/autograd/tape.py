@@ -189,6 +189,8 @@ def launch(
         if opdef.check is not None:
             opdef.check(arrays, complete)
         counts = [tensor._version[0] for tensor in _unchanged(opdef, inputs)]
+        if opdef.schema.mutated_inputs:
+            check_changes(plan, inputs)
         raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
         values = given(
             opdef,

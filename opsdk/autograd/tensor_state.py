@@ -158,11 +158,12 @@ def check_changes(plan: TapePlan, inputs: Sequence[Any]) -> None:
         name, flows = schema.inputs[position].name, position in plan.carries
         for tensor in flat(inputs[position]):
             subject = f"{opdef.subject}, input {name!r}"
-            check_in_place(tensor, subject, is_recorded=flows and is_differentiable(tensor._array.dtype))
-            if tensor._stop or not is_grad_enabled() or (flows and opdef.grad is not None):
+            if not opdef.is_composite:  # whose parts ask for themselves
+                check_in_place(tensor, subject, is_recorded=flows and is_differentiable(tensor._array.dtype))
+            if tensor._stop or not is_grad_enabled() or (flows and (opdef.grad is not None or opdef.is_composite)):
                 continue
             why, remedy = "the op has no backward", "on a copy"
-            if opdef.grad is not None:
+            if opdef.grad is not None or opdef.is_composite:
                 why, remedy = "no output passes its gradient on", "on its detach().clone()"
             raise InPlaceError(
                 f"{subject}: expected a tensor outside of the graph, since {why}, got one that needs a gradient; call "

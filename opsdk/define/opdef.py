@@ -359,8 +359,13 @@ class OpDef(ByItsOp):
         return tuple(i for i, decl in enumerate(self.schema.inputs) if decl.name not in self.traits.nondifferentiable)
 
     def passed_on(self) -> frozenset[int]:
-        """Returns the positions of the inputs that are changed in place and whose gradient an output passes on."""
+        """Returns the positions of the inputs that are changed in place and whose gradient an output passes on.
+
+        Through a composite gradients flow as its parts pass them on.
+        """
         schema, frozen = self.schema, self.traits.nondifferentiable
+        if self.is_composite:
+            return frozenset(schema.mutated_inputs).intersection(self.differentiable_inputs())
         handed_on = [i for i, decl in enumerate(schema.outputs) if decl.mutated and decl.name not in frozen]
         return frozenset(map(schema.mutated_source, handed_on)).intersection(self.differentiable_inputs())
 

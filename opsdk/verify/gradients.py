@@ -155,7 +155,7 @@ def without_leaves(opdef: OpDef, inputs: Values) -> list[Any]:
     """
 
     def copied(position: int) -> Any:
-        flows = opdef.is_composite or position in opdef.passed_on()
+        flows = position in opdef.passed_on()
 
         def cloned(value: Any) -> Any:
             return value.clone() if flows else value.detach().clone()
@@ -168,8 +168,6 @@ def without_leaves(opdef: OpDef, inputs: Values) -> list[Any]:
 
 def not_passed_on(opdef: OpDef, call: Call) -> list[str]:
     """Returns the names of the inputs with a derivative of which no runtime can ask, since no output passes it on."""
-    if opdef.is_composite:
-        return []
     left = set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
     return [opdef.schema.input_names[i] for i in wanted(opdef, call) if i in left]
 

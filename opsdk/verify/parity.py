@@ -125,8 +125,7 @@ def _tried(opdef: OpDef, trial: Trial, call: Call, every: Values, cotangents: Va
 
 def _asked(opdef: OpDef, call: Call) -> list[bool]:
     """Returns per array of the inputs whether runtimes give its gradient: of what is changed, where it is passed on."""
-    is_made_of_ops = opdef.is_composite and opdef.gradient_of is None  # through which gradients flow
-    left = () if is_made_of_ops else set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
+    left = set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
     kept = set(range(len(call.inputs))).difference(left)
     return [is_float(array) and i in kept for i, value in enumerate(call.inputs) for array in flat([value])]
 

@@ -154,3 +154,46 @@ def test_who_shares_memory_is_forgotten_with_the_last_view():
     assert len(base._version) == 102
     del views
     assert len(base._version) == 2
+
+
+@opsdk.op("ip::tracked(Tensor x, Tensor(a!) seen) -> Tensor y", nondifferentiable=["seen"])
+def tracked(x, seen):
+    seen += x
+    return x * x
+
+
+@tracked.backward
+def tracked_grad(x, dy):
+    return 2 * x * dy
+
+
+def test_a_state_may_share_memory_since_its_change_needs_no_gradient(leaf):
+    state = opsdk.to_tensor(np.zeros(4, np.float32))
+    view = state.reshape([2, 2])
+    tracked(leaf, state).sum().backward()
+    assert leaf.grad.numpy().tolist() == [2.0, 4.0, 6.0, 8.0]
+    assert view.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert (state.stop_gradient, state.inplace_version) == (True, 1)
+
+
+def test_what_needs_a_gradient_is_no_state(leaf):
+    hidden = leaf * 2.0
+    text = r"input 'seen': expected a tensor outside of the graph, since no output passes its gradient on, got one"
+    with pytest.raises(InPlaceError, match=text):
+        tracked(opsdk.ones([4]), hidden)
+    with opsdk.no_grad():
+        tracked(opsdk.ones([4]), hidden)
+    assert hidden.numpy().tolist() == [3.0, 5.0, 7.0, 9.0]
+
+
+def test_only_what_was_saved_counts_as_changed_since(leaf):
+    state = opsdk.to_tensor(np.zeros(4, np.float32))
+    first = tracked(leaf, state)
+    second = tracked(leaf * 3.0, state)  # changes the state once more, which nobody saved
+    read = leaf * state
+    (first + second + read).sum().backward()
+    assert leaf.grad.numpy().tolist() == [24.0, 48.0, 72.0, 96.0]  # 2w + 18w + 4w
+    late = (leaf * state).sum()
+    tracked(opsdk.ones([4]), state)
+    with pytest.raises(VersionError, match="it was changed in place since"):
+        late.backward()

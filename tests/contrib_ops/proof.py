@@ -11,6 +11,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 # Their proofs take 3 to 36 seconds each and three minutes together, most of it in derivatives at every sample and in
 # compilers; the rest of each family is proven with every run, and rms_norm is a family of its own.
 SLOW = {
+    "contrib::batch_norm",
     "contrib::bag_products",
     "contrib::focal_terms",
     "contrib::lsq_gradients",

@@ -11,6 +11,41 @@ from tests.contracts.tree import REPOSITORY
 pytest.importorskip("numba")
 
 FAULTS = {
+    "batch_norm": [
+        ("normalization/batch_norm.py", "dx -= centred", "dx += centred"),
+        ("normalization/batch_norm.py", "rstd**3 * (drstd", "rstd**2 * (drstd"),
+        ("normalization/batch_norm.py", "(drstd + weight * projected) / count", "(weight * projected) / count"),
+        ("normalization/batch_norm.py", "(ddx - along(shift, x)) *", "ddx *"),
+        (
+            "normalization/batch_norm.py",
+            "    return y, mean, rstd",
+            "    return y, mean if running_mean is None else +running_mean, rstd",
+        ),
+        ("normalization/batch_norm.c", "if (training && kept_mean) {", "if (0) {"),
+        ("normalization/batch_norm.c", "if (training && kept_mean) {", "if (kept_mean) {"),
+        ("normalization/batch_norm.c", "kept_mean[k] += (T)(momentum", "kept_mean[k] += (T)((1 - momentum)"),
+        ("normalization/batch_norm.c", "*v / (count - 1) - kept_var", "*v / count - kept_var"),
+    ],
+    "stateful_dropout": [
+        ("regularization/stateful_dropout.py", "else x.copy()), key", "else x.copy()), state.copy()"),
+        (
+            "regularization/stateful_dropout.py",
+            "    key = state.copy()\n    if training",
+            "    key = state.copy()\n    if p",
+        ),
+        ("regularization/stateful_dropout.c", "words[1] + 1)", "words[1])"),
+        ("regularization/stateful_dropout.c", "words[1] + 1)", "words[1] + 2)"),
+        ("regularization/stateful_dropout.c", "(i / 4) + 1, made)", "(i / 4), made)"),
+        ("regularization/stateful_dropout.c", "(T)(1 / (1 - p))", "(T)(1 / p)"),
+    ],
+    "fused_adamw": [
+        ("optimizers/fused_adamw.c", "(double)++*OPSDK_DATA(int64_t, step)", "(double)*OPSDK_DATA(int64_t, step) + 1"),
+        ("optimizers/fused_adamw.c", "share2 = 1 - pow(beta2", "share2 = 1 - pow(beta1"),
+        ("optimizers/fused_adamw.c", "(sqrt(square / share2) + eps)", "sqrt(square / share2 + eps)"),
+        ("optimizers/fused_adamw.c", "rate * (weight_decay * p[i] +", "rate * (-weight_decay * p[i] +"),
+        ("optimizers/fused_adamw.c", "v[i] = (T)square;", ""),
+        ("optimizers/fused_adamw.c", "means[k])", "means[0])"),
+    ],
     "scatter_mean": [
         ("segments/scatter.py", "shares = lines_of(wide(dy), axis)", "shares = -lines_of(wide(dy), axis)"),
         ("segments/scatter.py", ".reshape(-1) / counts_of(cells, dy.size)", ".reshape(-1)"),

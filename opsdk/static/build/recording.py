@@ -169,17 +169,25 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
 def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
     """Checks that what an op changes in place is a variable of its own: no view of one, nor what indexing made.
 
-    Either is a copy in a run, and what it was taken from would stay as it is.
+    Either is a copy in a run, and what it was taken from would stay as it is. Nor is one changed in two places.
 
     Raises:
         InPlaceError: it is none.
     """
-    wanted = {name: i for i in opdef.schema.mutated_inputs for name in _names(inputs[i])}
+    wanted: dict[str, int] = {}
+    changed = [(name, position) for position in opdef.schema.mutated_inputs for name in _names(inputs[position])]
+    for name, position in changed:
+        if name in wanted:
+            one, other = (repr(opdef.schema.inputs[i].name) for i in (wanted[name], position))
+            raise InPlaceError(
+                f"{opdef.subject}: {one} and {other} expected variables of their own, since the op changes both in "
+                f"place, got {name!r} twice; give a clone() of one"
+            )
+        wanted[name] = position
     for operator in block.ops if wanted else ():
         parts = [(operator.output_arg_names, operator.input("x"))] if operator.opdef is getitem.opdef else []
         for names, sources in (*parts, *viewed(operator)):
-            name = next((name for name in names if name in wanted), None)
-            if name is not None:
+            for name in [name for name in names if name in wanted]:
                 kind = "which indexing made" if parts else f"a view that {operator.type!r} made"
                 raise InPlaceError(
                     f"{opdef.subject}, input {opdef.schema.inputs[wanted[name]].name!r}: expected a whole variable, "

@@ -422,3 +422,58 @@ def test_a_state_of_another_shape_is_refused_before_anything_is_changed():
         with pytest.raises(OpsdkError, match=text):
             mean_of(static.data("x", [None, 3], "float64"), static.data(f"mean{mean.size}", mean.shape, mean.dtype))
         assert not mean.any()
+
+
+def test_a_variable_is_not_changed_in_two_places_of_one_call(main, seen):
+    k = static.data("k", [3], "float64")
+    before = len(main.global_block().ops)
+    with pytest.raises(
+        InPlaceError, match=r"'xs' and 'xs' expected variables of their own, .* got 'seen' twice; give a"
+    ):
+        define_scaled_lists()([seen, seen], k)
+    assert len(main.global_block().ops) == before
+
+
+def define_composite():
+    @opsdk.op("v::move_(Tensor(a!) mean, Tensor batch) -> ()", nondifferentiable=["mean", "batch"])
+    def move_(mean, batch):
+        mean += 0.5 * (batch - mean)
+
+    @opsdk.op(
+        "v::centred(Tensor x, Tensor(a!) mean, *, bool training=True) -> Tensor y", composite=True, constant=["mean"]
+    )
+    def centred(x, mean, *, training):
+        if not training:
+            return x - mean
+        batch = x.mean(axis=0)
+        move_(mean, batch)
+        return x - batch
+
+    return centred
+
+
+def test_a_composite_keeps_statistics_in_both_runtimes_and_a_test_clone_moves_none(exe, startup, main):
+    centred, rows = define_composite(), np.array([[1.0, 2.0], [3.0, 8.0]])
+    mean = opsdk.to_tensor(np.zeros(2))
+    x = opsdk.to_tensor(rows, stop_gradient=False)
+    (centred(x, mean) ** 2.0).sum().backward()
+    state = static.create_global_var([2], 0.0, "float64", persistable=True, name="mean")
+    fed = static.data("x", [None, 2], "float64")
+    y = centred(fed, state)
+    (dx,) = static.gradients((y**2.0).sum(), fed)
+    exe.run(startup)
+    got, moved = exe.run(main, feed={"x": rows}, fetch_list=[dx, state])
+    assert (got.tolist(), moved.tolist()) == (x.grad.numpy().tolist(), [1.0, 2.5])
+    assert mean.numpy().tolist() == [1.0, 2.5]
+    tested = main.clone(for_test=True)
+    for _ in range(2):
+        assert exe.run(tested, feed={"x": rows}, fetch_list=[y.name])[0].tolist() == (rows - [1.0, 2.5]).tolist()
+
+
+def test_a_composite_takes_no_tensor_that_needs_a_gradient_for_what_it_cuts_off():
+    hidden = opsdk.to_tensor(np.ones(2), stop_gradient=False) * 2.0
+    with pytest.raises(
+        InPlaceError, match="'mean': expected a tensor outside of the graph, since no output passes its"
+    ):
+        define_composite()(opsdk.to_tensor(np.ones((2, 2))), hidden)
+    assert hidden.numpy().tolist() == [2.0, 2.0]

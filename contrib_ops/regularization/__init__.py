@@ -1,0 +1,3 @@
+"""Regularization: stateful_dropout."""
+
+from contrib_ops.regularization.stateful_dropout import stateful_dropout as stateful_dropout
