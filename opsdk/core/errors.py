@@ -161,6 +161,10 @@ class ForkError(OpsdkError, RuntimeError, code="OP224"):
     """A kernel cannot run in a process that was forked."""
 
 
+class SizeError(OpsdkError, ValueError, code="OP225"):
+    """What decides the open sizes of a kernel gave none, or the kernel filled others."""
+
+
 class ProgramError(OpsdkError, ValueError, code="OP230"):
     """A Program, Block, Operator or Variable was asked to hold something inconsistent."""
 

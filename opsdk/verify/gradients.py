@@ -241,6 +241,7 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
     def through_rule(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         here = replace(call, inputs=refill(call.inputs, inputs))
         made = launch(opdef, reference, here.inputs, here.attrs)
+        _check_cotangents(opdef, flat([made[i] for i in judged]), cotangents)
         known, entering = _placed(made, judged, outputs), _placed(each(made, np.zeros_like), judged, cotangents)
         routed = by_rule(opdef, kernel, here, known, entering)
         return tuple(g if is_float(a) else None for a, g in by_array(here.inputs, routed))  # others nobody would use
@@ -256,6 +257,19 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
     function = reorder(opdef.traits.surrogate, names)
     stand_in = Kernel(KernelKey("cpu"), REFERENCE, function, origin_of(opdef.traits.surrogate), names)
     return replace(subject, surrogate=partial(forward, kernel=stand_in))
+
+
+def _check_cotangents(opdef: OpDef, outputs: Arrays, cotangents: Arrays) -> None:
+    """Checks cotangents that were drawn elsewhere: where data decide sizes, other inputs have outputs of others.
+
+    A compiled gradient kernel would read beyond them.
+
+    Raises:
+        ShapeError: one is not of the shape of its output.
+    """
+    shapes, given = [item.shape for item in outputs], [item.shape for item in cotangents]
+    if shapes != given:
+        raise ShapeError(f"{opdef.subject}, backward: expected cotangents of the shapes {shapes} here, got {given}")
 
 
 def no_gradient(opdef: OpDef, call: Call) -> Subject:

@@ -14,6 +14,7 @@ SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
     "contrib::focal_terms",
+    "contrib::ode_solve",
     "contrib::lsq_gradients",
     "contrib::roi_align",
     "contrib::rotary_embedding",

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.core.errors import ShapeError
 from opsdk.verify import verify
+from opsdk.verify.gradients import first_order
+from opsdk.verify.inputs.calls import Call
 
 
 def test_a_composite_forward_with_a_wrong_second_derivative_fails(define):
@@ -90,3 +93,15 @@ def test_a_compiled_gradient_that_is_asked_for_alone_may_round_otherwise_and_no_
     found = [finding.check for finding in report.findings]
     assert report.verdict == verdict, str(report)
     assert ("mask.a" in found) == (verdict == "fail")
+
+
+def test_a_backward_is_sent_no_cotangents_of_other_inputs_where_data_decide_sizes(define):
+    op = define(lambda x: x[x > 0], infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
+
+    @op.backward
+    def backward(x, dy):
+        raise AssertionError("compiled, it would read beyond dy")
+
+    subject = first_order(op.opdef, Call([np.array([1.0, -2, 3])], {}), None)
+    with pytest.raises(ShapeError, match=r"expected cotangents of the shapes \[\(3,\)\] here, got \[\(2,\)\]"):
+        subject.vjp((np.ones(3),), (np.ones(3),), (np.ones(2),))

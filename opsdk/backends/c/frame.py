@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 
@@ -13,16 +13,19 @@ import numpy as np
 
 from opsdk.backends.c.library import Library
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import attribute_converter, dlpack_type, prototype, symbols
+from opsdk.backends.c.signature import attribute_converter, dlpack_type, prototype, size_symbols, symbols
 from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
+from opsdk.backends.call.sizes import sized_of
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.memory.layout import C_ALIGNED, is_plain, is_truth, plain
 from opsdk.core.errors import KernelNotFoundError, KernelStatusError, ShapeError
 from opsdk.core.nested import flat
 from opsdk.core.origin import Origin
 from opsdk.core.spec import TensorSpec
+from opsdk.define.infer import Inferred
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import SizeFunction
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl, OutputDecl
 
@@ -118,6 +121,9 @@ class Frame:
         )
         kinds = {decl.kind for decl in schema.inputs}
         plainly = plainly and not schema.mutated_inputs and kinds <= {"tensor", "optional"} and "tensor" in kinds
+        self._sized = sized_of(opdef, kernel)
+        self._inferred: Inferred = ()
+        plainly = plainly and self._sized is None
         self._may_be_quick = plainly and [decl.kind for decl in self._fresh] == ["tensor"]
         self.allocate: Callable[..., np.ndarray] = empty
         self.attrs: Mapping[str, Any] = {}
@@ -143,20 +149,30 @@ class Frame:
         if differs:
             self._prepare(values, attrs)
             self._present = present
-        new = self.allocate
-        made = [[new(*item) for item in spec] if spec.__class__ is list else new(*spec) for spec in self._specs]
-        for output, slot in zip(made, self._outputs, strict=True):
-            slot.fill(output)
-            arguments += slot.arguments
         texts: dict[str, Any] = {}  # Any: as C has them
+        last: list[Any] = []  # attributes, behind the outputs
         for name, convert in self._converters:
             given = (attrs[name],) if convert is None else convert(attrs[name], keep)
             if convert is not None:
                 texts[name] = given[0]
-            arguments += given
-        status = self._enter(self.function, arguments)  # without the GIL
+            last += given
+        new, sized, room = self.allocate, self._sized, None
+        if sized is None:
+            made = [[new(*item) for item in spec] if spec.__class__ is list else new(*spec) for spec in self._specs]
+        else:
+            ask = partial(self._asked, [*arguments, *last], values, attrs)
+            room = sized.room(values, attrs, self._inferred, ask, new)
+            made = room.buffers
+            filled = self._library.ffi.new("int64_t[]", [-1] * room.count)
+            last.append(filled)
+        for output, slot in zip(made, self._outputs, strict=True):
+            slot.fill(output)
+            arguments += slot.arguments
+        status = self._enter(self.function, [*arguments, *last])  # without the GIL
         if status:
             raise self.failure(status, values, attrs)
+        if room is not None:
+            made = room.results(list(filled))
         for array, copy in back:
             array[...] = copy
         if self._may_be_quick:
@@ -165,8 +181,20 @@ class Frame:
             return made[0]
         return tuple(made) if made else None
 
-    def failure(self, status: int, values: Sequence[Any], attrs: Mapping[str, Any]) -> KernelStatusError:
-        """Returns the error of a function that returned a status.
+    def _asked(
+        self, arguments: Sequence[Any], values: Sequence[Any], attrs: Mapping[str, Any], count: int
+    ) -> list[int]:
+        """Returns what the function of the source that decides open sizes gives."""
+        sizes = self._library.ffi.new("int64_t[]", [-1] * count)
+        status = self._enter(self._library.counting[self._dtype], [*arguments, sizes])
+        if status:
+            raise self.failure(status, values, attrs, size_symbols(self._opdef.schema, self._options.decides))
+        return list(sizes)
+
+    def failure(
+        self, status: int, values: Sequence[Any], attrs: Mapping[str, Any], named: Mapping[str, str] | None = None
+    ) -> KernelStatusError:
+        """Returns the error of a function that returned a status; one of the op's own, unless others are named.
 
         Raises:
             InputValueError: the function asked what the op's value check asks, which has words for it.
@@ -174,7 +202,7 @@ class Frame:
         if self._options.checks and self._opdef.check is not None:
             self._opdef.check(values, attrs)
         said = self._library.message(status)
-        symbol = symbols(self._opdef.schema)[self._dtype]
+        symbol = (named or symbols(self._opdef.schema))[self._dtype]
         return KernelStatusError(
             f"{self._opdef.subject}, c kernel: {symbol} returned status {status}{f', {said}' if said else ''}",
             at=self._origin,
@@ -222,7 +250,7 @@ class Frame:
 
     def _prepare(self, values: Sequence[Any], attrs: Mapping[str, Any]) -> None:
         """Decides what follows from shapes, dtypes and attributes: the outputs and the function."""
-        inferred = infer_buffers(self._opdef, values, attrs)
+        inferred = self._inferred = infer_buffers(self._opdef, values, attrs)
         specs = [inferred[i] for i in self._opdef.schema.fresh_outputs]
         self._specs = [
             [self._closed(f"{decl.name}[{i}]", item) for i, item in enumerate(spec)]
@@ -231,13 +259,13 @@ class Frame:
             for decl, spec in zip(self._fresh, specs, strict=True)
         ]
         dtype = self._dtype_of(values)
-        function = function_for(self._opdef, self._library, dtype)
+        function = function_for(self._opdef, self._library, dtype, self._options.decides)
         self._dtype = dtype.name
         self.attrs = dict(attrs)
         self.function = function
 
     def _closed(self, name: str, spec: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        if isinstance(spec, TensorSpec) and None not in spec.shape:
+        if isinstance(spec, TensorSpec) and (None not in spec.shape or self._sized is not None):
             return tuple(dim or 0 for dim in spec.shape), spec.dtype
         output = self._opdef.schema.output_names.index(name.partition("[")[0])
         remedy = given_by_hand(self._opdef, output) or "give the op an infer rule that tells it"
@@ -319,7 +347,9 @@ def call_at(origin: Origin, name: str) -> Callable[[Any, Sequence[Any]], Any]:
     return FunctionType(code, {}, name)
 
 
-def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callable[..., Any]:
+def function_for(
+    opdef: OpDef, library: Library, dtype: np.dtype[Any], decides: SizeFunction | None = None
+) -> Callable[..., Any]:
     """Returns the function of a library for a dtype.
 
     Raises:
@@ -332,7 +362,7 @@ def function_for(opdef: OpDef, library: Library, dtype: np.dtype[Any]) -> Callab
         raise KernelNotFoundError(
             f"{opdef.subject}, c kernel: no function {symbol} for {dtype.name}; there are {there}; write it, or cast "
             "the inputs",
-            help=f"{prototype(opdef.schema, symbol)} {{ ... }}",
+            help=f"{prototype(opdef.schema, symbol, decides=decides)} {{ ... }}",
         )
     return function
 

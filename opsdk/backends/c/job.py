@@ -21,7 +21,7 @@ from pathlib import Path
 from opsdk.backends.c import compiler as cc
 from opsdk.backends.c import source as sources
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import MESSAGE, TYPES, parameters, prototype, symbols
+from opsdk.backends.c.signature import MESSAGE, STATUS, TYPES, parameters, prototype, size_symbols, symbols
 from opsdk.backends.cache.places import is_private
 from opsdk.backends.cache.store import cached_bytes
 from opsdk.core.errors import BindingError, OpsdkError
@@ -101,10 +101,16 @@ class Job:
     @cached_property
     def key(self) -> str:
         """Everything that decides what the library is, but for files that the compiler alone finds."""
-        schema = [self.opdef.schema.name, *parameters(self.opdef.schema)]
+        schema = [self.opdef.schema.name, *self.signature]
         told = [*self.arguments, *self._last, self.compiler.identity, cc.machine()]
         folders = [f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ]
         return "\0".join([*schema, sources.HEADER.read_text(encoding="utf-8"), self.text, *told, *folders])
+
+    @property
+    def signature(self) -> list[str]:
+        """How the functions are declared, and what those that decide open sizes are called."""
+        decides = self.options.decides
+        return [*parameters(self.opdef.schema, decides), *list(size_symbols(self.opdef.schema, decides).values())[:1]]
 
     @cached_property
     def whole_key(self) -> str:
@@ -184,11 +190,20 @@ class Job:
 
         Raises:
             CompileError: the source cannot be preprocessed.
-            BindingError: there is none, or one that cannot be called from outside.
+            BindingError: there is none, one that cannot be called from outside, or one without its size function.
         """
-        found = sources.definitions(self.preprocessed, (*symbols(self.opdef.schema).values(), MESSAGE))
-        if not set(found) - {MESSAGE}:
+        own, counting = symbols(self.opdef.schema), size_symbols(self.opdef.schema, self.options.decides)
+        found = sources.definitions(self.preprocessed, (*own.values(), *counting.values(), MESSAGE))
+        if not found.keys() & own.values():
             raise self._nothing_found()
+        for dtype, name in counting.items():
+            if own[dtype] in found and name not in found:
+                raise BindingError(
+                    f"{self.subject}: {self.options.decides} expected a function {self.declared(name)} beside "
+                    f"{own[dtype]}, got none",
+                    at=shorten(self.source.file),
+                    help=f"{self.declared(name)} {{ ... }}",
+                )
         for name, definition in found.items():
             if definition.static:
                 raise BindingError(
@@ -201,7 +216,11 @@ class Job:
     @property
     def declarations(self) -> list[str]:
         """The functions as the schema says that they are declared."""
-        return [prototype(self.opdef.schema, name, found.returns) for name, found in self.functions.items()]
+        return [self.declared(name, found.returns) for name, found in self.functions.items()]
+
+    def declared(self, name: str, returns: str = STATUS) -> str:
+        """Returns how a function of the source is declared by the schema."""
+        return prototype(self.opdef.schema, name, returns, self.options.decides)
 
     def interface(self) -> bytes:
         """Returns Python code that makes the cffi interface of the library, so that a later run need not parse C."""
@@ -243,7 +262,7 @@ class Job:
         if conflict is None or complaint.file != CHECKS:
             return cc.failure(self.subject, complaint)
         definition = self.functions[conflict[1]]
-        expected = prototype(self.opdef.schema, conflict[1])
+        expected = self.declared(conflict[1])
         where = re.search(_PREVIOUS, complaint.whole, re.MULTILINE)
         return BindingError(
             f"{self.subject}: expected {expected}, got {definition.text}",
@@ -255,7 +274,7 @@ class Job:
     def _nothing_found(self) -> BindingError:
         dtype = self.kernel.key.dtype
         schema = self.opdef.schema
-        expected = prototype(schema, symbols(schema)["float32" if dtype is None else dtype.name])
+        expected = self.declared(symbols(schema)["float32" if dtype is None else dtype.name])
         there = alternatives(schema.name, sources.names_defined(self.source.text))
         return BindingError(
             f"{self.subject}: expected a function {expected}, got none called {schema.name}_f32 and the like; "

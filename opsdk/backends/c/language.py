@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from opsdk.core.lazy import slow
 from opsdk.core.origin import Origin
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import as_sizes
 from opsdk.define.opdef import OpDef
 
 
@@ -42,9 +42,11 @@ class CffiC(Language):
 
         Raises:
             DefinitionError: an option is none, or the file does not exist.
+            BindingError: what decides sizes asks for something that the op does not have.
         """
         subject = f"{opdef.subject}, c kernel"
         folder = os.path.dirname(origin.file) if os.path.isfile(origin.file) else os.getcwd()  # noqa: PTH109, PTH113, PTH120
+        given = {**given, **as_sizes(given, opdef.schema, subject, in_source=True)}
         read = c_options(subject, given, folder, opdef.schema.input_names)
         if not any(mark in source for mark in "\n{;"):  # the name of a file; C itself has one of these
             source = os.path.normpath(os.path.join(folder, source))  # noqa: PTH118
@@ -52,7 +54,7 @@ class CffiC(Language):
                 raise DefinitionError(
                     f"{subject}: source expected a C text or an existing file, got {source!r}, which does not exist"
                 )
-        return source, asdict(read)
+        return source, dict(vars(read))
 
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns that the source has no function for the first dtype, where it can be told."""

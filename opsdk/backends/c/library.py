@@ -13,7 +13,7 @@ from opsdk.backends.c.compiler import LIBRARY_SUFFIX
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.openmp import short_waits
 from opsdk.backends.c.prebuilt import interface_of, outdated, prebuilt
-from opsdk.backends.c.signature import symbols
+from opsdk.backends.c.signature import size_symbols, symbols
 from opsdk.backends.cache.store import cached, cached_bytes
 from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional, slow
@@ -32,6 +32,7 @@ class Library:
     Attributes:
         ffi: cffi's interface to it, which makes its structs (Any: cffi has no types).
         functions: by the name of their dtype.
+        counting: those that decide open sizes, likewise; none where Python does.
         file: the library's file.
         lib: what cffi opened.
         has_threads: whether it runs threads of OpenMP.
@@ -40,6 +41,7 @@ class Library:
 
     ffi: Any
     functions: dict[str, Callable[..., Any]]
+    counting: dict[str, Callable[..., Any]]
     file: str
     lib: Any
     has_threads: bool
@@ -111,9 +113,12 @@ def _opened(job: Job, interface: bytes, file: str) -> Library:
             f"{job.subject}: was built and does not open, {error}", at=str(job.kernel.origin), because=file
         ) from error
     there = dir(lib)
-    functions = {dtype: getattr(lib, name) for dtype, name in symbols(job.opdef.schema).items() if name in there}
+    functions, counting = (
+        {dtype: getattr(lib, name) for dtype, name in named.items() if name in there}
+        for named in (symbols(job.opdef.schema), size_symbols(job.opdef.schema, job.options.decides))
+    )
     has_threads = job.options.uses_openmp and _has_threads(ffi, lib)
-    return Library(ffi, functions, file, lib, has_threads, job.looks_up)
+    return Library(ffi, functions, counting, file, lib, has_threads, job.looks_up)
 
 
 @contextmanager

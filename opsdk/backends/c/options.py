@@ -13,6 +13,7 @@ import numpy as np
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError, OpsdkError
 from opsdk.core.suggest import alternatives
+from opsdk.define.kernel.sizes import SIZE_OPTIONS, SizeFunction
 
 _WORDS = ("flags", "include_dirs", "libraries", "library_dirs")
 
@@ -31,6 +32,7 @@ class COptions:
             standard error when such a copy is large; False gives arrays as they lie, with their strides.
         dtypes: the dtypes of inputs that do not have the first one's.
         checks: whether the functions ask for themselves what the op's value check asks, and return a status if so.
+        sizes, bound: what decides the sizes that the infer rule leaves open; one of them at most.
     """
 
     flags: tuple[str, ...] = ()
@@ -42,6 +44,13 @@ class COptions:
     contiguous: bool | None = None
     dtypes: tuple[tuple[str, str], ...] = ()
     checks: bool = False
+    sizes: SizeFunction | None = None
+    bound: SizeFunction | None = None
+
+    @property
+    def decides(self) -> SizeFunction | None:
+        """What decides open sizes; None where all follow from those of the inputs."""
+        return self.sizes or self.bound
 
     @property
     def uses_openmp(self) -> bool:
@@ -55,7 +64,7 @@ def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple
 
     Args:
         subject: who has them, for messages.
-        given: what the caller wrote.
+        given: what the caller wrote; `sizes` and `bound` ready to be kept.
         folder: where relative paths start.
         inputs: the names of the op's inputs.
 
@@ -69,7 +78,9 @@ def c_options(subject: str, given: Mapping[str, Any], folder: str, inputs: tuple
             raise DefinitionError(
                 f"{subject}: expected an option of a C kernel, got {name!r}; there are {alternatives(name, known)}"
             )
-        if name in _WORDS:
+        if name in SIZE_OPTIONS:
+            read[name] = value
+        elif name in _WORDS:
             read[name] = _words(subject, name, value)
         elif name == "define":
             read[name] = _macros(subject, value)

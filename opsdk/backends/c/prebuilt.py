@@ -16,7 +16,6 @@ from pathlib import Path
 
 from opsdk.backends.c.compiler import LIBRARY_SUFFIX
 from opsdk.backends.c.job import Job, folders_in, state_of_archives, state_of_folders
-from opsdk.backends.c.signature import parameters
 from opsdk.backends.c.source import HEADER, headers_of, hides_files
 from opsdk.backends.cache.trust import danger_beside
 from opsdk.core.errors import CompileError
@@ -143,7 +142,7 @@ def _digest(job: Job) -> str:
     inside = [folder for folder in named if Path(folder).is_relative_to(top)]
     hides = hides_files(job.source, inside)
     parts = [
-        *(job.opdef.schema.name, *parameters(job.opdef.schema), HEADER.read_text(encoding="utf-8"), job.source.text),
+        *(job.opdef.schema.name, *job.signature, HEADER.read_text(encoding="utf-8"), job.source.text),
         *(headers_of(job.source, inside), repr(options.define), repr(options.flags), repr(options.openmp)),
         *(repr(options.libraries), state_of_archives(options, inside=top)),
         *([state_of_folders([job.source.folder, *inside])] if hides else []),

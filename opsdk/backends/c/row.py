@@ -18,6 +18,7 @@ from opsdk.backends.memory.layout import C_ALIGNED
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 
@@ -55,13 +56,15 @@ def native_entry(op: Op | OpDef, dtype: DTypeLike) -> CFunction:
     if not found:
         there = ", ".join(map(str, opdef.kernels))
         raise KernelNotFoundError(f"{opdef.subject}: no C kernel for {wanted.name}; there are {there}")
-    library = library_of(opdef, max(found, key=lambda kernel: kernel.key.dtype is not None))
-    function = function_for(opdef, library, wanted)
+    kernel = max(found, key=lambda kernel: kernel.key.dtype is not None)
+    library = library_of(opdef, kernel)
+    function = function_for(opdef, library, wanted, size_function(kernel))
     symbol = symbols(opdef.schema)[wanted.name]
     ffi = library.ffi
     address = int(ffi.cast("uintptr_t", ffi.addressof(library.lib, symbol)))
     returns = str(ffi.getctype(ffi.typeof(function).result))
-    return CFunction(symbol, address, prototype(opdef.schema, symbol, returns), library.file)
+    declared = prototype(opdef.schema, symbol, returns, size_function(kernel))
+    return CFunction(symbol, address, declared, library.file)
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:

@@ -9,6 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AttributeValueError
+from opsdk.define.kernel.sizes import SizeFunction
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
@@ -68,23 +69,40 @@ _WORDS = (
 _TAKEN = frozenset(_WORDS.split())
 
 
-def symbols(schema: OpSchema) -> dict[str, str]:
-    """Returns what the C functions of an op are called, by the names of their dtypes."""
-    return {dtype: f"{schema.name}_{suffix}" for dtype, suffix in SUFFIXES.items()}
+def symbols(schema: OpSchema, name: str = "") -> dict[str, str]:
+    """Returns what the C functions of an op, or of a name, are called, by the names of their dtypes."""
+    return {dtype: f"{name or schema.name}_{suffix}" for dtype, suffix in SUFFIXES.items()}
 
 
-def parameters(schema: OpSchema) -> list[str]:
-    """Returns how the parameters of an op's C functions are declared: inputs, outputs that they fill, attributes."""
-    declared = [text for decl in schema.inputs for text in _tensor(decl, fills=decl.mutated)]
-    declared += [text for i in schema.fresh_outputs for text in _tensor(schema.outputs[i], fills=True)]
-    return declared + [text for decl in schema.attrs for text in _attribute(decl.name, decl.type)]
+def size_symbols(schema: OpSchema, decides: SizeFunction | None) -> dict[str, str]:
+    """Returns what the C functions that decide open sizes are called, by dtype; none where Python decides them."""
+    return symbols(schema, decides.function) if decides is not None and isinstance(decides.function, str) else {}
 
 
-def prototype(schema: OpSchema, symbol: str, returns: str = STATUS) -> str:
-    """Returns the declaration of an op's C function, or of the one that has words for a status; without a semicolon."""
+def parameters(schema: OpSchema, decides: SizeFunction | None = None, *, fills: bool = True) -> list[str]:
+    """Returns how the parameters of an op's C functions are declared: inputs, outputs that they fill, attributes.
+
+    Args:
+        schema: of the op.
+        decides: what decides open sizes; then the function says how many it filled, in a last parameter.
+        fills: whether it has the outputs; a function that decides sizes has not.
+    """
+    declared = [text for decl in schema.inputs for text in _tensor(decl, fills=decl.mutated and fills)]
+    filled = schema.fresh_outputs if fills else ()
+    declared += [text for i in filled for text in _tensor(schema.outputs[i], fills=True)]
+    declared += [text for decl in schema.attrs for text in _attribute(decl.name, decl.type)]
+    taken = (*schema.input_names, *schema.output_names, *schema.attr_names)
+    return declared if decides is None else [*declared, f"int64_t *{'sizes_' if 'sizes' in taken else 'sizes'}"]
+
+
+def prototype(schema: OpSchema, symbol: str, returns: str = STATUS, decides: SizeFunction | None = None) -> str:
+    """Returns the declaration of an op's C function, of the one that decides its open sizes, or of the one that has
+    words for a status; without a semicolon.
+    """
     if symbol == MESSAGE:
         return f"const char *{MESSAGE}(int32_t status)"
-    return f"{returns} {symbol}({', '.join(parameters(schema))})"
+    fills = symbol not in size_symbols(schema, decides).values()
+    return f"{returns} {symbol}({', '.join(parameters(schema, decides, fills=fills))})"
 
 
 def dlpack_type(dtype: np.dtype[np.generic]) -> tuple[int, int, int]:

@@ -8,9 +8,10 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from opsdk.backends.call.buffers import allocate
+from opsdk.backends.call.buffers import allocate, infer_buffers
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
+from opsdk.backends.call.sizes import sized_of
 from opsdk.backends.memory.layout import is_plain, plain
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
@@ -19,6 +20,7 @@ from opsdk.core.lazy import slow
 from opsdk.core.nested import flat
 from opsdk.define.identity.sameness import changed
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import size_function
 from opsdk.define.opdef import GradRule, OpDef
 
 
@@ -39,12 +41,14 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     shaped = _with_axis if kernel.options.get("parallel") else None
     has_lists = any(decl.kind == "list" for decl in schema.inputs)
     lists = Lists(opdef, kernel.origin) if has_lists else None
+    sized = sized_of(opdef, kernel)
 
     def launch(*values: Any, **attrs: Any) -> Any:
         values = values if given is None else tuple(given(values))
         taken = values if lists is None else lists.taken(values)
         arguments = {**dict(zip(inputs, taken, strict=True)), **attrs}
-        made = allocate(opdef, values, attrs, buffers)
+        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs))
+        made = allocate(opdef, values, attrs, buffers) if room is None else room.buffers
         for position, buffer in zip(buffers, made, strict=True):
             arguments[schema.outputs[position].name] = buffer
         if shaped is not None and buffers:
@@ -55,6 +59,8 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
             if is_compile_failure(error):
                 raise failure(opdef, kernel.origin, error, arguments) from error
             raise
+        if room is not None:
+            made, returned = room.results(returned), None
         if lists is not None:
             lists.give_back(values, taken)
         if not buffers:
@@ -181,7 +187,7 @@ def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
     """Returns the positions of the outputs that a kernel fills: all that it has to make, or none.
 
     Raises:
-        BindingError: it takes some of them and not the others.
+        BindingError: it takes some of them and not the others, or a list of open sizes.
     """
     schema = opdef.schema
     outputs = {i: schema.outputs[i].name for i in schema.fresh_outputs}
@@ -190,6 +196,12 @@ def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
         rest = ", ".join(repr(name) for i, name in outputs.items() if i not in buffers)
         raise BindingError(
             f"{opdef.subject}, numba kernel: expected a parameter for every output or for none, got none for {rest}",
+            at=str(kernel.origin),
+        )
+    if size_function(kernel) is not None and any(schema.outputs[i].kind == "list" for i in buffers):
+        raise BindingError(
+            f"{opdef.subject}, numba kernel: {size_function(kernel)} expected outputs that are single tensors, got a "
+            "list, which a kernel in Numba returns and cannot fill; return the arrays, or write the kernel in C",
             at=str(kernel.origin),
         )
     return buffers
@@ -300,11 +312,13 @@ def run_text(
     shaped = one_shape(opdef)
     inputs = inputs if shaped is None else list(shaped(inputs))
     buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
-    made = allocate(opdef, inputs, attrs, buffers)
+    sized = sized_of(opdef, kernel)
+    room = None if sized is None else sized.room(inputs, attrs, infer_buffers(opdef, inputs, attrs))
+    made = allocate(opdef, inputs, attrs, buffers) if room is None else room.buffers
     for buffer in flat(made):
         buffer[...] = fill
     values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
     values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
     with np.errstate(all="ignore"):
-        function(*[values[name] for name in kernel.parameters])
-    return made
+        returned = function(*[values[name] for name in kernel.parameters])
+    return made if room is None else room.results(returned)

@@ -26,6 +26,7 @@ from opsdk.backends.numba.reading import Reading
 from opsdk.core.errors import DTypeError, KernelNotFoundError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import size_function
 from opsdk.define.opdef import OpDef
 
 OTHER_SHAPE = 4  # a status, beside `RAISED` and those of row kernels
@@ -41,7 +42,7 @@ def entry_of(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
     """Returns the function for inputs of some dtypes and numbers of dimensions, compiled now.
 
     Raises:
-        KernelNotFoundError: the kernel is compiled with parallel=True.
+        KernelNotFoundError: the kernel is compiled with parallel=True, or data decide the sizes of its outputs.
         ShapeError: the op is for inputs of one shape, and gets others.
         DTypeError, CompileError: the kernel cannot be compiled for them.
     """
@@ -53,6 +54,12 @@ def entry_of(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
         raise KernelNotFoundError(
             f"{opdef.subject}: native entry expected a kernel that runs on its caller's thread, got one that is "
             f"compiled with parallel=True, at {kernel.origin}"
+        )
+    if size_function(kernel) is not None:
+        raise KernelNotFoundError(
+            f"{opdef.subject}: native entry expected a kernel whose outputs have sizes that follow from those of its "
+            f"inputs, got one with {size_function(kernel)}, at {kernel.origin}; write it in C, whose function says how "
+            "many it filled"
         )
     given = dict(zip(schema.input_names, specs, strict=True))
     inputs = {name: spec for name, spec in given.items() if spec is not None}

@@ -10,7 +10,9 @@ from opsdk.backends.call.language import Language, NativeEntry, register_languag
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import SIZE_OPTIONS, as_sizes
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.schema import OpSchema
 
 
 # Any, in this file: arrays and attribute values of a call.
@@ -18,7 +20,8 @@ class NumbaCPU(Language):
     """Compiles with `numba.njit`; parameters named after outputs are buffers that the kernel fills.
 
     Options of a kernel: `parallel=True`, its `numba.prange` loops are shared by threads; `contiguous=True`, inputs that
-    are not C-contiguous are copied first, so that the kernel is compiled once for each dtype.
+    are not C-contiguous are copied first, so that the kernel is compiled once for each dtype; `sizes=` or `bound=`, a
+    function that decides the sizes that the infer rule leaves open.
     """
 
     name = "numba"
@@ -35,6 +38,16 @@ class NumbaCPU(Language):
         """Whether Numba compiled all of them; where it is switched off it calls any."""
         numba = sys.modules.get("numba")
         return all(hasattr(function, "py_func") for function in functions) or bool(numba and numba.config.DISABLE_JIT)
+
+    def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
+        """Returns the options, with what decides open sizes made ready.
+
+        Raises:
+            DefinitionError: one is none.
+            BindingError: what decides sizes asks for something that the op does not have.
+        """
+        flags = {name: value for name, value in given.items() if name not in SIZE_OPTIONS}
+        return {**super().options(flags, schema, subject), **as_sizes(given, schema, subject)}
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int

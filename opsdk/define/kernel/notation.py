@@ -18,6 +18,7 @@ from opsdk.define.identity.digest import digest_of
 from opsdk.define.identity.sameness import Reads, holds_same
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
+from opsdk.define.kernel.sizes import SIZE_OPTIONS
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
 from opsdk.define.schema.schema import OpSchema
@@ -166,6 +167,7 @@ class Notation:
         Raises:
             BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; or a
                 scratch is no parameter.
+            DefinitionError: sizes are decided for outputs that the kernel does not take.
         """
         subject = f"{opdef.subject}, {self.name} kernel"
         schema = opdef.schema
@@ -176,6 +178,13 @@ class Notation:
                 raise BindingError(
                     f"{subject} {name_of(function)}: scratch {scratch!r} expected a parameter of that name, got "
                     f"{', '.join(names) or 'none'}; take it, or leave the scratch out"
+                )
+        for option in SIZE_OPTIONS:
+            if option in options and not any(name in names for name in schema.output_names):
+                raise DefinitionError(
+                    f"{subject} {name_of(function)}: {option}= expected parameters for the outputs, which the kernel "
+                    f"fills, got {', '.join(names) or 'none'}; take {', '.join(schema.output_names)} and return how "
+                    f"many it filled, or leave {option}= out and return the arrays"
                 )
         return Kernel(key, self.name, function, origin_of(function), names, options, None, owner, self.reads(function))
 

@@ -173,6 +173,14 @@ TEXTS = {
           or      NUMBA_THREADING_LAYER=workqueue
           or      the first call of the kernel after the fork, in each child
         """,
+    "OP225": """
+        A kernel fills buffers whose sizes its data decide, and something is wrong with a size: `sizes=` or `bound=`
+        gave what is no size, or the kernel filled another number than that, or more than there was room for. The two
+        count the same thing, so one of them counts wrong.
+
+          right   @f.kernel("cpu", language="numba", sizes=lambda x: np.count_nonzero(x))
+          right   return filled   # at the end of the kernel; in C: sizes[0] = filled;
+        """,
     "OP230": """
         An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,
         a missing input. The Block is left as it was.
