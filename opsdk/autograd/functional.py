@@ -60,7 +60,8 @@ class TensorAlgebra(ArrayAlgebra):
                 f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{plan.opdef.schema.name}.backward("
                 "composite=True) with opsdk ops only (any order)",
             )
-        made = application.gradients(lambda attrs: handle(*inputs, **attrs, **node.specs))
+        given = {**node.specs, **application.rule.objects_in(saved)}
+        made = application.gradients(lambda attrs: handle(*inputs, **attrs, **given))
         return node.by_edge(application.route(made, holding(application, _sum_to)))
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
@@ -78,10 +79,14 @@ def saved_tensors(node: GradNode) -> list[Any]:
     width = 1 if node.outputs is None else len(node.outputs)
     edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(width)])
     values: list[Any] = []
-    for i, ((is_input, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
+    tensors = len(node.plan.saves) - (0 if node.plan.rule is None else len(node.plan.rule.objects))
+    for i, ((kind, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
+        if kind in ("residual", "object"):
+            values.append(tensor_of(value) if i < tensors else value)
+            continue
         box = saved[3 * i + 1]
-        is_cut = not is_input and node.plan.stops[position]
-        place = edges[position] if is_input else outputs[position]
+        is_cut = kind == "output" and node.plan.stops[position]
+        place = edges[position] if kind == "input" else outputs[position]
         if value is None:
             values.append(None)
         elif isinstance(value, list):

@@ -136,8 +136,10 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     assert node.saved is not None
     place = plan.call.place
     zeros = np.zeros if place is CPU else memory_at(place, "zeros").zeros
-    inputs = application.op_inputs(unchanged(node, node.saved), lambda *output: zeros(*node.spec_of(*output)))
+    saved = unchanged(node, node.saved)
+    inputs = application.op_inputs(saved, lambda *output: zeros(*node.spec_of(*output)))
     attrs.update(node.specs)
+    attrs.update(application.rule.objects_in(saved))
     made = arrays.run(opdef, inputs, attrs, place)
     saves_one = plan.saves_output or plan.saves_input
     if FAST is not None and place is CPU and plan.bare and saves_one:

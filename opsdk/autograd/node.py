@@ -13,6 +13,7 @@ from opsdk.core.errors import GraphError
 from opsdk.core.nested import flat
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import OBJECT
 
 sequence = count()  # a later call has a greater number
 
@@ -23,7 +24,7 @@ class TapePlan:
     Attributes:
         call: the call plan; None for a composite op that is recorded through the ops it is made of.
         record: whether a node is made.
-        saves: per source of the gradient rule its kind and position.
+        saves: kind and position of each value that the gradient rule has a call keep.
         gradient: the gradient op's definition, or None.
         kinds: its plans, among which the fast path finds how the gradient of this kind of call is computed; or None.
         saves_input: whether the first input is all that the backward reads.
@@ -33,6 +34,7 @@ class TapePlan:
         carries: positions of the inputs that are changed in place and whose gradient an output passes on.
         plain: whether there is one output, which is a tensor in memory of its own.
         asks: names of the specs of inputs that the kernels of the gradient op have to be given, and which inputs.
+        objects: names of the attributes that are residuals of another call; they are freed with the graph.
         bare: whether the gradient op takes neither attributes nor masks, and cotangents that nobody sent are zeros.
     """
 
@@ -55,16 +57,18 @@ class TapePlan:
             self.kinds = self.gradient.plans
             self.gradient.kernels.plans.add(opdef.plans)  # forgotten when the gradient op is told more
         sources = () if rule is None or not record else rule.sources
-        self.saves = tuple((s.kind == "input", s.position) for s in sources if s.kind != "cotangent")
+        self.saves = () if rule is None or not record else tuple((s.kind, s.position) for s in rule.saved)
         self.stops = tuple(not record or decl.name in opdef.traits.nondifferentiable for decl in schema.outputs)
         self.carries = opdef.passed_on() if record and schema.mutated_inputs else frozenset()
         single = len(schema.outputs) == 1 and schema.outputs[0].kind == "tensor"
-        self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs
-        self.saves_output = self.plain and self.saves == ((False, 0),)
-        self.saves_input = self.plain and self.saves == ((True, 0),)
+        keeps = record and bool(schema.residuals)
+        self.plain = single and schema.outputs[0].alias is None and not schema.mutated_inputs and not keeps
+        self.saves_output = self.plain and self.saves == (("output", 0),)
+        self.saves_input = self.plain and self.saves == (("input", 0),)
+        self.objects = tuple(decl.name for decl in schema.attrs if decl.type.scalar == OBJECT)
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
         self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
-        told = rule is not None and (rule.attrs or rule.mask or rule.given or self.asks)
+        told = rule is not None and (rule.attrs or rule.mask or rule.given or rule.objects or self.asks)
         self.bare = rule is not None and rule.materialize and not told
 
 
@@ -76,8 +80,9 @@ class GradNode:
         attrs: the attributes of the call.
         edges: per tensor input (variadic ones flattened) where its gradient goes: `(tensor, -1)` for a leaf,
             `(node, output)` for an interior value, None where none is wanted.
-        saved: what the backward reads, in the order of the rule's sources: for each the value, its version counter
-            and the count then, one after another; None once the graph is freed.
+        saved: what the backward reads, as `GradRule.saved` has it: for each the value, its version counter and the
+            count then, one after another; a residual, which nobody else holds, has no counter. None once the graph is
+            freed.
         outputs: shape and dtype of each output; None where the one output is itself what was saved.
         sequence: a later call has a greater number; the backward visits the greatest first.
         hooks: gradient hooks by output.

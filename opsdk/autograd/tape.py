@@ -115,7 +115,8 @@ def _first_call(
     """Runs a call of a new kind with every check, and keeps its plan when it succeeded."""
     check_inputs(opdef, inputs)
     record = is_grad_enabled() and is_wanted(opdef, inputs)
-    call = None if opdef.is_composite and record else make_plan(opdef, arrays, attrs, place=place)
+    kept = opdef.whole if record else opdef  # with the residuals, or without
+    call = None if opdef.is_composite and record else make_plan(kept, arrays, attrs, place=place)
     plan = TapePlan(opdef, call, record, arrays)
     result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
@@ -216,7 +217,8 @@ def launch(
         for tensor in changed:
             tensor._version[0] += 1
     wrap = Tensor if plan.call is None or plan.call.place is CPU else tensor_of
-    fresh = iter((made,) if len(schema.fresh_outputs) == 1 else made)
+    is_one = len(schema.fresh_outputs) + (len(schema.residuals) if plan.record else 0) == 1
+    fresh = iter((made,) if is_one else made)
     outputs: list[Any] = []
     for position, decl in enumerate(schema.outputs):
         if decl.mutated:
@@ -233,7 +235,7 @@ def launch(
                     share(source, out)
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
-        _record(plan, inputs, attrs, outputs, before)
+        _record(plan, inputs, attrs, outputs, before, tuple(fresh))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -269,6 +271,7 @@ def _record(
     attrs: Mapping[str, Any],
     outputs: Sequence[Any],
     before: Mapping[int, int] = MappingProxyType({}),
+    residuals: Sequence[Any] = (),
 ) -> None:
     """Makes the node of a call and ties the outputs to it.
 
@@ -279,6 +282,7 @@ def _record(
         outputs: what it gave.
         before: by id of a version counter that the call moved, what it was: an input that is not the one to be changed,
             but shares its memory, was saved as it was then.
+        residuals: what its kernel gave for the backward alone.
     """
     edges: list[Any] = []
     layout: list[int | None] = []
@@ -287,15 +291,19 @@ def _record(
         edges += [_edge(tensor) for tensor in value] if is_list else [_edge(value)]
         layout.append(len(value) if is_list else None)
     saved: list[Any] = []
-    for is_input, position in plan.saves:
-        value = inputs[position] if is_input else outputs[position]
+    for kind, position in plan.saves:
+        if kind in ("residual", "object"):
+            held = residuals[position] if kind == "residual" else attrs[plan.opdef.schema.attr_names[position]]
+            saved += (held, None, 0)
+            continue
+        value = inputs[position] if kind == "input" else outputs[position]
         box = None if value is None else value._version if value.__class__ is not list else _Boxes(value)
         count = 0 if box is None else box[0]
-        if before and is_input and not plan.opdef.schema.inputs[position].mutated:
+        if before and kind == "input" and not plan.opdef.schema.inputs[position].mutated:
             count = box.count(before) if box.__class__ is _Boxes else before.get(id(box), count)
         saved += (arrays_of(value), box, count)
     node = GradNode(plan, tuple(edges), tuple(saved))
-    node.attrs = attrs
+    node.attrs = {name: attrs[name] for name in attrs if name not in plan.objects} if plan.objects else attrs
     node.outputs = tuple([
         _absent_spec(plan, position, inputs, attrs) if out is None else (out._array.shape, out._array.dtype)
         for position, value in enumerate(outputs)

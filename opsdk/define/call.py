@@ -19,7 +19,9 @@ from opsdk.define.frontend import owner_of
 from opsdk.define.identity.callables import callable_text, captured
 from opsdk.define.infer import STOCK, Inferred, Specs
 from opsdk.define.opdef import OpDef, is_mask
-from opsdk.define.schema.attribute import coerce
+from opsdk.define.schema.attr_type import AttrType
+from opsdk.define.schema.attribute import AttrDecl, coerce
+from opsdk.define.schema.scalars import SPEC
 from opsdk.define.schema.schema import InputDecl
 
 
@@ -101,13 +103,7 @@ def complete_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
         else:
             complete[decl.name] = coerce(decl, None, opdef.subject) if decl.type.is_random else decl.default
     for name in [name for name in _asks(opdef) if name in attrs]:
-        complete[name] = value = attrs[name]
-        for item in value if isinstance(value, list) else [value]:
-            if item is not None and not isinstance(item, TensorSpec):
-                raise AttributeValueError(
-                    f"{opdef.subject}: {name} expected an opsdk.TensorSpec, got {item!r}; write "
-                    f"{name}=opsdk.TensorSpec(shape, dtype)"
-                )
+        complete[name] = coerce(AttrDecl(name, AttrType(SPEC)), attrs[name], opdef.subject)
     return complete
 
 
@@ -155,7 +151,7 @@ def _draws(value: Any) -> bool:
 
 def _asks(opdef: OpDef) -> list[str]:
     """Returns the names of the specs that a gradient op may be given beside its attributes."""
-    return [name for name, _ in getattr(opdef.infer, "asks", ())]
+    return [name for name, _ in getattr(opdef.infer, "asks", ()) if name not in opdef.schema.attr_names]
 
 
 def cut_off(opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:

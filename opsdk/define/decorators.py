@@ -15,7 +15,7 @@ from opsdk.define.infer import InferRule
 from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import REGISTRY, Op
 from opsdk.define.opdef import BUILTIN, Bounds, Traits
-from opsdk.define.schema.parse import parse_schema
+from opsdk.define.schema.parse import parse_schema, residuals_of
 from opsdk.define.schema.signature import schema_of
 
 Domain = Mapping[str, Bounds]
@@ -38,6 +38,7 @@ def op(
     linear: bool = ...,
     surrogate: bool | Callable[..., Any] = ...,
     composite: bool = ...,
+    residuals: Sequence[str] = ...,
     name: str | None = ...,
     namespace: str | None = ...,
     replace: bool = ...,
@@ -57,6 +58,7 @@ def op(
     linear: bool = False,
     surrogate: bool | Callable[..., Any] = False,
     composite: bool = False,
+    residuals: Sequence[str] = (),
     name: str | None = None,
     namespace: str | None = None,
     replace: bool = False,
@@ -68,7 +70,9 @@ def op(
         infer: rule for shapes and dtypes; like the first input unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient.
         constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
-        domain: per input, or int or float attribute, the least and the greatest value it may hold; None for no bound.
+        domain: per input, or int or float attribute, the values that `verify` tries and samples keep to: the least and
+            the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
+            `opsdk.domain.symmetric`, or a function that gives the nearest values inside.
         deterministic: the same inputs give the same bits.
         accuracy: declares that the backward approximates, as a continuous adjoint or a truncated series does: each
             element of an input's gradient may be off by this share, at most 0.1, of the largest element of that
@@ -79,6 +83,8 @@ def op(
             on NumPy arrays, is the one whose derivative it is; what that wraps in `gradcheck.stop_gradient` counts as
             constant. With True, the gradient is compared with nothing.
         composite: the function is made of registered ops, and is differentiated through them.
+        residuals: what the function returns after the outputs for the backward alone: `"lse"` or `"Tensor<int> index"`
+            an array, `"object lu"` anything. Callers never see them.
         name: the op's name, where it is not the function's.
         namespace: the op's namespace, where it is not the defining package.
         replace: takes the name even if another definition holds it.
@@ -108,9 +114,16 @@ def op(
     def register(function: Callable[..., Any]) -> Op:
         space = namespace_of(function) if namespace is None else namespace
         if text is None:
-            schema = schema_of(function, space, name_for(function) if name is None else name)
+            called = name_for(function) if name is None else name
+            kept = residuals_of(residuals, f"op {called!r}")
+            schema = schema_of(function, space, called, residuals=kept)
         else:
             schema = parse_schema(text, space)
+            if residuals:
+                raise DefinitionError(
+                    f"{schema.subject}: expected residuals= beside a signature, got {residuals!r} beside a schema as "
+                    "text; write them into it: -> Tensor y, residuals (Tensor a, object b)"
+                )
             check_forward(schema, function)
         traits = Traits(
             nondifferentiable=(*nondifferentiable, *constant),

@@ -112,7 +112,7 @@ def gives_another(opdef: OpDef, backward: Callable[..., Any], composite: bool) -
     held = opdef.rule.op.opdef
     if held.owner != registrar(origin_of(backward)):
         return False
-    return held.is_composite != composite or held.function_as != digest_of(text_of(backward))
+    return held.is_of_ops != composite or held.function_as != digest_of(text_of(backward))
 
 
 def as_infer(rule: Callable[..., Any] | InferRule, schema: OpSchema) -> InferRule:

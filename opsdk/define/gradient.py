@@ -8,12 +8,14 @@ from typing import Any
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
 from opsdk.core.nested import each, flat, named
+from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
-from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
+from opsdk.define.opdef import MASK, Bounds, GradRule, Handle, OpDef, Source, Traits, named_by
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
-from opsdk.define.schema.binding import name_of, parameters_among, reorder
+from opsdk.define.schema.binding import name_of, parameters_among, read_parameters, reorder
+from opsdk.define.schema.scalars import OBJECT, SPEC
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 
@@ -36,7 +38,8 @@ class GradientInfer:
     Attributes:
         one_shape: as of the forward's rule.
         alike: names of tensors of the gradient op, and inputs of the forward, that have one spec.
-        asks: names of the specs that have to be given, each with the position of its input in the forward.
+        asks: names of the specs that have to be given, each with the position of its input in the forward; those that
+            the backward itself names are among them.
     """
 
     def __init__(
@@ -57,7 +60,17 @@ class GradientInfer:
         self.schema = schema
         self.alike = self._alike()
         pairs = zip(self.names, self.positions, strict=True)
-        self.asks = tuple((spec_name(n), i) for n, i in pairs if n and i is not None and self._is_unknown(n))
+        asks = {spec_name(n): i for n, i in pairs if n and i is not None and self._is_unknown(n)}
+        self.asks = tuple((asks | self._named()).items())
+
+    def _named(self) -> dict[str, int]:
+        """Returns the specs that the backward names, each with the position of its input."""
+        if self.forward is None or self.schema is None:
+            return {}
+        forward = self.forward[0]
+        specs = [decl.name for decl in self.schema.attrs if decl.type.scalar == SPEC]
+        names = [name for name in specs if name not in forward.attr_names]
+        return {name: forward.input_names.index(name.removesuffix(_SPEC)) for name in names}
 
     def _alike(self) -> frozenset[str]:
         if self.forward is None or self.schema is None:
@@ -140,11 +153,11 @@ def spec_name(name: str) -> str:
 def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     """Returns what the kernels of a gradient op have to be given besides: names of specs, positions in the forward.
 
-    There is nothing where all kernels are Python, which makes its own arrays.
+    Where all kernels are Python, which makes its own arrays, these are the specs that the backward names.
     """
     asks: tuple[tuple[str, int], ...] = getattr(gradient.infer, "asks", ())
     compiled = any(not row.is_reference for row in gradient.kernels) if asks else False
-    return asks if compiled else ()
+    return asks if compiled else tuple(ask for ask in asks if ask[0] in gradient.schema.attr_names)
 
 
 def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
@@ -218,18 +231,24 @@ def make_gradient(
     read = [readable[parameter] for parameter in parameters if parameter in readable]
     inputs = tuple(decl for _, decl in read)
     # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
-    attrs = tuple(parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK)
+    kept = [decl for decl in schema.residuals if decl.name in parameters]
+    objects = tuple((name, source) for name, source in _objects(schema).items() if name in parameters)
+    attrs = [parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK]
+    attrs = [attr for attr in attrs if attr not in dict(objects)]
+    specs = [name for name in parameters if name in _specs(schema)]
     gradient_schema = OpSchema(
         namespace=schema.namespace,
         name=f"{schema.name}_grad" if name is None else name,
         inputs=inputs,
         attrs=tuple(schema.attr(attr) for attr in attrs)
+        + tuple(AttrDecl(name, AttrType(OBJECT)) for name, _ in objects)
+        + tuple(AttrDecl(name, AttrType(SPEC)) for name in specs)
         + ((AttrDecl(MASK, AttrType.of("bool[]"), ()),) if MASK in parameters else ()),
         outputs=_outputs(schema, wrt, {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
-    integer = tuple(d.name for d in inputs if d.name in frozen)
+    integer = tuple(d.name for d in inputs if d.name in (*frozen, *schema.residual_names))
     constant = tuple(name for name in integer if name in forward.traits.constant)
     opdef = OpDef.of(
         gradient_schema,
@@ -239,32 +258,65 @@ def make_gradient(
             deterministic=forward.traits.deterministic,
             accuracy=forward.traits.accuracy,
             constant=constant,
+            domain=_read(forward.traits.domain, gradient_schema),
         ),
         function,
         reorder(function, gradient_schema.input_names),
         composite=composite,
         gradient_of=forward.name,
+        reads=(*[decl.name for decl in kept], *[name for name in forward.reads if name in parameters]),
     )
     return GradRule(
         op=handle(opdef),
         sources=tuple(source for source, _ in read),
-        attrs=attrs,
+        attrs=tuple(attrs),
         wrt=wrt,
         reduces=forward.infer.reduces_gradients,
         materialize=materialize,
         mask=MASK if MASK in parameters else None,
         disconnected=tuple(i for i, name in zip(wrt, names, strict=True) if name in disconnected),
         complex=complex,
+        objects=objects,
     )
+
+
+def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
+    """Returns what was declared of those inputs and attributes that a gradient op has too, with all that it names."""
+    known = {*schema.input_names, *schema.attr_names}
+    return {name: declared for name, declared in domain.items() if {name, *named_by(declared)} <= known}
+
+
+def _objects(schema: OpSchema) -> dict[str, Source]:
+    """Returns by name what a gradient op may be given that is an object of Python."""
+    held = {decl.name: Source("object", i) for i, decl in enumerate(schema.attrs) if decl.type.scalar == OBJECT}
+    return held | {d.name: Source("residual", i) for i, d in enumerate(schema.residuals) if d.kind == OBJECT}
+
+
+def _specs(schema: OpSchema) -> dict[str, str]:
+    """Returns the inputs of which a backward may name the spec, by what it is called then."""
+    taken = (*schema.input_names, *schema.whole.output_names, *schema.attr_names)
+    found = {spec_name(name): name for name in schema.input_names}
+    return {name: of for name, of in found.items() if name not in taken}
 
 
 def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:
     """Returns what a backward asks for: there is all of it, and something to differentiate."""
     schema = forward.schema
-    known = (*schema.input_names, *schema.output_names, *cotangents, *schema.attr_names, MASK)
+    known = (*schema.input_names, *schema.whole.output_names, *cotangents, *schema.attr_names, MASK)
+    asked = {name for names in read_parameters(function) for name in names}
+    known += tuple(name for name in _specs(schema) if name in asked)  # no others: a message lists what there is
     parameters = parameters_among(function, known, f"{forward.subject}, backward")
     if not forward.differentiable_inputs() or not cotangents:
         raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
+    unread = [name for name in getattr(forward.infer, "names", ()) if name not in schema.input_names]
+    if forward.reads and unread:
+        residual = forward.reads[0]
+        raise DefinitionError(
+            f"{forward.subject}, backward: expected {schema.name} to read every input that the residual {residual!r} "
+            f"may depend on, since its derivative goes to them, got no {', '.join(map(repr, unread))}; name it there, "
+            f"or make {residual!r} an output",
+            at=str(origin_of(function)),
+        )
     for position in schema.mutated_inputs:
         changed = schema.inputs[position].name
         if changed in parameters:
@@ -292,8 +344,9 @@ def _readable(
     """Returns by name what a gradient op may read, and what it declares of it."""
     found = {
         decl.name: (Source(kind, position), InputDecl(decl.name, decl.kind, elements=decl.elements))
-        for kind, decls in (("input", schema.inputs), ("output", schema.outputs))
+        for kind, decls in (("input", schema.inputs), ("output", schema.outputs), ("residual", schema.residuals))
         for position, decl in enumerate(decls)
+        if decl.kind != OBJECT
     }
     for name, position in cotangents.items():
         kind = schema.outputs[position].kind

@@ -22,7 +22,7 @@ from opsdk.core.nested import flat
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.schema.binding import called_by_name, parameters_among
-from opsdk.define.schema.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema, ResidualDecl
 
 # One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
 Specs = Sequence["TensorSpec | list[TensorSpec] | None"]
@@ -58,6 +58,11 @@ def first_spec(schema: OpSchema, specs: Specs, name: str | None = None) -> Tenso
     raise ArityError(f"{schema.subject}: expected at least one tensor to take the shape from, got none")
 
 
+def outputs_like(schema: OpSchema, spec: TensorSpec) -> Inferred:
+    """Returns one spec for every output; residuals, of which a stock rule knows nothing, have none."""
+    return tuple([None if isinstance(decl, ResidualDecl) else spec for decl in schema.outputs])
+
+
 class like:  # a stock rule reads like a function where it is used
     """Every output has the shape and dtype of one input, the first unless another is named."""
 
@@ -69,7 +74,8 @@ class like:  # a stock rule reads like a function where it is used
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns one spec per output; None for a list, of which the rule does not know how long it is."""
         spec = first_spec(schema, specs, self.name)
-        return tuple([None if decl.kind == "list" else spec for decl in schema.outputs])
+        specs = outputs_like(schema, spec)
+        return tuple([None if decl.kind == "list" else one for decl, one in zip(schema.outputs, specs, strict=True)])
 
 
 class Assumed(like):
@@ -110,7 +116,7 @@ class _Broadcast:
             dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
         if self._whole is not None and all(each.kind in "biu" for each in dtypes):
             return tuple(TensorSpec(shape, each) for each in self._whole(dtypes, attrs))
-        return (TensorSpec(shape, dtype),) * len(schema.outputs)
+        return outputs_like(schema, TensorSpec(shape, dtype))
 
     def with_dtype(self, dtype: str) -> _Broadcast:
         """Returns the rule with a fixed output dtype, as comparisons need it."""
@@ -204,7 +210,7 @@ class _Reduce:
         axes = normalize_axes(attrs.get("axis"), spec.ndim, schema.subject)
         keep = bool(attrs.get("keepdim", False))
         dims = [1 if i in axes else dim for i, dim in enumerate(spec.shape) if keep or i not in axes]
-        return (TensorSpec(dims, spec.dtype),) * len(schema.outputs)
+        return outputs_like(schema, TensorSpec(dims, spec.dtype))
 
 
 reduce = _Reduce()
@@ -217,12 +223,16 @@ class InferFunction:
     def __init__(self, function: Callable[..., Any], schema: OpSchema, *, reduces_gradients: bool = False) -> None:
         self.function = function
         self.reduces_gradients = reduces_gradients
+        self._decls = schema.whole.outputs
         self._call = called_by_name(function)
         known = (*schema.input_names, *schema.attr_names)
         parameters_among(function, known, f"{schema.subject}, infer")
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns what the user's function returned, one entry per output.
+
+        It may give the specs of the outputs alone, or then those of the residuals that are arrays, or all by name; an
+        entry of a residual that it leaves out is None.
 
         Raises:
             ReturnError: it returned something else than specs.
@@ -238,17 +248,23 @@ class InferFunction:
                 if any(dim is None for spec in flat(specs) for dim in spec.shape):
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
             raise
-        is_list = len(schema.outputs) == 1 and schema.outputs[0].kind == "list"
+        outputs = [decl for decl in self._decls if not isinstance(decl, ResidualDecl)]
+        arrays = [decl for decl in self._decls if decl.kind != "object"]
+        is_list = len(outputs) == 1 and outputs[0].kind == "list"
+        if isinstance(result, Mapping) and set(result) == {decl.name for decl in arrays}:
+            result = tuple(result[decl.name] for decl in arrays)
         entries = tuple(result) if isinstance(result, tuple if is_list else (tuple, list)) else (result,)
-        if len(entries) != len(schema.outputs):
+        if len(entries) not in (len(outputs), len(arrays)):
             raise ArityError(
-                f"{schema.subject}, infer: expected {len(schema.outputs)} specs "
-                f"for {', '.join(schema.output_names)}, got {len(entries)}"
+                f"{schema.subject}, infer: expected {len(arrays)} specs "
+                f"for {', '.join(decl.name for decl in arrays)}, got {len(entries)}"
             )
-        for decl, entry in zip(schema.outputs, entries, strict=True):
+        found = dict(zip([decl.name for decl in arrays], entries, strict=False))
+        for decl in arrays[: len(entries)]:
+            entry = found[decl.name]
             if not isinstance(entry, list if decl.kind == "list" else TensorSpec) and entry is not None:
                 wanted = "a list of TensorSpec" if decl.kind == "list" else "a TensorSpec"
                 raise ReturnError(
-                    f"{schema.subject}, infer: output {decl.name!r} expected {wanted} or None, got {entry!r}"
+                    f"{schema.subject}, infer: {decl.role} {decl.name!r} expected {wanted} or None, got {entry!r}"
                 )
-        return entries
+        return tuple([found.get(name) for name in schema.output_names])

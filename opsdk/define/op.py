@@ -13,13 +13,14 @@ from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, U
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import trimmed
 from opsdk.define.call import absences, bind, check_captured, take_draws
+from opsdk.define.expectation import Expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
 from opsdk.define.gradient import GradientInfer, make_gradient
 from opsdk.define.kernel.kernel import KernelKey
 from opsdk.define.kernel.notation import notation_of
 from opsdk.define.op_registry import OpRegistry, Providers
-from opsdk.define.opdef import Expectation, GradRule, OpDef
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.attribute import freeze
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.signature import SignatureOf

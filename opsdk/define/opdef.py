@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, Protocol
 
-from opsdk.core.errors import DefinitionError
-from opsdk.core.origin import Origin, caller, origin_of, registrar
+from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel.kernel import (
@@ -16,7 +17,6 @@ from opsdk.define.kernel.kernel import (
     REFERENCE,
     ByItsOp,
     Kernel,
-    KernelId,
     KernelKey,
     KernelTable,
     PlanCache,
@@ -24,7 +24,9 @@ from opsdk.define.kernel.kernel import (
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
 
-Bounds = tuple["float | None", "float | None"]  # the least and the greatest value of a domain
+# What may be declared of an input, or of an int or float attribute: the least and the greatest value, one of
+# `gradcheck.domain`, or a function that gives the nearest values inside. Any: what gradcheck reads, once it is asked.
+Bounds = Any
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
@@ -44,7 +46,10 @@ class Handle(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Where one input of a gradient op comes from: `input`, `output` or `cotangent`, and its position."""
+    """Where one input of a gradient op comes from: `input`, `output`, `residual` or `cotangent`, and its position.
+
+    An attribute that is an object of Python comes from a `residual`, or from such an attribute: `object`.
+    """
 
     kind: str
     position: int
@@ -68,6 +73,7 @@ class GradRule(ByItsOp):
         op: the gradient op, an ordinary registered op.
         sources: where each of its tensor inputs comes from, in order.
         attrs: the forward attributes that it takes.
+        objects: by name of an attribute, the residual that it is, where that is an object of Python.
         wrt: positions of the inputs that it gives gradients of, in order.
         reduces: whether gradients are summed to their inputs' shapes when these were broadcast.
         materialize: whether an output that nobody used gives a cotangent of zeros (True) or None (False).
@@ -93,6 +99,7 @@ class GradRule(ByItsOp):
     passes: tuple[int | None, ...] = ()
     complex: GradRule | bool = False
     real_because: str = ""
+    objects: tuple[tuple[str, Source], ...] = ()
 
     def is_reached(self, attrs: Mapping[str, Any], given: Sequence[bool]) -> dict[int, bool]:
         """Returns per input that has a gradient whether an output depends on it whose cotangent has arrived.
@@ -111,57 +118,23 @@ class GradRule(ByItsOp):
     @property
     def conditions(self) -> tuple[object, ...]:
         """What was declared beside the backward."""
-        return self.materialize, self.disconnected, bool(self.complex), self.op.opdef.is_composite
+        return self.materialize, self.disconnected, bool(self.complex), self.op.opdef.is_of_ops
 
     def saves(self, kind: str) -> tuple[int, ...]:
-        """Returns the positions of the inputs or outputs that the backward reads."""
-        return tuple(source.position for source in self.sources if source.kind == kind)
+        """Returns the positions of the inputs, outputs or residuals that the backward reads."""
+        every = (*self.sources, *[source for _, source in self.objects])
+        return tuple(source.position for source in every if source.kind == kind)
 
+    @property
+    def saved(self) -> tuple[Source, ...]:
+        """What a call keeps for its backward, in the order in which it is kept: the tensors, then the objects."""
+        tensors = [source for source in self.sources if source.kind != "cotangent"]
+        return (*tensors, *[source for _, source in self.objects])
 
-@dataclass(frozen=True)
-class Expectation:
-    """One `op.expect(...)`.
-
-    Attributes:
-        finding: a check as findings name it, `vjp.x` or all of `vjp`; or a code, `OP301`.
-        reason: why it stays.
-        row: words that the kernel's name has, such as `numba` or `float32,numba`; empty for every kernel.
-        origin: where that was said.
-    """
-
-    finding: str
-    reason: str
-    row: str
-    origin: Origin
-
-    def covers(self, check: str, row: str, code: str) -> bool:
-        """Whether a finding is the one that is expected."""
-        is_it = self.finding in (check, check.partition(".")[0], code)
-        return is_it and self.is_about(row)
-
-    def is_about(self, row: str) -> bool:
-        """Whether a kernel, as `cpu,float32,numba`, may show it."""
-        return not self.row or KernelId.parse(row).has(self.row)
-
-    def __str__(self) -> str:
-        return f"{self.finding!r}{f' in kernel {self.row!r}' if self.row else ''}"
-
-    @classmethod
-    def of(cls, subject: str, finding: object, reason: object, row: object) -> Expectation:
-        """Returns what the caller of `expect` expects of an op; anything may have been passed there.
-
-        Raises:
-            DefinitionError: finding or reason is empty or not a text, or row is not a text.
-        """
-        for name, value in (("finding", finding), ("reason", reason)):
-            if not isinstance(value, str) or not value.strip():
-                raise DefinitionError(
-                    f"{subject}, expect: {name} expected a text, got {value!r}; write "
-                    "op.expect('vjp.x', reason='why that is right as it is')"
-                )
-        if not isinstance(row, str):
-            raise DefinitionError(f"{subject}, expect: row expected a text, got {row!r}; write row='float32,numba'")
-        return cls(str(finding), str(reason), row, caller())
+    def objects_in(self, saved: Sequence[Any]) -> dict[str, Any]:
+        """Returns by name the residuals that are objects, the last of what a call kept."""
+        names = [name for name, _ in self.objects]
+        return dict(zip(names, saved[len(saved) - len(names) :], strict=True))
 
 
 @dataclass(frozen=True)
@@ -173,7 +146,7 @@ class Traits:
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input the least and the greatest value; those of attributes are in their types.
+        domain: per input what values it may have; what was said of attributes is in their types.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
         accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
             a gradient op its values are meant too.
@@ -186,6 +159,15 @@ class Traits:
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
     accuracy: float | None = None
+
+
+def named_by(declared: Bounds) -> tuple[str, ...]:
+    """Returns the names of the inputs and attributes that a domain takes beside the values of its own input."""
+    if hasattr(declared, "of"):
+        return tuple(declared.of)
+    if not callable(declared):
+        return ()
+    return tuple(p.name for p in signature(declared).parameters.values() if p.default is p.empty)[1:]
 
 
 @dataclass(eq=False)
@@ -214,6 +196,7 @@ class OpDef(ByItsOp):
         expectations: findings about it that its author knows of.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
+        reads: of a gradient op, the names of the residuals that it reads, whose dependence on inputs nobody sees.
         function: what its author wrote: the reference, or the backward of a gradient op.
         refusal: why there is no gradient for the tensors at hand, although there is one for others.
         more: what beside schema, traits, infer rule and function the digest is of.
@@ -239,6 +222,7 @@ class OpDef(ByItsOp):
     expectations: tuple[Expectation, ...] = ()
     doc: str | None = None
     gradient_of: str | None = None
+    reads: tuple[str, ...] = ()
     function: Callable[..., Any] | None = None
     is_traced: bool = False
     more: tuple[Any, ...] = ()
@@ -269,7 +253,8 @@ class OpDef(ByItsOp):
         owner = registrar(origin := origin_of(function))
         language = COMPOSITE if composite else REFERENCE
         kernels = KernelTable([Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner)])
-        fields.update(body=call if composite else None, doc=function.__doc__, function=function, owner=owner)
+        is_open = composite and not fields.get("reads")  # the derivative of what reads a residual is not in its parts
+        fields.update(body=call if is_open else None, doc=function.__doc__, function=function, owner=owner)
         return cls(schema, infer, traits, origin, kernels, **fields)
 
     def __post_init__(self) -> None:
@@ -312,6 +297,13 @@ class OpDef(ByItsOp):
         return self.rule() if callable(self.rule) else self.rule
 
     @cached_property
+    def whole(self) -> OpDef:
+        """This definition as kernels see it: the residuals are the last of its outputs. Itself where it has none."""
+        if not self.schema.residuals:
+            return self
+        return replace(self, schema=self.schema.whole, plans=PlanCache())
+
+    @cached_property
     def for_complex(self) -> OpDef:
         """This definition where complex numbers go in or come out: its gradient is right for them, or refused.
 
@@ -349,6 +341,11 @@ class OpDef(ByItsOp):
     def is_composite(self) -> bool:
         """Whether the op is a function of other ops, and so differentiable through them."""
         return self.body is not None
+
+    @property
+    def is_of_ops(self) -> bool:
+        """Whether its author wrote it with ops; a backward that reads a residual is not differentiable through them."""
+        return any(kernel.language == COMPOSITE for kernel in self.kernels)
 
     def constant_inputs(self) -> tuple[int, ...]:
         """Returns the positions of the inputs that were declared constant."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel import KernelId
-from opsdk.define.opdef import Expectation, OpDef
+from opsdk.define.opdef import OpDef
 from opsdk.verify.report import Finding, Row, Verdict, kind_of
 from opsdk.verify.session import Session, target_of
 

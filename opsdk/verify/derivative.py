@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients
 from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, flat, is_float
+from opsdk.verify.inputs.domains import held
 from opsdk.verify.kernels.agreement import Rounding, measure, same_bits
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
@@ -40,6 +42,10 @@ def check_gradient(session: Session) -> None:
     opdef = session.opdef
     if not opdef.traits.deterministic:
         return  # a derivative of what changes between two calls means nothing
+    if opdef.reads and opdef.grad is not None:
+        because = f"since {', '.join(opdef.reads)} depends on inputs"
+        session.notes[f"{opdef.name}: its gradient is judged with that of {opdef.gradient_of}, {because}"] = None
+        return
     by_body = opdef.is_composite and opdef.gradient_of is None
     for call in session.calls:
         if any(array.dtype.kind == "c" for array in flat(call.inputs)):
@@ -110,7 +116,8 @@ def _judge(session: Session, call: Call) -> None:
                 "place and no output passes its gradient on: no runtime asks for it"
             ] = None
         elif gradient.grad is None and not gradient.is_composite:
-            session.notes[f"{opdef.name}: order 1 only, its backward is opaque NumPy code"] = None
+            what = f"reads the residual {', '.join(gradient.reads)}" if gradient.reads else "is opaque NumPy code"
+            session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             _judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
 
@@ -208,7 +215,8 @@ def _rounds_alike(
         return [gradients.by_rule(opdef, case.kernel, there, outputs, cotangents, mask)[position]]
 
     eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs()).apart
+    holding = partial(held, opdef)
+    moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs(), holding=holding).apart
     return all(
         a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
         for (a, b), change in zip(pairs, moved, strict=True)

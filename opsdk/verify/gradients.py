@@ -22,7 +22,8 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.ops.reduction import sum_to
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
-from opsdk.verify.kernels.launch import launch
+from opsdk.verify.inputs.domains import bound
+from opsdk.verify.kernels.launch import Outputs, launch
 
 PROBE = "(probe)"
 
@@ -77,13 +78,27 @@ def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Mask | None) ->
 def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Mask | None = None) -> Call:
     """Returns the call of the gradient op that belongs to a call of the op."""
     application = _applied(opdef, call, cotangents, mask)
-    rule, pools = application.rule, {"input": call.inputs, "output": outputs}
-    saved = [pools[source.kind][source.position] for source in rule.sources if source.kind != "cotangent"]
+    rule = application.rule
+    pools = {"input": call.inputs, "output": outputs, "object": [call.attrs.get(n) for n in opdef.schema.attr_names]}
+    if opdef.schema.residuals:
+        kept = outputs if isinstance(outputs, Outputs) else launch_reference(opdef, call)
+        pools["residual"] = kept.residuals
+    saved = [pools[source.kind][source.position] for source in rule.saved]
     attrs = application.op_attrs()
     attrs.pop(rule.given or "", None)  # by hand every cotangent is there
-    attrs.update(asked_specs(rule.op.opdef, call.inputs))
+    attrs.update(asked_specs(rule.op.opdef, call.inputs) | rule.objects_in(saved))
     inputs = application.op_inputs(saved, lambda position, number: None)
-    return replace(call, inputs=inputs, attrs=attrs)
+    def in_dtype(dtype: np.dtype[Any]) -> Call:  # of residuals there is none but that of a call in the dtype
+        there = call.cast(dtype)
+        entering = there.cast_values(cotangents, dtype)
+        return gradient_call(opdef, there, launch_reference(opdef, there), entering, mask)
+
+    return replace(call, inputs=inputs, attrs=attrs, remade=in_dtype if rule.op.opdef.reads else None)
+
+
+def launch_reference(opdef: OpDef, call: Call) -> Outputs:
+    """Runs a call on the reference of its op."""
+    return launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
 
 
 def by_rule(
@@ -220,10 +235,10 @@ class Subject:
     accuracy: float | None = None
 
 
-def subject_of(opdef: OpDef, forward: Forward, vjp: Vjp, names: Sequence[str], inputs: Arrays) -> Subject:
+def subject_of(opdef: OpDef, call: Call, forward: Forward, vjp: Vjp, names: Sequence[str], inputs: Arrays) -> Subject:
     """Returns a pair of functions with what was declared of the inputs that the names begin with."""
     roots = [name.partition("[")[0] for name in names]
-    domain = tuple(opdef.traits.domain.get(root) for root in roots)
+    domain = tuple(bound(opdef, names, inputs, call.attrs))
     every = zip(names, roots, inputs, strict=True)
     declared = tuple(n for n, root, a in every if is_float(a) and root in opdef.traits.nondifferentiable)
     return Subject(forward, vjp, tuple(inputs), tuple(names), domain, declared, accuracy=opdef.traits.accuracy)
@@ -251,7 +266,7 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
 
     names = opdef.schema.input_names
     vjp = through_rule if opdef.grad is not None else by_tape
-    subject = subject_of(opdef, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
+    subject = subject_of(opdef, call, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
     if not callable(opdef.traits.surrogate):
         return subject
     function = reorder(opdef.traits.surrogate, names)
@@ -283,7 +298,7 @@ def no_gradient(opdef: OpDef, call: Call) -> Subject:
         return (*(None,) * (len(inputs) - 1), cotangents[-1].copy())
 
     probe = np.asarray(1.5, call.float_dtype)
-    return subject_of(opdef, forward, vjp, [*plain.names, PROBE], [*plain.inputs, probe])
+    return subject_of(opdef, call, forward, vjp, [*plain.names, PROBE], [*plain.inputs, probe])
 
 
 def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
@@ -328,7 +343,7 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     for i in arriving:
         names += flat_names([f"d{opdef.schema.output_names[i]}"], [cotangents[i]])
     inputs = [*flat(call.inputs), *flat([cotangents[i] for i in arriving])]
-    return subject_of(opdef, forward, vjp, names, inputs)
+    return subject_of(opdef, call, forward, vjp, names, inputs)
 
 
 def without_constants(opdef: OpDef, subject: Subject) -> Subject:

@@ -23,6 +23,7 @@ from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, ch
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
+from opsdk.verify.residuals import check_residuals
 from opsdk.verify.session import Session
 
 # Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
@@ -147,18 +148,21 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
         session.reference().find(SAMPLES, str(error), at=noted(error, "at"))
-    check_rows(session)
-    if not is_last:
-        check_branches(session)
+    with _whole(session):  # residuals are compared as outputs are
+        check_rows(session)
+        if not is_last:
+            check_branches(session)
     session.drop_doubtful_calls()
     if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
         return
     check_linear(session)
-    check_layouts(session)
+    with _whole(session):
+        check_layouts(session)
     check_whole_numbers(session)
     check_broadcasting(session)
     if not is_last:
         check_gradient(session)
+        check_residuals(session)
         check_complex(session)
         check_runtimes(session)
         check_second_order(session)
@@ -177,6 +181,17 @@ def _innermost(error: BaseException) -> str:
     """Returns the last line outside of opsdk that an exception passed through."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE_ROOT)]
     return f"{shorten(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+@contextmanager
+def _whole(session: Session) -> Iterator[None]:
+    """Has a session look at an op as kernels see it, with its residuals among the outputs."""
+    public = session.opdef
+    session.opdef = public.whole
+    try:
+        yield
+    finally:
+        session.opdef = public
 
 
 @contextmanager

@@ -3,7 +3,8 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import DefinitionError
-from opsdk.define.opdef import Expectation, GradRule, Source
+from opsdk.define.expectation import Expectation
+from opsdk.define.opdef import GradRule, Source
 
 
 @pytest.fixture

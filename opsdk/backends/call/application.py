@@ -258,10 +258,17 @@ def missing_gradient(opdef: OpDef, at: str, help: str = "", remedy: str = "") ->
 
 
 def opaque_gradient(gradient: OpDef, at: str, help: str, remedy: str = "give it a backward") -> DerivativeOrderError:
-    """Returns the error of a second derivative through a gradient op that is code which cannot be seen into."""
+    """Returns the error of a second derivative through a gradient op that is code which cannot be seen into.
+
+    Nor can it be seen how a residual depends on inputs.
+    """
+    because = "it is NumPy code that opsdk cannot see into"
+    if gradient.reads:
+        names = ", ".join(map(repr, gradient.reads))
+        because = f"it reads the residual {names}, and opsdk cannot see how that depends on the inputs"
+        remedy = f"make {names} an output, or {remedy}"
     return DerivativeOrderError(
-        f"{gradient.subject}: a derivative of it was asked for, but it is NumPy code that opsdk cannot see into; "
-        f"{remedy}",
+        f"{gradient.subject}: a derivative of it was asked for, but {because}; {remedy}",
         at=at,
         defined=str(gradient.origin),
         help=help,

@@ -22,6 +22,7 @@ from opsdk.define.gradient import GradientInfer, spec_name
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import MASK, OpDef
+from opsdk.define.schema.schema import ResidualDecl
 
 _MOST = 64  # combinations of shapes of which it is known what the op gives
 
@@ -112,12 +113,14 @@ def allocate(
     for position in positions:
         spec = specs[position]
         if not isinstance(spec, TensorSpec) or None in spec.shape:
-            name = opdef.schema.output_names[position]
-            is_list = opdef.schema.outputs[position].kind == "list"
+            name, decl = opdef.schema.output_names[position], opdef.schema.outputs[position]
+            is_list = decl.kind == "list"
             of_gradient = "" if is_list else given_by_hand(opdef, position)
             remedy = of_gradient or f"let the kernel return the {'list of arrays' if is_list else 'array'}"
+            if isinstance(decl, ResidualDecl):
+                remedy = f"return its spec too, after those of the outputs, in @{opdef.schema.name}.infer"
             raise ShapeError(
-                f"{opdef.subject}, output {name!r}: expected a shape known before the "
+                f"{opdef.subject}, {decl.role} {name!r}: expected a shape known before the "
                 f"kernel runs, since the kernel fills a buffer, got {spec}; {remedy}"
             )
         buffers.append(empty(tuple(dim or 0 for dim in spec.shape), spec.dtype))

@@ -57,7 +57,6 @@ class Language(Notation):
     of them. Each language says where it is another.
 
     Attributes:
-        reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         is_derived: whether opsdk makes the kernels of an expression: no author's code runs, all kernels compute in one
             dtype, and where a package is missing the reference serves.
         changes_inputs: whether a kernel is code of an author's, which could change its inputs.
@@ -71,7 +70,6 @@ class Language(Notation):
         extra: the extra of opsdk that installs them; empty where they are installed by their names.
     """
 
-    reads_python: bool = False
     is_derived: bool = False
     changes_inputs: bool = True
     stays_inside: bool = True
@@ -169,7 +167,7 @@ class PyFunc(Language):
             source = over_arrays(source)
         if self.name == COMPOSITE and opdef.schema.callables:
             source = _interpreting(opdef, source)
-        asks = [name for name, _ in getattr(opdef.infer, "asks", ())]
+        asks = [name for name, _ in getattr(opdef.infer, "asks", ()) if name not in opdef.schema.attr_names]
         generators = opdef.schema.generators
         if not asks and not generators:
             return source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import ResidualDecl
 
 
 # Any, in this file: what a user's kernel returned can be anything; of inputs an array, a list of arrays or None.
@@ -35,21 +37,27 @@ def normalised(
     """
     schema, is_loose = opdef.schema, opdef.gradient_of is not None
     made: list[Any] = []
+    arrays: list[Any] = []
 
     def one(position: int, dtype: np.dtype[Any] | None, value: Any) -> Any:
         if value is None and is_loose:
             return None
         is_right = memory.is_new(value, inputs) and (value.dtype is dtype or dtype is None)
-        if is_right and not any(np.may_share_memory(value, other) for other in flat(made)):
+        if is_right and not any(np.may_share_memory(value, other) for other in arrays):
+            arrays.append(value)
             return value
         array = as_array(opdef, schema.output_names[position], value, dtype, memory)
         if not memory.is_new(array, inputs):
             array = separate(opdef, position, array, inputs)
         # Two results that are one buffer, as `return dy, dy` gives them, become two.
-        return array.copy() if any(shares(array, other) for other in flat(made)) else array
+        arrays.append(array.copy() if any(shares(array, other) for other in arrays) else array)
+        return arrays[-1]
 
     for position, dtype, value in zip(schema.fresh_outputs, dtypes, as_outputs(opdef, raw), strict=True):
         decl = schema.outputs[position]
+        if decl.kind == OBJECT:
+            made.append(_checked_object(opdef, decl.name, value, inputs))
+            continue
         if decl.kind != "list" or (value is None and is_loose):
             made.append(one(position, dtype, value))
             continue
@@ -88,6 +96,7 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
     is_nothing = raw is None and len(wanted) > 1
     values = list(raw) if isinstance(raw, (tuple, list)) else [raw]
     if is_nothing or len(values) != len(wanted):
+        names = [f"residual {decl.name}" if isinstance(decl, ResidualDecl) else decl.name for decl in wanted]
         got, remedy = str(len(values)), "; return a tuple in that order, or a dict by name" if wanted else ""
         if is_nothing:
             declare = " What nothing depends on is declared: disconnected=(...)" if opdef.gradient_of else ""
@@ -101,6 +110,46 @@ def as_outputs(opdef: OpDef, raw: Any) -> list[Any]:
             at=str(opdef.origin),
         )
     return values
+
+
+def _checked_object(opdef: OpDef, name: str, value: Any, inputs: Sequence[Any]) -> Any:
+    """Returns a residual that is an object of Python.
+
+    Raises:
+        ReturnError: it is None.
+        AliasError: it is a collection that holds an input, which may be changed before the backward reads it.
+    """
+    if value is None:
+        raise ReturnError(
+            f"{_where(opdef)}, residual {name!r}: expected an object, got nothing (None); return what the backward "
+            "reads, or take it out of the residuals",
+            at=str(opdef.origin),
+        )
+    for array in _arrays_in(value):
+        for i, given in enumerate(inputs):
+            if any(shares(array, source) for source in flat(given)):
+                held = opdef.schema.inputs[i].name
+                raise AliasError(
+                    f"{opdef.subject}, residual {name!r}: expected arrays of its own, got one that shares memory with "
+                    f"input {held!r}, which may change before the backward; name {held!r} in the backward, or copy it",
+                    at=str(opdef.origin),
+                )
+    return value
+
+
+def _arrays_in(value: Any) -> Iterator[Any]:
+    """Yields the arrays in tuples, lists and dicts; what other objects hold is theirs."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (tuple, list, Mapping)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _arrays_in(item)
+
+
+def _called(opdef: OpDef, output: str) -> str:
+    """Returns what messages call an output, or a tensor of one that is a list: residuals go by that name."""
+    position = opdef.schema.output_names.index(output.partition("[")[0])
+    return f"{opdef.schema.outputs[position].role} {output!r}"
 
 
 def _several(opdef: OpDef) -> str:
@@ -125,7 +174,7 @@ def as_array(
     if memory is not HOST and is_device_array(value):
         array = value
     elif memory is HOST and isinstance(value, np.ndarray):
-        check_unmasked(value, f"{_where(opdef)}, output {output!r}", ReturnError)
+        check_unmasked(value, f"{_where(opdef)}, {_called(opdef, output)}", ReturnError)
         array = value if type(value) is np.ndarray else np.asarray(value)
     elif isinstance(value, (np.generic, bool, int, float, complex)):
         array = np.asarray(value)
@@ -138,7 +187,7 @@ def as_array(
     else:
         wanted = "a NumPy array" if memory is HOST else f"an array at {memory.place} like its inputs"
         raise ReturnError(
-            f"{_where(opdef)}, output {output!r}: expected {wanted}, got {_kind(value)}", at=str(opdef.origin)
+            f"{_where(opdef)}, {_called(opdef, output)}: expected {wanted}, got {_kind(value)}", at=str(opdef.origin)
         )
     check_dtype(opdef, output, array, dtype)
     return array
@@ -153,7 +202,7 @@ def check_dtype(opdef: OpDef, output: str, array: Any, dtype: np.dtype[np.generi
     """
     if dtype is not None and array.dtype != dtype:
         raise DTypeError(
-            f"{_where(opdef)}, output {output!r}: expected {dtype}, got {array.dtype}; "
+            f"{_where(opdef)}, {_called(opdef, output)}: expected {dtype}, got {array.dtype}; "
             f"cast it with .astype, or declare the dtype with an infer rule",
             at=str(opdef.origin),
         )
@@ -197,7 +246,7 @@ def _check_spec(opdef: OpDef, name: str, array: Any, spec: TensorSpec) -> None:
                 "infer=opsdk.infer.reduce and the like"
             )
         raise ShapeError(
-            f"{_where(opdef)}, output {name!r}: expected shape {shape_text(spec.shape)} {rule}, "
+            f"{_where(opdef)}, {_called(opdef, name)}: expected shape {shape_text(spec.shape)} {rule}, "
             f"got {array.shape}; {remedy}",
             at=str(opdef.origin),
         )
@@ -237,6 +286,12 @@ def separate(opdef: OpDef, position: int, array: Any, inputs: Sequence[Any]) -> 
                 return array.copy()
             name, output = schema.inputs[i].name, schema.outputs[position].name
             what = f"input {name!r} itself" if array is source else f"a view of input {name!r}"
+            if isinstance(schema.outputs[position], ResidualDecl):
+                raise AliasError(
+                    f"{opdef.subject}, residual {output!r}: expected a new array, got {what}; name {name!r} in the "
+                    "backward, which keeps it, or return a copy",
+                    at=str(opdef.origin),
+                )
             raise AliasError(
                 f"{opdef.subject}, output {output!r}: expected a new array, got {what}; "
                 f"return a copy, or declare the alias: Tensor(a) {name} -> Tensor(a) {output}",

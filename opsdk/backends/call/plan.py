@@ -30,6 +30,8 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import CALLABLE, OBJECT
+from opsdk.define.schema.schema import ResidualDecl
 
 Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them
 
@@ -71,12 +73,19 @@ class CallPlan:
     """One kernel, bound to one kind of call.
 
     `run(inputs, attrs)` returns the array of an op with one kernel output, else a tuple with one entry per output that
-    the kernel makes; mutated inputs are not among them. `launch` is the kernel as it is watched, `kernel_alone` without
-    that; where `wants_views` is True the watch is no more than what the fast path does itself.
+    the kernel makes; mutated inputs are not among them, nor residuals where `outputs` says how many come before.
+    `launch` is the kernel as it is watched, `kernel_alone` without that; where `wants_views` is True the watch is no
+    more than what the fast path does itself.
     """
 
     def __init__(
-        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], memory: Memory = HOST
+        self,
+        opdef: OpDef,
+        kernel: Kernel,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any],
+        memory: Memory = HOST,
+        outputs: int | None = None,
     ) -> None:
         check_inputs(opdef, inputs)
         complete = complete_attrs(opdef, attrs)
@@ -115,7 +124,9 @@ class CallPlan:
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
         self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
-        self._attrs = {} if opdef.schema.callables else complete  # nothing keeps what a callable holds alive
+        keeps = all(decl.type.scalar not in (OBJECT, CALLABLE) for decl in opdef.schema.attrs)
+        self._attrs = complete if keeps else {}  # no plan keeps residuals and what callables hold alive
+        self._outputs = outputs
         self.run: Run = self._way()
 
     def _dtypes_of(self, specs: Inferred) -> list[np.dtype[Any] | None]:
@@ -137,11 +148,18 @@ class CallPlan:
         """Returns what runs a call of this kind; what overlaps with an input that the op changes is a copy there."""
         run: Run = self.run_any
         if FLAGS.debug:
-            run = self.run_checked
+            run = self._run_checked
         elif FAST is not None and self.is_fast:
             run = FAST.Kind(self)
         opdef = self.opdef
+        if self._outputs is not None:
+            return lambda inputs, attrs: self._kept(run(apart(opdef, inputs), attrs))
         return (lambda inputs, attrs: run(apart(opdef, inputs), attrs)) if opdef.schema.mutated_inputs else run
+
+    def _kept(self, made: Any) -> Any:
+        """Returns the outputs, the first of what the kernel gave; nobody keeps the residuals behind them."""
+        outputs: Sequence[Any] = () if self.single else made[: self._outputs]  # a single one is a residual
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def unguarded(self) -> CallPlan:
         """Makes this the plan of the kernel alone, for who compares inputs with copies himself; returns it."""
@@ -174,10 +192,16 @@ class CallPlan:
     @property
     def gives_complex(self) -> bool:
         """Whether an output that the kernel makes is known to be complex."""
-        return any(dtype is not None and dtype.kind == "c" for dtype in self._dtypes)
+        decls = [self.opdef.schema.outputs[i] for i in self.opdef.schema.fresh_outputs]
+        made = [dtype for dtype, decl in zip(self._dtypes, decls, strict=True) if not isinstance(decl, ResidualDecl)]
+        return any(dtype is not None and dtype.kind == "c" for dtype in made)
 
     def run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Runs with every check: nothing mutated, nothing aliased, shapes and dtypes as declared."""
+        made = self._run_checked(inputs, attrs)
+        return made if self._outputs is None else self._kept(made)
+
+    def _run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         check_inputs(self.opdef, inputs)
         check_places(self.opdef, inputs)
         inputs = apart(self.opdef, inputs)
@@ -332,4 +356,5 @@ def make_plan(
             "cast the input or add a kernel",
             because=f"input {name!r} is {dtype}" if name else "",
         )
-    return CallPlan(opdef, kernel, inputs, attrs, memory_at(place, opdef.subject))
+    outputs = len(opdef.schema.fresh_outputs) if opdef.schema.residuals else None
+    return CallPlan(opdef.whole, kernel, inputs, attrs, memory_at(place, opdef.subject), outputs)

@@ -21,6 +21,7 @@ from opsdk.define.kernel.launch import DEVICE_OPTIONS
 from opsdk.define.kernel.sizes import SIZE_OPTIONS
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.define.schema.schema import OpSchema
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
@@ -37,6 +38,7 @@ class Notation:
         fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
         takes_callables: whether it has kernels of ops that have callables among their attributes.
+        reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         flags: options that are True or False; `options` says what others there are.
     """
 
@@ -47,6 +49,7 @@ class Notation:
     fills: bool = False
     freezes: bool = False
     takes_callables: bool = False
+    reads_python: bool = False
     flags: tuple[str, ...] = ()
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
@@ -103,24 +106,20 @@ class Notation:
             BindingError: the kernel or its launch asks for something that the op does not have.
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
-        subject = f"{op.opdef.subject}, {self.name} kernel"
-        if op.opdef.schema.callables and not self.takes_callables:
-            raise DefinitionError(
-                f"{subject}: expected attributes that the language has values for, got the callable "
-                f"{op.opdef.schema.callables[0]!r}; write the kernel in Numba, which calls what it compiled, or "
-                "in Python"
-            )
+        opdef = op.opdef.whole  # a kernel makes what nobody but a backward sees, too
+        subject = f"{opdef.subject}, {self.name} kernel"
+        self._check_objects(opdef, subject)
 
         def register(function: Any) -> Any:
-            held = self.options(options, op.opdef.schema, subject)
-            kernel = self._of_function(op.opdef, key, function, held, registrar(origin_of(function)))
-            _add(op.opdef, kernel, replace=replace)
+            held = self.options(options, opdef.schema, subject)
+            kernel = self._of_function(opdef, key, function, held, registrar(origin_of(function)))
+            _add(opdef, kernel, replace=replace)
             return function
 
         def refuse(function: Any) -> Any:
             if self.takes_text:
                 got = f"the Python function {name_of(function)}; call kernel(...) by itself"
-                raise DefinitionError(f"{self._expected_text(op.opdef)} {got}")
+                raise DefinitionError(f"{self._expected_text(opdef)} {got}")
             raise DefinitionError(f"{subject}: expected a function or source=, got {name_of(function)} and {source!r}")
 
         returned = register if source is None and not self.takes_text else refuse
@@ -128,8 +127,29 @@ class Notation:
             returned(function)
         if returned is refuse:
             make = self._of_text if self.takes_text else self._deferred
-            _add(op.opdef, make(op.opdef, key, source, options), replace=replace)
+            _add(opdef, make(opdef, key, source, options), replace=replace)
         return returned
+
+    def _check_objects(self, opdef: OpDef, subject: str) -> None:
+        """Checks that kernels which are no Python neither make nor take an object of Python.
+
+        Raises:
+            DefinitionError: the op has a residual that is one, or a callable that the language does not call.
+        """
+        schema = opdef.schema
+        if schema.callables and not self.takes_callables:
+            raise DefinitionError(
+                f"{subject}: expected attributes that the language has values for, got the callable "
+                f"{schema.callables[0]!r}; write the kernel in Numba, which calls what it compiled, or in Python"
+            )
+        makes = next((decl.name for decl in schema.outputs if decl.kind == OBJECT), None)
+        takes = next((decl.name for decl in schema.attrs if decl.type.scalar == OBJECT), None)
+        if not self.reads_python and (makes or takes):
+            raise DefinitionError(
+                f"{subject}: expected residuals that are arrays, since compiled code cannot "
+                f"{'make' if makes else 'read'} an object of Python, got object {makes or takes}; declare its parts as "
+                "Tensor residuals, or leave this op to its Python kernels"
+            )
 
     def _expected_text(self, opdef: OpDef) -> str:
         return f"{opdef.subject}: language {self.name!r} expected source=, a file or its text, got"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from opsdk.core.errors import SchemaError
 from opsdk.define.schema.attr_type import AttrType, Range
-from opsdk.define.schema.scalars import CALLABLE, SCALARS
+from opsdk.define.schema.scalars import CALLABLE, SCALARS, TYPES
 
 _LISTS = {"list", "List", "Sequence"}
 _TUPLES = {"tuple", "Tuple"}
@@ -55,7 +55,7 @@ def attribute_type(annotation: Any, known: Mapping[str, Any] | None = None) -> A
 
 def annotation_of(kind: AttrType) -> Any:
     """Returns what a Python signature says of a type."""
-    made: Any = Literal.__getitem__(kind.choices) if kind.choices else SCALARS[kind.scalar].python
+    made: Any = Literal.__getitem__(kind.choices) if kind.choices else TYPES[kind.scalar].python
     if kind.is_list:
         made = tuple.__class_getitem__((made, ...) if kind.length is None else (made,) * kind.length)
     if kind.range is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from opsdk.core.errors import SchemaError
 from opsdk.define.schema.grammar import expected, pattern
-from opsdk.define.schema.scalars import BAD, CALLABLE, END, RANDOM, SCALARS
+from opsdk.define.schema.scalars import BAD, CALLABLE, END, GIVEN, RANDOM, TYPES
 
 _SIDES = {"both": (True, True), "left": (True, False), "right": (False, True), "neither": (False, False)}
 _INTEGERS = {int}
@@ -90,7 +90,7 @@ class AttrType:
     """The type of an attribute.
 
     Args:
-        scalar: a name of `SCALARS`.
+        scalar: a name of `TYPES`.
         is_list: whether it is a list of such.
         length: how long that has to be; None for any length.
         is_optional: whether None is a value.
@@ -111,7 +111,7 @@ class AttrType:
     def __post_init__(self) -> None:
         if self.length is not None and (not self.is_list or self.length < 1):
             raise SchemaError(f"type {self.base}: expected a length of 1 or more, got {self.length}")
-        if {type(choice) for choice in self.choices} > {SCALARS[self.scalar].python}:
+        if {type(choice) for choice in self.choices} > {TYPES[self.scalar].python}:
             raise SchemaError(
                 f"type {self}: expected choices of one type, all texts or all whole numbers, got {self.choices!r}"
             )
@@ -133,6 +133,8 @@ class AttrType:
         Raises:
             SchemaError: it is none.
         """
+        if text in GIVEN:
+            return cls(text)
         found = pattern("range").fullmatch(text)
         if found is not None:
             given = _Parts(found)
@@ -179,7 +181,7 @@ class AttrType:
     @cached_property
     def is_ordered(self) -> bool:
         """Whether a range can bound it."""
-        return SCALARS[self.scalar].is_ordered and not self.choices
+        return TYPES[self.scalar].is_ordered and not self.choices
 
     @cached_property
     def is_number(self) -> bool:
@@ -204,7 +206,7 @@ class AttrType:
     # Any, in these: a value that somebody gave, and one in the type.
     def convert(self, value: Any) -> Any:
         """Returns a value in the type, or BAD: NumPy scalars become Python's, lists tuples; a range is not asked."""
-        convert = SCALARS[self.scalar].convert
+        convert = TYPES[self.scalar].convert
         if not self.is_list:
             return convert(value)
         is_plain = self.scalar == "int" and value.__class__ in (list, tuple) and set(map(type, value)) <= _INTEGERS
@@ -236,7 +238,7 @@ class AttrType:
         if self.is_bounded:
             sample = self.sample()
             return repr(list(sample)) if self.is_list else repr(sample)
-        item = SCALARS[self.scalar].example
+        item = TYPES[self.scalar].example
         return f"[{', '.join([item] * (self.length or 1))}]" if self.is_list else item
 
 

@@ -14,7 +14,7 @@ from opsdk.core.spec import OpenSize
 from opsdk.core.suggest import nearest
 from opsdk.define.identity.callables import value_text
 from opsdk.define.schema.attr_type import AttrType, Range
-from opsdk.define.schema.scalars import BAD, SCALARS
+from opsdk.define.schema.scalars import BAD, TYPES
 
 
 class _Required:
@@ -93,7 +93,7 @@ class AttrDecl:
         return text if self.is_required else f"{text}={literal(self.default)}"
 
 
-# Any, below: a value of an attribute: of one of the types of SCALARS, a tuple of them, or None; or what was given.
+# Any, below: a value of an attribute: of one of the types of TYPES, a tuple of them, or None; or what was given.
 def literal(value: Any) -> str:
     """Returns a default as the schema language writes it."""
     if isinstance(value, tuple):
@@ -141,7 +141,7 @@ def _refused(decl: AttrDecl, value: Any, subject: str) -> AttributeValueError:
     Raises:
         ProgramError: it is, or holds, a size that is known only when a Program runs.
     """
-    kind, scalar = decl.type, SCALARS[decl.type.scalar]
+    kind, scalar = decl.type, TYPES[decl.type.scalar]
     for item in value if isinstance(value, (list, tuple)) else (value,):
         if isinstance(item, OpenSize):
             raise item.unknown(f"a number for {subject}, attribute {decl.name!r}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from opsdk.core.dtype import KINDS
-from opsdk.define.schema.scalars import SCALARS
+from opsdk.define.schema.scalars import GIVEN, SCALARS
 
 
 def _any_of(words: object) -> str:
@@ -19,20 +19,23 @@ def _any_of(words: object) -> str:
 
 # EBNF: "text", the name of a production, [maybe], {any number of}, a | b. White space may stand between any two.
 GRAMMAR = {
-    "schema": '[namespace "::"] name ["@" digits] "(" [parameter {"," parameter}] ")" "->" results',
+    "schema": '[namespace "::"] name ["@" digits] "(" [parameter {"," parameter}] ")" "->" results ["," residuals]',
     "parameter": '"*" | tensor name ["=" "None"] | attribute name ["=" default]',
     "results": 'result | "(" [result {"," result}] ")"',
     "result": "tensor [name]",
+    "residuals": '"residuals" "(" [residual {"," residual}] ")"',
+    "residual": 'tensor name | "object" name',
     "tensor": '"Tensor" ["<" elements ">"] ["(" letter [changed] ")"] [optional] [list]',
     "elements": 'element {"|" element}',
     "element": _any_of(KINDS),
     "changed": '"!"',
     "optional": '"?"',
     "list": '"[" "]"',
-    "attribute": "range | choice",
+    "attribute": "range | choice | given",
     "range": "[least below] scalar [items] [optional] [order bound]",
     "choice": 'choices | "(" enclosed ")" [items] [optional]',
     "scalar": _any_of(SCALARS),
+    "given": _any_of(GIVEN),
     "items": '"[" [digits] "]"',
     "below": '"<=" | "<"',
     "order": '"<=" | "<" | ">=" | ">"',
@@ -121,6 +124,8 @@ FORMS = (
 RESULTS = (
     Form("-> Tensor", "", "one result, `y`; `-> Tensor out` calls it `out`"),
     Form("-> (Tensor y, Tensor[] zs)", "", "several; those without a name are `y0`, `y1`"),
+    Form("-> Tensor y, residuals (Tensor i, object lu)", 'residuals=["i", "object lu"] of `@opsdk.op`', "what the "
+         "backward alone sees: tensors, `Tensor<int> i` too, and objects of Python"),
 )
 
 

@@ -11,10 +11,12 @@ from opsdk.core.errors import OpsdkError, SchemaError
 from opsdk.define.schema.attr_type import AttrType, read_value
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.grammar import TERMINALS, pattern
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, ResidualDecl
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
 _RESULT = re.compile(r"(Tensor(?:<[^<>]*>)?\S*)\s*(.*)", re.DOTALL)
+_RESIDUALS = re.compile(r"(.*?)\s*,\s*residuals\s*(\(.*\))\s*", re.DOTALL)
 _QUOTED = re.compile(TERMINALS["string"][0], re.DOTALL)
 
 
@@ -31,6 +33,8 @@ def parse_schema(text: str, namespace: str) -> OpSchema:
     parameters, arrow, results = text[head.end() + 1 : close], text[close + 1 :].strip()[:2], text[close + 1 :]
     if arrow != "->":
         raise SchemaError(f"schema {text!r}: expected '-> results' after the parameters, got {results.strip()!r}")
+    kept = _RESIDUALS.fullmatch(results)
+    results, residuals = (kept[1], split(kept[2][1:-1])) if kept else (results, [])
     inputs: list[InputDecl] = []
     attrs: list[AttrDecl] = []
     positional: list[str] = []
@@ -56,9 +60,37 @@ def parse_schema(text: str, namespace: str) -> OpSchema:
         outputs=_results(results.strip()[2:].strip(), text),
         version=int(head["version"] or 1),
         positional=tuple(positional),
+        residuals=residuals_of(residuals, f"schema {text!r}"),
     )
     check_schema(schema)
     return schema
+
+
+# Any: what an author passed as `residuals=`.
+def residuals_of(given: Any, subject: str) -> tuple[ResidualDecl, ...]:
+    """Returns residuals as they are declared: `Tensor lse`, `Tensor<int> index`, `object lu`; a bare name is a Tensor.
+
+    Raises:
+        SchemaError: they are no list of such texts.
+    """
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, (list, tuple)):
+        raise SchemaError(f"{subject}: residuals expected a list of texts, got {given!r}; write ['object lu']")
+    decls = []
+    for text in texts:
+        kind, _, name = text.strip().rpartition(" ") if isinstance(text, str) else ("", "", "")
+        kind = kind.strip() or "Tensor"
+        tensor = _matched(kind, subject)
+        is_plain = tensor is not None and not (tensor["list"] or tensor["optional"] or tensor["letter"])
+        is_one = kind == OBJECT or is_plain
+        if not name.isidentifier() or not is_one:
+            raise SchemaError(
+                f"{subject}: residual expected 'Tensor name', 'Tensor<int> name' or 'object name', got {text!r}; a "
+                "list of arrays is an object"
+            )
+        elements = _tensor(tensor, subject)[3] if tensor else ()
+        decls.append(ResidualDecl(name, "tensor" if tensor else OBJECT, elements=elements))
+    return tuple(decls)
 
 
 def check_schema(schema: OpSchema) -> None:
@@ -68,7 +100,7 @@ def check_schema(schema: OpSchema) -> None:
         SchemaError: a name occurs twice, an output aliases nothing, or a list of which any tensor may share its memory;
             or a mutated output has no mutated input, or one of another kind.
     """
-    names = [*schema.input_names, *schema.attr_names, *schema.output_names]
+    names = [*schema.input_names, *schema.attr_names, *schema.output_names, *schema.residual_names]
     for name in names:
         if names.count(name) > 1:
             raise SchemaError(f"schema of {schema.qualified_name!r}: expected every name once, got {name!r} twice")

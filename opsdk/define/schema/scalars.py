@@ -11,7 +11,9 @@ import numpy as np
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DTypeError
 from opsdk.core.random import Draw, Generator, next_seed
+from opsdk.core.spec import TensorSpec
 
+OBJECT, SPEC = "object", "spec"  # what runtimes give gradient ops: a residual, and what an input's array was like
 RANDOM = "Generator"  # whose values are draws: a call that is given a generator, or none, takes one
 CALLABLE = "Callable"
 BAD = object()  # what a conversion gives for a value of another type
@@ -87,6 +89,11 @@ def _draw(value: Any) -> Any:
     return value if value.__class__ is Draw else value.peek() if isinstance(value, Generator) else BAD
 
 
+def _spec(value: Any) -> Any:
+    items = value if isinstance(value, list) else [value]
+    return value if all(item is None or isinstance(item, TensorSpec) for item in items) else BAD
+
+
 _float = _number(float, (int, float, np.integer, np.floating))
 _complex = _number(complex, (int, float, complex, np.number))
 SCALARS = {
@@ -103,3 +110,9 @@ SCALARS = {
         "opsdk.Generator", Generator, "opsdk.Generator(0)", _draw, "random numbers; left out, the global generator"
     ),
 }
+# Those that only attributes of gradient ops have, which no author writes; and all.
+GIVEN = {
+    OBJECT: Scalar("object", object, "...", lambda value: value, "a residual"),
+    SPEC: Scalar("opsdk.TensorSpec", TensorSpec, "opsdk.TensorSpec(shape, dtype)", _spec, "of an input"),
+}
+TYPES = {**SCALARS, **GIVEN}

@@ -14,6 +14,7 @@ from opsdk.core.dtype import KINDS
 from opsdk.core.errors import SchemaError
 from opsdk.core.nested import flat
 from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.scalars import OBJECT
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class TensorDecl:
 
     def __str__(self) -> str:
         mark = f"({self.alias}{'!' if self.mutated else ''})" if self.alias else ""
+        if self.kind == OBJECT:
+            return f"object {self.name}"
         kind, default = {"tensor": ("", ""), "optional": ("?", "=None"), "list": ("[]", "")}[self.kind]
         return f"{self.element_type}{mark}{kind} {self.name}{default}"
 
@@ -53,6 +56,14 @@ class InputDecl(TensorDecl):
 
 class OutputDecl(TensorDecl):
     """One result: a tensor, or a list of tensors whose length the inputs decide."""
+
+    role = "output"
+
+
+class ResidualDecl(OutputDecl):
+    """What a kernel gives beside the results for the backward alone: a tensor, or an object of Python (`object`)."""
+
+    role = "residual"
 
 
 def of_integers(schema: OpSchema, names: Sequence[str]) -> OpSchema:
@@ -71,6 +82,7 @@ class OpSchema:
         attrs: attributes in order; those not in `positional` are keyword-only.
         outputs: results in order.
         positional: names of all parameters that may be passed by position, in order.
+        residuals: what kernels give after the outputs, in order, which only a backward sees.
     """
 
     namespace: str
@@ -80,6 +92,7 @@ class OpSchema:
     outputs: tuple[OutputDecl, ...]
     version: int = 1
     positional: tuple[str, ...] = field(default=())
+    residuals: tuple[ResidualDecl, ...] = ()
 
     def __post_init__(self) -> None:
         for role, word in (("namespace", self.namespace), ("name", self.name)):
@@ -113,6 +126,16 @@ class OpSchema:
     def output_names(self) -> tuple[str, ...]:
         """Names of the results, in order."""
         return tuple(decl.name for decl in self.outputs)
+
+    @cached_property
+    def residual_names(self) -> tuple[str, ...]:
+        """Names of the residuals, in order."""
+        return tuple(decl.name for decl in self.residuals)
+
+    @cached_property
+    def whole(self) -> OpSchema:
+        """The signature as kernels see it, with the residuals behind the outputs."""
+        return replace(self, outputs=(*self.outputs, *self.residuals), residuals=()) if self.residuals else self
 
     @cached_property
     def attr_names(self) -> tuple[str, ...]:
@@ -203,4 +226,5 @@ class OpSchema:
         outputs = ", ".join(str(decl) for decl in self.outputs)
         if len(self.outputs) != 1:
             outputs = f"({outputs})"
-        return f"{self.identity}({', '.join(parts)}) -> {outputs}"
+        residuals = f", residuals ({', '.join(map(str, self.residuals))})" if self.residuals else ""
+        return f"{self.identity}({', '.join(parts)}) -> {outputs}{residuals}"

@@ -18,7 +18,7 @@ from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.parse import check_schema, split
 from opsdk.define.schema.scalars import SCALARS
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, ResidualDecl, TensorDecl
 
 _TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
@@ -37,7 +37,14 @@ _NUMBERS = {"complex", "float", "int"}  # what a function of scalars may say of 
 
 
 # Any: a callable of any signature; the signature is what is read here.
-def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_scalars: bool = False) -> OpSchema:
+def schema_of(
+    function: Callable[..., Any],
+    namespace: str,
+    name: str,
+    *,
+    of_scalars: bool = False,
+    residuals: tuple[ResidualDecl, ...] = (),
+) -> OpSchema:
     """Returns the schema of a reference function; its single output is called `y`.
 
     `x` is a tensor, `w=None` an optional tensor, `*xs` a list of tensors; `*, beta: float = 1.0` an attribute. Of a
@@ -63,7 +70,8 @@ def schema_of(function: Callable[..., Any], namespace: str, name: str, *, of_sca
             inputs.append(_input(parameter, name))
     output = "y" if "y" not in [*(decl.name for decl in inputs), *(decl.name for decl in attrs)] else "out"
     made = OutputDecl(output, elements=elements_of(_annotations(function).get("return")))
-    schema = OpSchema(namespace, name, tuple(inputs), tuple(attrs), (made,), positional=tuple(d.name for d in inputs))
+    positional = tuple(decl.name for decl in inputs)
+    schema = OpSchema(namespace, name, tuple(inputs), tuple(attrs), (made,), positional=positional, residuals=residuals)
     check_schema(schema)
     check_annotations(function, schema, of_scalars=of_scalars)
     return schema
@@ -95,7 +103,7 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
                 f"op {schema.name!r}: parameter {decl.name!r} expected {decl.element_type}, as its schema declares, "
                 f"got the annotation {text_of(told[decl.name])}; correct one of them"
             )
-    made = [schema.outputs[i] for i in schema.fresh_outputs]  # an input that is changed is not returned
+    made = [schema.whole.outputs[i] for i in schema.whole.fresh_outputs]  # an input that is changed is not returned
     if "return" not in told or not made:
         return
     text = text_of(told["return"])
@@ -104,7 +112,8 @@ def check_annotations(function: Callable[..., Any], schema: OpSchema, *, of_scal
     items = _items(held[2]) if held is not None else [text]
     has_list = any(decl.kind == "list" for decl in made)
     is_right = held is None or has_list or (is_tuple and len(items) == len(made) > 1) or not items
-    if not is_right or any(item in known for item in items):
+    objects = [decl.kind == "object" for decl in made] if len(items) == len(made) else [False] * len(items)
+    if not is_right or any(item in known and not free for item, free in zip(items, objects, strict=True)):
         names = ", ".join(decl.name for decl in made)
         raise SchemaError(
             f"op {schema.name!r}: return annotation expected an array for each of {names}, such as np.ndarray, got "

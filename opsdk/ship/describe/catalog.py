@@ -9,6 +9,8 @@ from opsdk.core.origin import shorten
 from opsdk.define.op import PROVIDERS, REGISTRY, Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import name_of
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import ResidualDecl
 from opsdk.ship.output.table import Column, render
 
 UNLIMITED = "∞"
@@ -116,7 +118,8 @@ def derivative_of(opdef: OpDef) -> str:
     elif is_derived(gradient):
         kind = "derived from its expression, to any order"
     else:
-        kind = "NumPy code, opaque" if gradient.grad is None else "NumPy code, with a backward of its own"
+        kind = "made of registered ops, with a residual" if gradient.is_of_ops else "NumPy code"
+        kind += ", opaque" if gradient.grad is None else ", with a backward of its own"
     surrogate = opdef.traits.surrogate
     if callable(surrogate):
         kind += f"; the derivative of the surrogate {name_of(surrogate)}"
@@ -133,9 +136,14 @@ def saves_of(opdef: OpDef) -> str:
     names = {
         "input": [schema.input_names[i] for i in opdef.grad.saves("input")],
         "output": [schema.output_names[i] for i in opdef.grad.saves("output")],
+        "residual": [_residual(schema.residuals[i]) for i in opdef.grad.saves("residual")],
     }
     parts = [f"{kind} {name}" for kind, found in names.items() for name in found]
     return ", ".join(parts) or "nothing"
+
+
+def _residual(decl: ResidualDecl) -> str:
+    return f"{decl.name} (an object)" if decl.kind == OBJECT else decl.name
 
 
 def where(op: Op) -> str:

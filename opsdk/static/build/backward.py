@@ -11,10 +11,11 @@ from opsdk.backends.call.application import Application
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError, VariableNotFoundError
 from opsdk.core.modes import GradMode
+from opsdk.core.names import unique_name
 from opsdk.core.origin import trimming
 from opsdk.define.opdef import GradRule
 from opsdk.ops.creation import fill_any_like, fill_constant
-from opsdk.ops.reduction import sum as sum_op
+from opsdk.static.build.contributions import Contributions
 from opsdk.static.build.recording import connect, may_agree
 from opsdk.static.build.rewrite import definition_of, differentiable
 from opsdk.static.build.values import Value, Values, carrying, without_gradient
@@ -290,8 +291,11 @@ class _Reverse:
         inputs = application.op_inputs(self._saved(operator, rule, is_computed), partial(self._zeros, operator))
         made = application.route([None] * len(rule.wrt), fresh)
         outputs = [made[i] for i in rule.wrt]
-        gradient = connect(block, rule.op.opdef, inputs, outputs, application.op_attrs(), BACKWARD)
+        names = [(name, opdef.schema.attr_names[s.position]) for name, s in rule.objects if s.kind == "object"]
+        objects = {name: operator.attrs[attr] for name, attr in names if attr in operator.attrs}  # of a direct call
+        gradient = connect(block, rule.op.opdef, inputs, outputs, {**application.op_attrs(), **objects}, BACKWARD)
         gradient.forward = opdef
+        gradient.residuals, gradient.specs = _residuals(operator, rule), _specs(operator, rule)
         slots = list(operator.inputs.values())
         for slot, position in zip(rule.op.opdef.schema.output_names, rule.wrt, strict=True):
             gradient.of[slot] = list(slots[position])
@@ -309,9 +313,10 @@ class _Reverse:
         """
         variables = self.block.vars
         values = {"input": operator.by_input(variables.get), "output": operator.by_output(variables.get)}
+        values["residual"] = [None] * len(operator.opdef.schema.residuals)  # which are no Variables
         slots = {"input": operator.inputs, "output": operator.outputs}
         saved = [source for source in rule.sources if source.kind != "cotangent"]
-        for source in saved:
+        for source in [source for source in saved if source.kind != "residual"]:
             name, held = list(slots[source.kind].items())[source.position]
             if not all(held):
                 raise ProgramError(
@@ -334,46 +339,24 @@ class _Reverse:
         return made
 
 
-class Contributions:
-    """Gradients by the value that they are of; several are summed in the order in which they came.
+def _residuals(operator: Operator, rule: GradRule) -> dict[str, str]:
+    """Returns by name the residuals that a gradient op reads: those that the operator gives, or reads itself."""
+    schema, gradient = operator.opdef.schema, rule.op.opdef.schema
+    found: dict[str, str] = {}
+    for name, source in (*zip(gradient.input_names, rule.sources, strict=True), *rule.objects):
+        if source.kind == "residual":
+            kept = schema.residual_names[source.position]
+            found[name] = operator.residuals.setdefault(kept, unique_name(f"{schema.name}.{kept}@RESIDUAL"))
+        elif source.kind in ("input", "object"):
+            read = (schema.input_names if source.kind == "input" else schema.attr_names)[source.position]
+            found |= {name: operator.reads[read]} if read in operator.reads else {}
+    return found
 
-    The complete gradient of `x` is called `x@GRAD`, or `x@GRAD_1` … in later passes; its parts are renamed.
-    """
 
-    def __init__(self, block: Block) -> None:
-        self._block = block
-        self._parts: dict[Value, list[Variable]] = {}
-        self._own: set[int] = set()  # ids of the variables made here; those that a user gave keep their names
-
-    def add(self, value: Value, gradient: Variable) -> None:
-        """Adds a contribution."""
-        self._parts.setdefault(value, []).append(gradient)
-
-    def fresh(self, variable: Variable) -> Variable:
-        """Returns a new gradient variable, `x@GRAD` with a suffix where that is taken.
-
-        It is marked as a gradient that can be differentiated: that is what second derivatives need.
-        """
-        return self._made(variable, self._block.free_name(f"{variable.name}@GRAD"))
-
-    def _made(self, variable: Variable, name: str) -> Variable:
-        made = self._block.create_var(name, variable.spec.shape, variable.dtype)
-        self._own.add(id(made))
-        return made
-
-    def total(self, value: Value) -> Variable | None:
-        """Returns the complete gradient of a value, with the sum appended where there are several parts."""
-        parts = self._parts.get(value)
-        if not parts:
-            return None
-        if len(parts) > 1:
-            block = self._block
-            variable = block.vars[value[0]]
-            own = [part for part in parts if id(part) in self._own]
-            name = own[0].name if own else block.free_name(f"{variable.name}@GRAD")
-            for number, part in enumerate(own):
-                block.rename(part, block.free_name(f"{name}@RENAME@{number}"))
-            made = self._made(variable, name)
-            connect(block, sum_op.opdef, [list(parts)], [made], {}, BACKWARD)
-            self._parts[value] = [made]
-        return self._parts[value][0]
+def _specs(operator: Operator, rule: GradRule) -> dict[str, tuple[str, list[str]]]:
+    """Returns what a gradient op may be given the specs of: inputs of the operator, or what that was given them of."""
+    slots, inputs = list(operator.inputs.values()), operator.opdef.schema.inputs
+    asks = getattr(rule.op.opdef.infer, "asks", ())
+    found = {name: (inputs[i].kind, list(slots[i])) for name, i in asks}
+    given = {name: operator.specs[name] for name in rule.attrs if name in operator.specs}
+    return found | {name: (kind, list(names)) for name, (kind, names) in given.items()}

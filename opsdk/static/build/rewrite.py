@@ -17,7 +17,7 @@ from opsdk.ops.shape import assign, cast
 from opsdk.static.build.frontend import expanded
 from opsdk.static.build.recording import connect, infer
 from opsdk.static.ir.block import Block
-from opsdk.static.ir.operator import PY_FUNC, Operator, is_trained
+from opsdk.static.ir.operator import PY_FUNC, Operator, entry, is_trained
 from opsdk.static.ir.variable import Variable
 
 
@@ -114,7 +114,9 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     block.ops = block.ops[:at]
     values = operator.by_input(block.var)
     if operator.opdef.is_composite:
-        results = expanded(block, operator.opdef, values, operator.attrs)
+        asked = operator.asked.items()
+        specs = {name: entry(kind, names, lambda held: block.var(held).spec) for name, (kind, names) in asked}
+        results = expanded(block, operator.opdef, values, {**operator.attrs, **specs})
     else:
         results = _again(block, operator, values)
     for result, (slot, names) in zip(results, operator.outputs.items(), strict=True):
@@ -170,6 +172,7 @@ def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
 
     results = operator.by_output(wide)
     new = connect(block, operator.opdef, values, results, dict(operator.attrs), operator.role)
+    new.residuals, new.specs = dict(operator.residuals), dict(operator.specs)
     for slot, names in operator.outputs.items():
         new.outputs[slot] = new.outputs[slot] or [""] * len(names)
         is_wide = reduces and (slot not in computed or computed[slot].shape == cotangent.spec.shape)

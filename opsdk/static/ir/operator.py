@@ -68,6 +68,9 @@ class Operator:
         records: whether gradients flow through it, as they do but for what `no_grad` was around.
         repeats: every run draws the same random numbers: initialisers do, all else draws others in each run.
         part_of: the call of a composite that was told to train, of which this is a part.
+        residuals: by name of a residual that a gradient op reads, or that the op of it gives, what a run keeps it
+            under; that is no variable, which nobody fetches.
+        specs: for a gradient op, by name of a spec that it may be given the kind of that input and its variables.
         guards: names of what is computed only after this has passed, which gives nothing itself.
         freed: names of what it changes in place with a gradient, at whose values before a user had stopped that.
     """
@@ -83,6 +86,8 @@ class Operator:
     records: bool = True
     repeats: bool = False
     part_of: Operator | None = None
+    residuals: dict[str, str] = field(default_factory=dict)
+    specs: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     guards: list[str] = field(default_factory=list)
     freed: list[str] = field(default_factory=list)
 
@@ -119,12 +124,20 @@ class Operator:
         return {grad: name for grad, name in pairs if grad}
 
     @property
-    def asked(self) -> dict[str, list[str]]:
-        """For a gradient op whose kernels have to be given specs, by name of each the variables that it is of."""
-        if self.rule is None:
-            return {}
-        wrt, outputs = self.rule.wrt, self.opdef.schema.output_names
-        return {name: self.of.get(outputs[wrt.index(position)], []) for name, position in asked_of(self.opdef)}
+    def asked(self) -> dict[str, tuple[str, list[str]]]:
+        """For a gradient op whose kernels have to be given specs, those of `specs` that they are."""
+        names = (*[name for name, _ in asked_of(self.opdef)], *self.opdef.schema.attr_names) if self.specs else ()
+        return {name: spec for name, spec in self.specs.items() if name in names}
+
+    @property
+    def gives(self) -> dict[str, str]:
+        """The residuals that it gives, as `residuals` has them."""
+        return self.residuals if self.opdef.schema.residuals else {}
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """The residuals that it reads, as `residuals` has them."""
+        return {} if self.opdef.schema.residuals else self.residuals
 
     # Any, in these: what a function makes of a variable's name.
     def by_input(self, function: Callable[[str], Any]) -> list[Any]:
@@ -143,7 +156,7 @@ class Operator:
     @property
     def needed_arg_names(self) -> list[str]:
         """Names of all variables that have to be there before it runs: its inputs, and what its gradients are like."""
-        asked = [name for names in self.asked.values() for name in names]
+        asked = [name for _, names in self.asked.values() for name in names]
         return [*self.input_arg_names, *self.like.values(), *asked]
 
     @property
@@ -202,7 +215,7 @@ class Operator:
         """Puts one variable's new name wherever its old one stands."""
         if self.part_of is not None:
             self.part_of.rename(old, new)
-        for slots in (self.inputs, self.outputs, self.of):
+        for slots in (self.inputs, self.outputs, self.of, {name: names for name, (_, names) in self.specs.items()}):
             for names in slots.values():
                 names[:] = [new if name == old else name for name in names]
         self.guards = [new if name == old else name for name in self.guards]
@@ -214,7 +227,8 @@ class Operator:
         inputs = ", ".join(f"{slot}={names}" for slot, names in self.inputs.items())
         attrs = "".join(f", {name} = {literal(value)}" for name, value in self.attrs.items())
         name = self.opdef.schema.identity if self.opdef.schema.namespace != "opsdk" else self.type
-        return f"{{{outputs}}} = {name}(inputs={{{inputs}}}{attrs}, op_role = {self.role})"
+        kept = f", residuals = {list(self.residuals.values())}" if self.residuals else ""
+        return f"{{{outputs}}} = {name}(inputs={{{inputs}}}{attrs}{kept}, op_role = {self.role})"
 
     __repr__ = to_string
 

@@ -191,9 +191,9 @@ def needed_for(names: Sequence[str], operators: Sequence[Operator]) -> list[Oper
     needed = set(names)
     kept: list[Operator] = []
     for operator in reversed(operators):
-        if not needed.isdisjoint((*operator.written_arg_names, *operator.guards)):
+        if not needed.isdisjoint((*operator.written_arg_names, *operator.guards, *operator.gives.values())):
             kept.append(operator)
-            needed.update(operator.needed_arg_names)
+            needed.update((*operator.needed_arg_names, *operator.reads.values()))
     return kept[::-1]
 
 
@@ -224,6 +224,7 @@ def _copied(block: Block, program: Program, for_test: bool) -> Block:
     calls: dict[int, Operator] = {}
     for operator in kept:
         twin_op = _twin(operator)
+        twin_op.residuals = {} if for_test else twin_op.residuals  # with the backward go those who read them
         if operator.part_of is not None:
             twin_op.part_of = calls.setdefault(id(operator.part_of), _twin(operator.part_of))
         made.ops.append(twin_op)
@@ -235,4 +236,6 @@ def _twin(operator: Operator) -> Operator:
     twin.inputs = {slot: list(names) for slot, names in operator.inputs.items()}
     twin.outputs = {slot: list(names) for slot, names in operator.outputs.items()}
     twin.of = {slot: list(names) for slot, names in operator.of.items()}
+    twin.specs = {name: (kind, list(names)) for name, (kind, names) in operator.specs.items()}
+    twin.residuals = dict(operator.residuals)
     return twin

@@ -16,7 +16,6 @@ from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, att
 from opsdk.core.flags import FLAGS
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
-from opsdk.define.gradient import spec_name
 from opsdk.ops.reduction import sum_to
 from opsdk.ops.update import APART
 from opsdk.static.ir.operator import PY_FUNC, Operator, entry, is_tested
@@ -57,6 +56,8 @@ class Compiled:
             for name, variable in block.vars.items()
             if variable.value is not None
         ]
+        for key in dict.fromkeys(key for operator in operators for key in operator.reads.values()):
+            self.slots[key] = len(self.slots)
         seeds = seeds_of(program)
         self.steps = [Step(operator, self.slots, block.vars, memory, seeds) for operator in operators]
         used = {name for operator in operators for name in (*operator.needed_arg_names, *operator.output_arg_names)}
@@ -191,6 +192,7 @@ class Step:
         "is_computed",
         "is_tried",
         "like",
+        "objects",
         "opdef",
         "operator",
         "outputs",
@@ -225,6 +227,14 @@ class Step:
         self.changed = [self.inputs[i] for i in schema.mutated_inputs]
         made = operator.by_output(slots.get)
         self.outputs = [made[i] for i in schema.fresh_outputs]
+        kept = [slots.get(operator.gives.get(name, "")) for name in schema.residual_names]
+        if any(slot is not None for slot in kept):
+            self.opdef = operator.opdef.whole
+            self.outputs += kept
+        for name, key in operator.reads.items():
+            if name in schema.input_names:
+                self.inputs[schema.input_names.index(name)] = slots[key]
+        self.objects = [(name, slots[key]) for name, key in operator.reads.items() if name in schema.attr_names]
         fresh = [
             name
             for decl, names in zip(schema.outputs, operator.outputs.values(), strict=True)
@@ -235,8 +245,7 @@ class Step:
         self.built = {name: (slots[name], variables[name].spec) for name in fresh if is_held}
         self.copied = {slots[n] for n in fresh if self.is_checked or variables[n].persistable or memory.is_exposed(n)}
         self.like = {slots[grad]: slots[name] for grad, name in operator.like.items()}
-        kinds = {spec_name(decl.name): decl.kind for decl in operator.forward.schema.inputs} if operator.forward else {}
-        self.asked = [(name, entry(kinds[name], names, slots.get)) for name, names in operator.asked.items()]
+        self.asked = [(name, entry(kind, names, slots.get)) for name, (kind, names) in operator.asked.items()]
         self.application = None if operator.forward is None else self._applied(operator, slots)
         self.passed: list[Any] = []  # slots of the cotangents that are gradients as they are; None for the others
         self.is_computed = True
@@ -315,6 +324,7 @@ class Step:
         made: Any = [None] * len(self.outputs)
         if self.is_computed:
             attrs = {**attrs, **self._specs(values)} if self.asked else attrs
+            attrs = {**attrs, **{name: values[slot] for name, slot in self.objects}} if self.objects else attrs
             made = self._checked(inputs) if self.is_checked else arrays.run(self.opdef, inputs, attrs)
             made = (made,) if len(self.outputs) == 1 else made
         if not self.passed:

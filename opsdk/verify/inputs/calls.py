@@ -10,7 +10,7 @@ import numpy as np
 
 from opsdk.core import nested
 from opsdk.core.spec import TensorSpec
-from opsdk.define.identity.callables import value_text
+from opsdk.define.identity.callables import callable_text
 from opsdk.define.opdef import OpDef
 
 # One entry per tensor input or output: an array, a list of arrays for a variadic one, None for an absent one.
@@ -65,6 +65,7 @@ class Call:
         declared: whether the op's author gave it.
         extra: whether it only adds to the other calls, so that an op may refuse it.
         invented: the attribute value that nobody named, where there is one.
+        remade: gives the call in another dtype, where its inputs are of another call, as residuals are.
     """
 
     inputs: Values
@@ -73,10 +74,11 @@ class Call:
     declared: bool = True
     extra: bool = False
     invented: Invented | None = None
+    remade: Callable[[np.dtype[Any]], Call] | None = None
 
     def __str__(self) -> str:
         shapes = ", ".join(_spec(value) for value in self.inputs)
-        attrs = "".join(f", {name}={value_text(value)}" for name, value in self.attrs.items())
+        attrs = "".join(f", {name}={_shown(value)}" for name, value in self.attrs.items())
         return f"({shapes}{attrs})" + (f" {self.reason}" if self.reason else "")
 
     @property
@@ -90,9 +92,15 @@ class Call:
         Real numbers that become complex get imaginary parts, and those that become whole numbers small ones beside 0:
         what is wrong in either is to show.
         """
+        if self.remade is not None:
+            return self.remade(dtype)
         attrs = {name: _cast_spec(value, dtype) for name, value in self.attrs.items()}
+        return replace(self, inputs=self.cast_values(self.inputs, dtype), attrs=attrs)
+
+    def cast_values(self, values: Values, dtype: np.dtype[Any]) -> list[Any]:
+        """Returns values of the call, such as its cotangents, in the dtype that `cast` gives it."""
         rng = np.random.default_rng(23)
-        return replace(self, inputs=each(self.inputs, lambda a: _cast(a, dtype, rng)), attrs=attrs)
+        return each(values, lambda array: _cast(array, dtype, rng))
 
     @property
     def float_dtype(self) -> np.dtype[Any] | None:
@@ -129,6 +137,15 @@ def _cast_spec(value: Any, dtype: np.dtype[Any]) -> Any:
     is_floating = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
     held = _COMPLEX.get(dtype.name, value.dtype) if value.dtype.kind == "c" else value.dtype
     return TensorSpec(value.shape, dtype if is_floating else held)
+
+
+def _shown(value: Any) -> str:
+    """Returns an attribute's value as text; a callable by its name, a residual, which may be anything, by its type."""
+    if callable(value):
+        return callable_text(value)
+    plain = (bool, int, float, complex, str, np.dtype, TensorSpec, type(None))
+    items = value if isinstance(value, (tuple, list)) else [value]
+    return repr(value) if all(isinstance(item, plain) for item in items) else f"<{type(value).__name__}>"
 
 
 def _spec(value: Any) -> str:
@@ -209,7 +226,8 @@ def only_changed(opdef: OpDef) -> list[int]:
 
 def called(opdef: OpDef, name: str) -> str:
     """Returns what a result is called in a message: an output, or an input that is changed."""
-    return f"{'output' if name.partition('[')[0] in opdef.schema.output_names else 'changed input'} {name!r}"
+    roles = {decl.name: decl.role for decl in opdef.schema.outputs}
+    return f"{roles.get(name.partition('[')[0], 'changed input')} {name!r}"
 
 
 def paired(names: Sequence[str], left: Values, right: Values) -> Iterator[tuple[str, Any, Any]]:

@@ -6,7 +6,7 @@ to its language: the Python text of a Numba kernel raises, a C kernel is run int
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +20,7 @@ from opsdk.core.errors import DTypeError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs.calls import Call, Values, copies, each, only_changed, outputs_of, paired
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
@@ -49,22 +50,49 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
     return plan
 
 
-def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
+class Outputs(list[Any]):
+    """The outputs of a call, and the residuals that came with them.
+
+    Any: arrays, lists of them, objects of Python.
+    """
+
+    residuals: Sequence[Any] = ()
+
+
+def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> Outputs:
     """Runs a kernel, or the kernel that serves the call, on copies; returns one entry per output."""
-    return results(opdef, kernel, values, attrs)[: len(opdef.schema.outputs)]
+    whole, count = opdef.whole, len(opdef.schema.outputs)
+    made = _made(whole, kernel, inputs := _own(whole, values), attrs)
+    every = outputs_of(whole, with_mutated(whole, made, inputs))
+    outputs = Outputs(_arrays(opdef, every[:count]))
+    outputs.residuals = every[count:]
+    return outputs
 
 
 def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
     """Runs a kernel as `launch` does; returns what `result_names` names."""
+    return results_of(opdef, _made(opdef, kernel, inputs := _own(opdef, values), attrs), inputs)
+
+
+def _own(opdef: OpDef, values: Values) -> list[Any]:
     # What is changed in place has to be an array of its own elements: no copy of a broadcast view is.
-    inputs = each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
-    return results_of(opdef, plan_of(opdef, kernel, inputs, attrs).run(inputs, attrs), inputs)
+    return each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
+
+
+def _made(opdef: OpDef, kernel: Kernel | None, inputs: Values, attrs: Mapping[str, Any]) -> Any:
+    return plan_of(opdef, kernel, inputs, attrs).run(inputs, attrs)
 
 
 # Any: what a plan gave, an array or a tuple.
 def results_of(opdef: OpDef, made: Any, inputs: Values) -> list[Any]:
-    """Returns what `result_names` names, of what a kernel made and the inputs that it changed."""
-    return [*outputs_of(opdef, with_mutated(opdef, made, inputs)), *[inputs[i] for i in only_changed(opdef)]]
+    """Returns what `result_names` names, of what a kernel made and the inputs that it changed; None for an object."""
+    values = _arrays(opdef, outputs_of(opdef, with_mutated(opdef, made, inputs)))
+    return [*values, *[inputs[i] for i in only_changed(opdef)]]
+
+
+def _arrays(opdef: OpDef, outputs: Sequence[Any]) -> list[Any]:
+    """Returns the outputs with None for objects of Python, which nobody can compare."""
+    return [None if d.kind == OBJECT else v for d, v in zip(opdef.schema.outputs, outputs, strict=True)]
 
 
 def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:

@@ -21,8 +21,10 @@ from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import OPEN_SIZES
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
+from opsdk.verify.inputs.domains import broken, held, ruled
 from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
 from opsdk.verify.kernels.launch import launch, out_of_bounds, plan_of, results, results_of, unwritten
 from opsdk.verify.session import Case, Session, cannot_run_here, said
@@ -168,9 +170,22 @@ def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
     if any(map(is_inexact, flat(call.inputs))):
         own: tuple[np.dtype[Any], ...] = () if only is None else (only,)
         for dtype in own or (_LONG, _SHORT, *_written_for(opdef, kernel, call)):
-            variant = call.cast(dtype)
+            variant = _cast(opdef, call, dtype)
+            if variant is None:
+                continue
             if given != [array.dtype for array in flat(variant.inputs)] and serves(opdef, kernel, variant):
                 yield variant
+
+
+def _cast(opdef: OpDef, call: Call, dtype: np.dtype[Any]) -> Call | None:
+    """Returns a call in another dtype, inside its domain; None where that has no values of the dtype."""
+    if dtype in (_LONG, _SHORT) or not ruled(opdef):
+        return call.cast(dtype)
+    try:
+        variant = held(opdef, call.cast(dtype))
+        return None if broken(opdef, variant) else variant
+    except Exception:
+        return None
 
 
 def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any], ...]:
@@ -279,7 +294,7 @@ def _stays_unwritten(case: Case) -> bool:
     case.did("value")
     case.find(
         f"value.{name}",
-        f"{case.opdef.subject}, output {name!r}: wrong in {count} of {where.size} elements, first "
+        f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
         f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
         index=index,
         cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
@@ -306,7 +321,8 @@ def _is_separate(case: Case, fresh: list[Any]) -> bool:
     schema = case.opdef.schema
     if case.opdef.gradient_of is not None:
         return True
-    own = [k for k, i in enumerate(schema.fresh_outputs) if schema.outputs[i].alias is None]
+    decls = [schema.outputs[i] for i in schema.fresh_outputs]
+    own = [k for k, decl in enumerate(decls) if decl.alias is None and decl.kind != OBJECT]
     arrays = flat([fresh[k] for k in own])
     names = flat_names([schema.output_names[schema.fresh_outputs[k]] for k in own], [fresh[k] for k in own])
     for i, first in enumerate(arrays):

@@ -1,0 +1,109 @@
+"""Residuals under trial: what a call keeps for its backward has to be that call's own, and the same in every kernel.
+
+Arrays are compared with the reference's, as outputs are, where kernels are run. Of an object of Python only what the
+backward makes of it can be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from gradcheck.model.dtypes import resolution
+from opsdk.backends.call.arrays import with_mutated
+from opsdk.verify.gradients import by_rule, draw_cotangents, launch_reference
+from opsdk.verify.inputs.calls import copies, each, flat, is_inexact, outputs_of
+from opsdk.verify.kernels.agreement import measure, same_bits
+from opsdk.verify.kernels.launch import Outputs, launch, plan_of
+from opsdk.verify.kernels.rows import serves
+from opsdk.verify.session import Case, Session
+
+
+def check_residuals(session: Session) -> None:
+    """Asks for gradients from the residuals of every kernel, again, after another call and after inputs changed."""
+    opdef = session.opdef
+    rule = opdef.grad
+    if rule is None or not rule.saves("residual") or not opdef.traits.deterministic or session.has("vjp"):
+        return
+    for kernel in opdef.kernels:
+        if kernel.key.place != "cpu" or not session.wants(kernel):
+            continue
+        kernel = opdef.kernels.loaded(kernel)
+        for call in session.calls:
+            there = call if kernel.key.dtype is None else call.cast(kernel.key.dtype)
+            if not call.extra and serves(opdef, kernel, there):
+                _check(session.case(kernel, there))
+
+
+def _check(case: Case) -> None:
+    opdef, call = case.opdef, case.call
+    inputs = copies(call.inputs)
+    try:
+        kept = _kept(case, inputs)
+        cotangents = draw_cotangents(opdef, kept, np.random.default_rng([case.session.seed, 21]))
+        first = _gradients(case, kept, cotangents)
+    except Exception:  # told where kernels are run, and where the gradient is judged
+        return
+    case.did("residual")
+
+    def is_kept(what: str, remedy: str) -> bool:
+        if all(map(same_bits, first, _gradients(case, kept, cotangents))):
+            return True
+        _find(case, f"expected the same gradient {what}, got another; {remedy}")
+        return False
+
+    if not is_kept("from a second backward", "the backward changes what it is given, work on a copy"):
+        return
+    with suppress(Exception):  # other values may be no call of the op
+        launch(opdef, case.kernel, each(call.inputs, _other), call.attrs)
+    if not is_kept("after another call", "a call changes what the one before kept, make a new one in each"):
+        return
+    for array in flat(inputs):
+        array[...] = _other(array)
+    if is_kept("after the inputs changed", "it holds an input itself, copy that, or name the input in the backward"):
+        _compare(case, first, cotangents)
+
+
+def _kept(case: Case, inputs: list[Any]) -> Outputs:
+    """Returns outputs and residuals of a call on the arrays themselves, which a kernel might keep."""
+    opdef, call = case.opdef, case.call
+    made = plan_of(opdef.whole, case.kernel, inputs, call.attrs).run(inputs, call.attrs)
+    every = outputs_of(opdef.whole, with_mutated(opdef.whole, made, inputs))
+    count = len(opdef.schema.outputs)
+    outputs = Outputs(copies(every[:count]))
+    outputs.residuals = every[count:]
+    return outputs
+
+
+def _gradients(case: Case, kept: Outputs, cotangents: list[Any]) -> list[Any]:
+    return flat(by_rule(case.opdef, None, case.call, kept, cotangents))
+
+
+def _other(array: np.ndarray) -> np.ndarray:
+    """Returns other values of the same kind: those of an index, say, have to stay what they are."""
+    return np.asarray(array * 1.25).astype(array.dtype) if is_inexact(array) else array
+
+
+def _compare(case: Case, got: list[Any], cotangents: list[Any]) -> None:
+    """Compares gradients from a kernel's residuals with those from the reference's."""
+    opdef = case.opdef
+    if case.kernel is opdef.kernels.reference():
+        return
+    wanted = _gradients(case, launch_reference(opdef, case.call), cotangents)
+    for want, one in zip(wanted, got, strict=True):
+        eps = math.sqrt(resolution(want.dtype))  # two ways to one number: how well it is determined nobody knows
+        peak = float(np.max(np.abs(want), initial=0.0))
+        if want.shape != one.shape or measure(one, want, np.zeros(want.shape), eps, floor=peak).count:
+            _find(case, "expected one that gives the gradient which the reference's gives, got another")
+            return
+
+
+def _find(case: Case, message: str) -> None:
+    rule = case.opdef.grad
+    assert rule is not None
+    names = [case.opdef.schema.residual_names[i] for i in rule.saves("residual")]
+    listed = f"residual{'s' if len(names) > 1 else ''} {' and '.join(map(repr, names))}"
+    case.find(f"residual.{names[0]}", f"{case.opdef.subject}, {listed}: {message}")

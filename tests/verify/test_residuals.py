@@ -1,0 +1,154 @@
+"""What `verify` finds of residuals: each fault is planted in an op that solves a linear system."""
+
+import numpy as np
+import pytest
+
+import opsdk
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+class Factor:
+    """A factorisation that can be made anew."""
+
+    def __init__(self, a):
+        self.a = a.copy()
+
+    def solve(self, b):
+        return np.linalg.solve(self.a, b)
+
+    def solve_transposed(self, b):
+        return np.linalg.solve(self.a.T, b)
+
+
+class Holds(Factor):
+    def __init__(self, a):
+        self.a = a
+
+
+ONE = Factor(np.eye(1))
+
+
+def reused(a):
+    ONE.a = a.copy()
+    return ONE
+
+
+SEEN = {}
+
+
+def stale(a):
+    return SEEN.setdefault(a.shape, Factor(a))
+
+
+def solve_op(kept, *, spoils=False, transposes=True):
+    @opsdk.op("t::solve(Tensor a, Tensor b) -> Tensor x, residuals (object lu)", infer=opsdk.infer.like("b"))
+    def solve(a, b):
+        return Factor(a).solve(b), kept(a)
+
+    @solve.backward
+    def solve_grad(a, b, x, lu, dx):
+        db = lu.solve_transposed(dx) if transposes else lu.solve(dx)
+        if spoils:
+            lu.a *= 2
+        return -np.outer(db, x), db
+
+    @solve.samples
+    def solve_samples(rng):
+        yield opsdk.Sample(rng.normal(size=(3, 3)) + 2 * np.eye(3), rng.normal(size=3), reason="a system")
+
+    return solve
+
+
+@pytest.mark.parametrize(
+    ("kept", "options", "check", "words"),
+    [
+        (reused, {}, "residual.lu", "after another call, got another; a call changes what the one before kept"),
+        (Holds, {}, "residual.lu", "after the inputs changed, got another; it holds an input itself"),
+        (Factor, {"spoils": True}, "residual.lu", "from a second backward, got another; the backward changes what"),
+        (stale, {}, "vjp.b", "gradient of 'b': wrong"),
+        (Factor, {"transposes": False}, "vjp.b", "gradient of 'b': wrong"),
+        (lambda a: None, {}, "infer", "residual 'lu': expected an object"),
+    ],
+)
+def test_a_wrong_residual_is_found(kept, options, check, words):
+    SEEN.clear()
+    found = {f.check: f.message for f in opsdk.verify(solve_op(kept, **options)).findings}
+    assert check in found, found
+    assert words in found[check]
+
+
+def test_a_right_one_passes_and_is_said_to_be_of_one_order():
+    report = opsdk.verify(solve_op(Factor))
+    assert report.verdict == "pass", report
+    assert "residual" in report.coverage.checks
+    assert "t::solve: order 1 only, its backward reads the residual lu" in report.coverage.notes
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (2.0, "fail")])
+def test_a_total_derivative_is_judged_with_the_residual_made_anew(factor, verdict):
+    solve = solve_op(Factor)
+
+    @solve.grad.backward
+    def solve_grad_grad(a, b, x, lu, dx, dda, ddb):
+        w = lu.solve_transposed(dx)  # da = -w xᵀ, db = w
+        u = lu.solve(ddb - dda @ x)
+        return -factor * np.outer(w, u), np.zeros_like(b), -dda.T @ w, u
+
+    report = opsdk.verify(solve)
+    assert report.verdict == verdict, report
+    assert {f.check for f in report.findings} == (set() if verdict == "pass" else {"vjp2.a"})
+
+
+def rows_op(offset):
+    """The log of the sum of exponentials of rows, with a kernel that fills what it keeps."""
+
+    @opsdk.op("t::lse(Tensor x) -> Tensor y, residuals (Tensor top)")
+    def lse(x):
+        top = x.max(axis=-1)
+        return np.log(np.exp(x - top[..., None]).sum(axis=-1)) + top, top
+
+    lse.infer(lambda x: (opsdk.TensorSpec(x.shape[:-1], x.dtype),) * 2)
+
+    @lse.backward
+    def lse_grad(x, top, dy):
+        e = np.exp(x - top[:, None])
+        return e / e.sum(axis=-1, keepdims=True) * dy[:, None]
+
+    fills = "" if offset is None else f"OPSDK_DATA(double, top)[i] = most + {offset};"
+    source = (
+        "#include <math.h>\nint32_t lse_f64(const DLTensor *x, DLTensor *y, DLTensor *top) {\n"
+        "const double *p = OPSDK_DATA(const double, x);\n"
+        "for (int64_t i = 0, n = x->shape[1]; i < x->shape[0]; ++i) {\n"
+        "double most = p[i * n], sum = 0; (void)top;\n"
+        "for (int64_t j = 1; j < n; ++j) most = fmax(most, p[i * n + j]);\n"
+        "for (int64_t j = 0; j < n; ++j) sum += exp(p[i * n + j] - most);\n"
+        f"OPSDK_DATA(double, y)[i] = log(sum) + most; {fills} }}\nreturn 0; }}"
+    )
+    lse.kernel("cpu", language="c", source=source, dtype="float64")
+    lse.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 4)), reason="rows")])
+    return lse
+
+
+@pytest.mark.parametrize(
+    ("offset", "words"),
+    [
+        (0.5, "residual 'top': wrong in 3 of 3 elements"),
+        (None, "residual 'top': wrong in 3 of 3 elements, first top[0]: this"),
+    ],
+)
+def test_a_residual_array_of_a_compiled_kernel_is_compared(offset, words):
+    found = {(f.check, f.row): f.message for f in opsdk.verify(rows_op(offset)).findings}
+    assert words in found["value.top", "cpu,float64,c"]
+
+
+def test_a_second_kernel_that_keeps_another_object_is_found():
+    solve = solve_op(Factor)
+
+    @solve.kernel("cpu", language="numpy", dtype="float64")
+    def solve_float64(a, b):
+        return np.linalg.solve(a, b), Factor(a * 2)
+
+    found = {(f.check, f.row): f.message for f in opsdk.verify(solve).findings}
+    message = found["residual.lu", "cpu,float64,numpy"]
+    assert "expected one that gives the gradient which the reference's gives, got another" in message
