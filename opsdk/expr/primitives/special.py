@@ -124,13 +124,13 @@ _special("lgamma",
     "gamma.lgamma", rule=lambda y, a: (apply("digamma", a),), cost=70, ulp=(7.5, 5.0), least=_reflected("lgamma"))
 _special("digamma",
     "Returns the derivative of log Γ(x). All x; ∓∞ at ±0, NaN at −1, −2 …. Derivative trigamma x.",
-    "gamma.digamma", rule=lambda y, a: (apply("trigamma", a),), cost=60, ulp=(6.0, 4.5), least=_reflected("digamma"))
+    "gamma.digamma", rule=lambda y, a: (apply("trigamma", a),), cost=60, ulp=(6.5, 4.5), least=_reflected("digamma"))
 _special("trigamma",
     "Returns the second derivative of log Γ(x). All x; ∞ at 0, −1, −2 …. Derivative polygamma of order 2.",
-    ("gamma.polygamma", 1), rule=lambda y, a: (apply(_polygamma(2), a),), cost=60, ulp=(7.0, 6.0))
+    ("gamma.polygamma", 1), rule=lambda y, a: (apply(_polygamma(2), a),), cost=60, ulp=(9.5, 7.0))
 _special("erfcx",
     "Returns exp(x²) erfc x. All x; ∞ below −26.6, of float32 below −9.4. Derivative 2xy − 2/√π.",
-    "normal.erfcx", rule=lambda y, a: (-2.0 * apply(_integral(1), a),), cost=30, ulp=(5.5, 4.5))
+    "normal.erfcx", rule=lambda y, a: (-2.0 * apply(_integral(1), a),), cost=30, ulp=(6.5, 4.5))
 _special("erfinv",
     "Returns y with erf y = x. |x| ≤ 1; ±∞ at ±1, NaN outside. Derivative √π/2 exp(y²).",
     "normal.erfinv", rule=lambda y, a: (_HALF_ROOT_PI * apply("exp", y * y),), cost=36, ulp=(3.5, 3.5))

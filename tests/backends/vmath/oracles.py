@@ -31,7 +31,8 @@ def far_erfcx(x):
 def far_log_ndtr(x):
     if x > 0:
         return mpmath.mpf(0)
-    return -x * x / 2 - mpmath.log(-x * mpmath.sqrt(2 * mpmath.pi)) - 1 / (x * x)
+    rest = mpmath.log(1 - 1 / x**2 + 3 / x**4 - 15 / x**6)
+    return -x * x / 2 - mpmath.log(-x * mpmath.sqrt(2 * mpmath.pi)) + rest
 
 
 def far_ive(order):
