@@ -75,8 +75,8 @@ class Sized:
         entries = [inferred[i] for i in self.opdef.schema.fresh_outputs]
         names = [self.opdef.schema.output_names[i] for i in self.opdef.schema.fresh_outputs]
         leaves = self._leaves(names, entries)
-        places = [f"{name}.shape[{i}]" for name, spec in leaves for i, dim in enumerate(spec.shape) if dim is None]
-        if not places:
+        count = sum([spec.shape.count(None) for _, spec in leaves])
+        if not count:
             raise ShapeError(
                 f"{self.subject}: {self.decides} expected a size that the infer rule leaves open, got "
                 f"{', '.join(f'{name} {spec}' for name, spec in leaves)}; let the rule give None for it, or leave "
@@ -87,8 +87,8 @@ class Sized:
             given = self._call({**dict(zip(self.opdef.schema.input_names, inputs, strict=True)), **attrs})
         else:
             assert ask is not None, self.decides
-            given = ask(len(places))
-        sizes = self.whole(given, places, str(self.decides))
+            given = ask(count)
+        sizes = self.whole(given, count, leaves, self.decides)
         number = next(self._numbers)
         elements = sum(array.size for array in flat(inputs)) if FLAGS.debug or not number & (number - 1) else 0
         shapes = list(_closed([spec.shape for _, spec in leaves], sizes))
@@ -97,11 +97,12 @@ class Sized:
         except (MemoryError, ValueError, OverflowError) as error:
             raise SizeError(
                 f"{self.subject}: {self.decides} expected sizes that memory has room for, got "
-                f"{', '.join(f'{size} for {place}' for place, size in zip(places, sizes, strict=True))} ({error})",
+                f"{', '.join(f'{size} for {place}' for place, size in zip(_places(leaves), sizes, strict=True))} "
+                f"({error})",
                 at=self.at,
             ) from error
         changed = [inputs[i] for i in self.opdef.schema.mutated_inputs]
-        return Room(self, entries, leaves, places, sizes, memory, changed, empty)
+        return Room(self, entries, leaves, sizes, memory, changed, empty)
 
     def _leaves(self, names: Sequence[str], entries: Sequence[Any]) -> list[tuple[str, TensorSpec]]:
         for name, entry in zip(names, entries, strict=True):
@@ -113,18 +114,20 @@ class Sized:
                 )
         return [pair for name, entry in zip(names, entries, strict=True) for pair in named(name, entry)]
 
-    def whole(self, given: Any, places: Sequence[str], who: str) -> list[int]:
-        """Returns one size for each place: what was given, or for all the one number that was.
+    def whole(self, given: Any, count: int, leaves: Sequence[tuple[str, TensorSpec]], who: object) -> list[int]:
+        """Returns one size for each that is open: what was given, or for all the one number that was.
 
         Raises:
             SizeError: it is no whole number from 0 on, or another number of them.
         """
+        if given.__class__ is int and given >= 0:
+            return [given] * count
         many = isinstance(given, (tuple, list)) or (isinstance(given, np.ndarray) and given.ndim == 1)
-        items = list(given) if many else [given] * len(places)
-        wanted = " and ".join(places)
-        if len(items) != len(places):
+        items = list(given) if many else [given] * count
+        wanted = " and ".join(_places(leaves))
+        if len(items) != count:
             raise SizeError(
-                f"{self.subject}: {who} expected {len(places)} sizes, of {wanted}, or one number for all, "
+                f"{self.subject}: {who} expected {count} sizes, of {wanted}, or one number for all, "
                 f"got {len(items)}, {given!r}",
                 at=self.at,
             )
@@ -155,17 +158,16 @@ class Room:
         sized: Sized,
         entries: Sequence[Any],
         leaves: Sequence[tuple[str, TensorSpec]],
-        places: Sequence[str],
         sizes: Sequence[int],
         memory: Sequence[_Guarded],
         changed: Sequence[Any],
         empty: Callable[..., Any],
     ) -> None:
-        self._sized, self._leaves, self._places, self._sizes = sized, leaves, places, sizes
+        self._sized, self._leaves, self._sizes = sized, leaves, sizes
         self._memory, self._entries, self._empty = memory, entries, empty
         buffers = iter([one.buffer for one in memory])
         self.buffers: list[Any] = [refill(entry, buffers) for entry in entries]
-        self.count = len(places)
+        self.count = len(sizes)
         self._before = [(array, array.copy()) for array in flat(changed)]
 
     def results(self, returned: Any) -> list[Any]:
@@ -200,17 +202,17 @@ class Room:
                 )
         if returned is None:
             raise SizeError(
-                f"{sized.subject}: expected it to say how many it filled, of {' and '.join(self._places)}, got None; "
-                "return the number at its end",
+                f"{sized.subject}: expected it to say how many it filled, of {' and '.join(_places(self._leaves))}, "
+                "got None; return the number at its end",
                 at=sized.at,
             )
-        filled = sized.whole(returned, self._places, "what the kernel says it filled")
-        for place, size, most in zip(self._places, filled, self._sizes, strict=True):
+        filled = sized.whole(returned, self.count, self._leaves, "what the kernel says it filled")
+        for i, (size, most) in enumerate(zip(filled, self._sizes, strict=True)):
             if size > most or (size < most and decides.option == "sizes"):
                 word = "at most " if decides.option == "bound" else ""
                 raise SizeError(
-                    f"{sized.subject}: expected {word}{most} for {place}, which {decides} gave, got {size} filled; "
-                    "one of the two counts wrong",
+                    f"{sized.subject}: expected {word}{most} for {_places(self._leaves)[i]}, which {decides} gave, got "
+                    f"{size} filled; one of the two counts wrong",
                     at=sized.at,
                 )
         return filled
@@ -239,6 +241,11 @@ class _Guarded:
         made = empty(shape, self.buffer.dtype)
         made[...] = self.buffer[tuple(map(slice, shape))]
         return made
+
+
+def _places(leaves: Sequence[tuple[str, TensorSpec]]) -> list[str]:
+    """Returns what the open sizes are called."""
+    return [f"{name}.shape[{i}]" for name, spec in leaves for i, dim in enumerate(spec.shape) if dim is None]
 
 
 def _closed(shapes: Sequence[tuple[int | None, ...]], sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
