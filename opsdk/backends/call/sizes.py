@@ -225,6 +225,7 @@ class _Guarded:
         size, item = math.prod(shape), spec.dtype.itemsize
         row = item * math.prod(dim for dim in spec.shape if dim is not None)
         behind = max(_GUARD, min(elements * row, _MOST_ROOM))
+        self._has_room = behind > _GUARD
         self._memory = empty((size - (-behind // item),), spec.dtype)
         self._guard = self._memory[size:].view(np.uint8)[:_GUARD]
         self._guard[...] = _MARK
@@ -235,8 +236,12 @@ class _Guarded:
         return bool(self._guard.tobytes() != _MARKS)
 
     def cut(self, shape: tuple[int, ...], empty: Callable[..., Any]) -> Any:
-        """Returns the beginning of the buffer in memory of its own: a full one as it is, where the arena lent it."""
-        if shape == self.buffer.shape and self._memory.base.__class__ is arena.Lease:
+        """Returns the beginning of the buffer in memory of its own: a full one as it is, where the arena lent it.
+
+        What has room for more behind it, in calls that are watched, is copied, so that no result holds on to that.
+        """
+        is_lent = not self._has_room and self._memory.base.__class__ is arena.Lease
+        if is_lent and shape == self.buffer.shape:
             return np.ndarray(shape, self.buffer.dtype, self._memory.base)
         made = empty(shape, self.buffer.dtype)
         made[...] = self.buffer[tuple(map(slice, shape))]
