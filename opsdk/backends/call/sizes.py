@@ -2,8 +2,8 @@
 
 A loop and the function that counts for it may disagree, and compiled code that writes beyond its buffer ends the
 process later, or worse. So a kernel says how many it filled, and behind each buffer lies a guard that no right kernel
-touches. In the first call of a kind, in calls 2, 4, 8 and so on, and in debug mode there is room behind it for whatever
-the inputs could fill.
+touches. There is room behind it for whatever the inputs could fill, up to 64 KiB; in the first call of a kind, in calls
+2, 4, 8 and so on, and in debug mode up to 64 MiB.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from opsdk.define.schema.binding import called_by_name
 _GUARD = 4096  # bytes behind each buffer
 _MARK = 0xA5
 _MARKS = bytes([_MARK]) * _GUARD
-_MOST_ROOM = 64 << 20  # bytes behind a buffer in calls that are watched; what is not touched costs addresses only
+_ROOM = 64 << 10  # bytes behind a buffer at most
+_WATCHED_ROOM = 64 << 20  # likewise in calls that are watched; what is not touched costs addresses only
 
 
 # Any, in this file: arrays, lists of them, None; attribute values; what a size function or a kernel returned.
@@ -90,10 +91,13 @@ class Sized:
             given = ask(count)
         sizes = self.whole(given, count, leaves, self.decides)
         number = next(self._numbers)
-        elements = sum(array.size for array in flat(inputs)) if FLAGS.debug or not number & (number - 1) else 0
+        most = _WATCHED_ROOM if FLAGS.debug or not number & (number - 1) else _ROOM
+        elements = sum([array.size for array in flat(inputs)])
         shapes = list(_closed([spec.shape for _, spec in leaves], sizes))
         try:
-            memory = [_Guarded(shape, spec, elements, empty) for shape, (_, spec) in zip(shapes, leaves, strict=True)]
+            memory = [
+                _Guarded(shape, spec, elements, most, empty) for shape, (_, spec) in zip(shapes, leaves, strict=True)
+            ]
         except (MemoryError, ValueError, OverflowError) as error:
             raise SizeError(
                 f"{self.subject}: {self.decides} expected sizes that memory has room for, got "
@@ -221,11 +225,13 @@ class Room:
 class _Guarded:
     """One buffer, with a guard behind it."""
 
-    def __init__(self, shape: tuple[int, ...], spec: TensorSpec, elements: int, empty: Callable[..., Any]) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], spec: TensorSpec, elements: int, most: int, empty: Callable[..., Any]
+    ) -> None:
         size, item = math.prod(shape), spec.dtype.itemsize
         row = item * math.prod(dim for dim in spec.shape if dim is not None)
-        behind = max(_GUARD, min(elements * row, _MOST_ROOM))
-        self._has_room = behind > _GUARD
+        behind = max(_GUARD, min(elements * row, most))
+        self._is_much = 4 * behind > size * item
         self._memory = empty((size - (-behind // item),), spec.dtype)
         self._guard = self._memory[size:].view(np.uint8)[:_GUARD]
         self._guard[...] = _MARK
@@ -238,9 +244,9 @@ class _Guarded:
     def cut(self, shape: tuple[int, ...], empty: Callable[..., Any]) -> Any:
         """Returns the beginning of the buffer in memory of its own: a full one as it is, where the arena lent it.
 
-        What has room for more behind it, in calls that are watched, is copied, so that no result holds on to that.
+        What has much room behind it is copied, so that no result holds on to that.
         """
-        is_lent = not self._has_room and self._memory.base.__class__ is arena.Lease
+        is_lent = not self._is_much and self._memory.base.__class__ is arena.Lease
         if is_lent and shape == self.buffer.shape:
             return np.ndarray(shape, self.buffer.dtype, self._memory.base)
         made = empty(shape, self.buffer.dtype)
