@@ -14,6 +14,7 @@ SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
     "contrib::focal_terms",
+    "contrib::ode_solve",
     "contrib::masked_select",
     "contrib::padded_from_ragged",
     "contrib::ragged_from_padded",
