@@ -9,6 +9,7 @@ from contrib_ops.activations import squareplus as squareplus
 from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
 from contrib_ops.linear_algebra import cholesky as cholesky
+from contrib_ops.linear_algebra import eigh as eigh
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss
