@@ -5,23 +5,26 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from inspect import getclosurevars
 from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import as_float64
+from gradcheck.model.dtypes import as_float64, resolution, same_bits
+from gradcheck.numeric.tolerance import gradients_close
 from opsdk.core.random import stream
 from opsdk.define.identity.referents import reads_of, stock_name
 from opsdk.define.opdef import OpDef
 from opsdk.verify.gradients import Subject
-from opsdk.verify.inputs.calls import is_float
+from opsdk.verify.inputs.calls import is_float, is_inexact
 
 # Objects that are looked at for generators: those of an op and its helpers, not of all that a program holds.
 _MOST_OBJECTS = 2000
-# What two runs differ by that only add in another order.
+# The least error bar of a mean, as a share of it.
 _ROUNDED = 1e-5
 # Steps, in units of each element's scale, whose slopes give one of a higher order; shorter ones have larger error bars.
 _STEPS = (0.5, 0.25)
@@ -63,7 +66,8 @@ def _parts(value: Any) -> Iterator[Any]:
         if not stock_name(value):
             _, names, _ = reads_of(value.__code__)
             yield from (value.__globals__[name] for name in names if name in value.__globals__)
-            yield from (cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell))
+            with suppress(ValueError):  # a variable of an enclosing function may have no value yet
+                yield from getclosurevars(value).nonlocals.values()
             yield from (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
     elif isinstance(value, MethodType):
         yield from (value.__func__, value.__self__)
@@ -73,14 +77,6 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from value
     elif type(value).__module__ not in sys.stdlib_module_names and not isinstance(value, (np.ndarray, type)):
         yield from getattr(value, "__dict__", {}).values()
-
-
-def _is_empty(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - it may have no value yet
-    except ValueError:
-        return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -131,13 +127,9 @@ def repeats(subject: Subject) -> bool:
     """Whether two forwards give the same, but for the order in which they add."""
     first, second = ([np.array(output) for output in subject.forward(*_copies(subject))] for _ in range(2))
     return all(
-        a.shape == b.shape and np.allclose(a, b, rtol=_ROUNDED, atol=_ROUNDED * _size(a), equal_nan=True)
+        gradients_close(as_float64(a), as_float64(b), resolution(a.dtype)) if is_inexact(a) else same_bits(a, b)
         for a, b in zip(first, second, strict=True)
     )
-
-
-def _size(array: np.ndarray) -> float:
-    return float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array))) if array.dtype.kind in "fc" else 0.0
 
 
 def _copies(subject: Subject) -> list[np.ndarray]:
