@@ -53,10 +53,12 @@ from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define import infer
 from opsdk.define.decorators import op, register_op, scoped_registry, unregister
+from opsdk.define.determinism import Repeats
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
 from opsdk.define.schema.attr_type import Range
+from opsdk.define.vjp import vjp
 from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.expr.primitives.own import primitive
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
@@ -90,6 +92,7 @@ __all__ = [
     "scoped_registry",
     "Sample",
     "Range",
+    "Repeats",
     "infer",
     "launch",
     "TensorSpec",
@@ -98,6 +101,7 @@ __all__ = [
     "Tensor",
     "to_tensor",
     "grad",
+    "vjp",
     "no_grad",
     "enable_grad",
     "set_grad_enabled",
