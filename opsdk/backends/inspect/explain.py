@@ -16,6 +16,7 @@ from opsdk.core.errors import OpsdkError
 from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
+from opsdk.define.gradient import asked_of
 from opsdk.define.infer import Specs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.sizes import size_function
@@ -191,6 +192,7 @@ def _gradient(
     gradient = rule.op.opdef
     given = {name: attrs[name] for name in rule.attrs}
     given |= {name: () for name in (rule.mask, rule.given) if name is not None}
+    given |= {name: specs[position] for name, position in asked_of(gradient) if name in gradient.schema.attr_names}
     return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
 
 
