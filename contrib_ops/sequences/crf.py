@@ -114,21 +114,21 @@ def viterbi(emissions, transitions, start, end, lengths):
 
 
 @viterbi.backward
-def viterbi_grad(emissions, transitions, lengths, path, dscore):
-    demissions, dtransitions = np.zeros(emissions.shape), np.zeros(transitions.shape)
+def viterbi_grad(emissions_spec, transitions_spec, lengths, path, dscore):
+    demissions, dtransitions = np.zeros(emissions_spec.shape), np.zeros(transitions_spec.shape)
     for n, steps in enumerate(lengths):
-        used, pairs = uses(path[n, :steps], len(transitions))
+        used, pairs = uses(path[n, :steps], len(dtransitions))
         demissions[n, :steps] = dscore[n] * used
         dtransitions += dscore[n] * pairs
-    return gradients(demissions, dtransitions, lengths, emissions.dtype)
+    return gradients(demissions, dtransitions, lengths, emissions_spec.dtype)
 
 
-@viterbi_grad.backward(disconnected=("emissions", "transitions"))
+@viterbi_grad.backward
 def viterbi_grad_grad(lengths, path, dscore, ddemissions, ddtransitions, ddstart, ddend):
     ddscore = np.zeros_like(dscore)
     for n, direction in chains(ddemissions, ddstart, ddend, lengths):
         ddscore[n] = path_score(direction, ddtransitions, path[n])
-    return None, None, ddscore
+    return ddscore
 
 
 def chains(emissions, start, end, lengths):
@@ -210,7 +210,7 @@ def gradients(demissions, dtransitions, lengths, dtype):
 @viterbi.check
 def chain_problem(emissions, transitions, start, end, lengths):
     """Returns what is wrong with the values of a call; None where all is well."""
-    (count, steps, tags), dtype = emissions.shape, emissions.dtype
+    (_, _, tags), dtype = emissions.shape, emissions.dtype
     if dtype.name not in ("float32", "float64"):
         return f"emissions expected float32 or float64, got {dtype}; cast all inputs"
     if not tags:
@@ -222,6 +222,11 @@ def chain_problem(emissions, transitions, start, end, lengths):
     ):
         if array.shape != shape or array.dtype != dtype:
             return f"{name} expected {dtype}{shape} beside emissions {emissions.shape}, got {array.dtype}{array.shape}"
+    return length_problem(emissions, lengths)
+
+
+def length_problem(emissions, lengths):
+    count, steps, _ = emissions.shape
     if lengths.shape != (count,):
         return f"lengths expected {count} integers, one for each sequence, got shape {lengths.shape}"
     if count and not 0 <= lengths.min() <= lengths.max() <= steps:
@@ -241,10 +246,9 @@ def crf_grad_problem(emissions, tags, transitions, start, end, lengths, dy):
 
 
 @viterbi_grad.check
-def viterbi_grad_problem(emissions, transitions, lengths, path, dscore):
-    start = transitions[:1].reshape(-1)
-    wrong = chain_problem(emissions, transitions, start, start, lengths)
-    return wrong or tag_problem("path", path, emissions, lengths) or cotangent_problem("dscore", dscore, emissions)
+def viterbi_grad_problem(emissions_spec, lengths, path, dscore):
+    wrong = length_problem(emissions_spec, lengths) or tag_problem("path", path, emissions_spec, lengths)
+    return wrong or cotangent_problem("dscore", dscore, emissions_spec)
 
 
 def tag_problem(name, tags, emissions, lengths):
@@ -258,7 +262,7 @@ def tag_problem(name, tags, emissions, lengths):
 
 
 def cotangent_problem(name, array, emissions):
-    count = len(emissions)
+    count = emissions.shape[0]
     return (
         None
         if array.shape == (count,)

@@ -138,12 +138,17 @@ def test_a_size_below_zero_is_refused(op):
         op(np.ones(6), IDS, -1)
 
 
+def test_no_gradient_keeps_src_for_its_shape():
+    assert scatter_max.grad.opdef.schema.input_names == ("arg", "dy")
+    assert scatter_mean.grad.opdef.schema.input_names == ("index", "dy")
+
+
 def test_a_gradient_with_a_cotangent_that_does_not_fit_is_refused():
     with pytest.raises(InputValueError, match=r"dy expected shape \(5,\) to fit index, got \(4,\)"):
         scatter_mean.grad(IDS, np.ones(4), size=5)
     with pytest.raises(InputValueError, match=r"index expected in \[0, 3\), got 0 to 4"):
         scatter_mean.grad(IDS, np.ones(3), size=3)
     with pytest.raises(InputValueError, match=r"arg expected in \[0, 7\), got 7 to 7"):
-        scatter_max.grad(np.ones(6), np.array([7]), np.ones(1))
+        scatter_max.grad(np.array([7]), np.ones(1), src_spec=opsdk.TensorSpec((6,), "float64"))
     with pytest.raises(InputValueError, match=r"dy expected the shape of arg, \(1,\), that of src \(6,\) but for axis"):
-        scatter_max.grad(np.ones(6), np.array([7]), np.ones(2))
+        scatter_max.grad(np.array([7]), np.ones(2), src_spec=opsdk.TensorSpec((6,), "float64"))
