@@ -21,7 +21,7 @@ from opsdk.define.kernel.launch import DEVICE_OPTIONS
 from opsdk.define.kernel.sizes import SIZE_OPTIONS
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
-from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.scalars import OBJECT, SPEC
 from opsdk.define.schema.schema import OpSchema
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
@@ -106,7 +106,7 @@ class Notation:
         """
         opdef = op.opdef.whole  # a kernel makes what nobody but a backward sees, too
         subject = f"{opdef.subject}, {self.name} kernel"
-        self._check_objects(opdef, subject)
+        self._check_given(opdef, subject)
 
         def register(function: Any) -> Any:
             held = self.options(options, opdef.schema, subject)
@@ -128,13 +128,21 @@ class Notation:
             _add(opdef, make(opdef, key, source, options), replace=replace)
         return returned
 
-    def _check_objects(self, opdef: OpDef, subject: str) -> None:
-        """Checks that kernels which are no Python neither make nor take an object of Python.
+    def _check_given(self, opdef: OpDef, subject: str) -> None:
+        """Checks that compiled code can take, and make, what runtimes give a gradient op and keep for it.
 
         Raises:
-            DefinitionError: the op has a residual that is one.
+            DefinitionError: a residual is an object of Python, or a spec that of a list, or for a device.
         """
-        schema = opdef.schema
+        schema, lists = opdef.schema, getattr(opdef.infer, "lists", ())
+        for name in [decl.name for decl in schema.attrs if decl.type.scalar == SPEC and not self.reads_python]:
+            if name in lists or "cuda" in self.places:
+                what = "kernels of place 'cuda' see the shape in the gradient that they fill"
+                what = "a list has several" if name in lists else what
+                raise DefinitionError(
+                    f"{subject}: expected to be given arrays, numbers and the specs of single tensors, got {name}; "
+                    f"{what}: name the input itself, or leave this op to its Python kernels"
+                )
         makes = next((decl.name for decl in schema.outputs if decl.kind == OBJECT), None)
         takes = next((decl.name for decl in schema.attrs if decl.type.scalar == OBJECT), None)
         if not self.reads_python and (makes or takes):
