@@ -10,6 +10,7 @@ from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
 from contrib_ops.linear_algebra import cholesky as cholesky
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
+from contrib_ops.linear_algebra import sparse_solve as sparse_solve
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss
 from contrib_ops.losses import soft_dtw as soft_dtw
@@ -24,5 +25,6 @@ from contrib_ops.segments import scatter_max as scatter_max
 from contrib_ops.segments import scatter_mean as scatter_mean
 from contrib_ops.segments import segment_softmax as segment_softmax
 from contrib_ops.segments import segment_sum as segment_sum
+from contrib_ops.sequences import flash_attention as flash_attention
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan

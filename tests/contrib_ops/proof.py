@@ -13,6 +13,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
+    "contrib::flash_attention",
     "contrib::focal_terms",
     "contrib::lsq_gradients",
     "contrib::roi_align",
@@ -25,6 +26,7 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::sparse_solve",
     "contrib::topk_straight_through",
 }
 
