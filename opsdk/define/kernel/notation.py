@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyError, NameClashError, OpsdkError
@@ -132,17 +132,10 @@ class Notation:
         """Checks that compiled code can take, and make, what runtimes give a gradient op and keep for it.
 
         Raises:
-            DefinitionError: a residual is an object of Python, or a spec that of a list, or for a device.
+            DefinitionError: a residual is an object of Python; or as of `_check_specs`.
         """
-        schema, lists = opdef.schema, getattr(opdef.infer, "lists", ())
-        for name in [decl.name for decl in schema.attrs if decl.type.scalar == SPEC and not self.reads_python]:
-            if name in lists or "cuda" in self.places:
-                what = "kernels of place 'cuda' see the shape in the gradient that they fill"
-                what = "a list has several" if name in lists else what
-                raise DefinitionError(
-                    f"{subject}: expected to be given arrays, numbers and the specs of single tensors, got {name}; "
-                    f"{what}: name the input itself, or leave this op to its Python kernels"
-                )
+        schema = opdef.schema
+        self._check_specs(opdef, schema.attr_names if self.takes_text else (), subject)
         makes = next((decl.name for decl in schema.outputs if decl.kind == OBJECT), None)
         takes = next((decl.name for decl in schema.attrs if decl.type.scalar == OBJECT), None)
         if not self.reads_python and (makes or takes):
@@ -151,6 +144,23 @@ class Notation:
                 f"{'make' if makes else 'read'} an object of Python, got object {makes or takes}; declare its parts as "
                 "Tensor residuals, or leave this op to its Python kernels"
             )
+
+    def _check_specs(self, opdef: OpDef, names: Sequence[str], subject: str) -> None:
+        """Checks that compiled code, which takes some attributes by name, takes no spec that it cannot be given.
+
+        Raises:
+            DefinitionError: one is that of a list, or for a device.
+        """
+        lists = getattr(opdef.infer, "lists", ())
+        for decl in opdef.schema.attrs:
+            is_taken = decl.type.scalar == SPEC and decl.name in names and not self.reads_python
+            if is_taken and (decl.name in lists or "cuda" in self.places):
+                what = "kernels of place 'cuda' see the shape in the gradient that they fill"
+                what = "a list has several" if decl.name in lists else what
+                raise DefinitionError(
+                    f"{subject}: expected to be given arrays, numbers and the specs of single tensors, got "
+                    f"{decl.name}; {what}: name the input itself, or leave this op to its Python kernels"
+                )
 
     def _expected_text(self, opdef: OpDef) -> str:
         return f"{opdef.subject}: language {self.name!r} expected source=, a file or its text, got"
@@ -194,6 +204,7 @@ class Notation:
         schema = opdef.schema
         known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
         names = parameters_among(function, known, subject)
+        self._check_specs(opdef, names, subject)
         for scratch in options.get("scratch", ()):
             if scratch not in names:
                 raise BindingError(
