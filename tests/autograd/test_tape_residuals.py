@@ -124,9 +124,7 @@ def test_a_residual_that_does_not_come_is_missed_by_name(made):
 def test_a_residual_array_is_an_array_of_its_own():
     give = [None]
     op = opsdk.op(name="f", namespace="t", residuals=["kept"])(lambda x: (x * 2, give[0] or x))
-    with pytest.raises(
-        AliasError, match="residual 'kept': expected a new array, got input 'x' itself; name 'x' in"
-    ):
+    with pytest.raises(AliasError, match="residual 'kept': expected a new array, got input 'x' itself; name 'x' in"):
         op(np.ones(2))
     give[0] = "text"
     with pytest.raises(ReturnError, match=r"residual 'kept': expected an? .*array, got str"):
@@ -288,7 +286,8 @@ int32_t lse_f64(const DLTensor *x, DLTensor *y, DLTensor *top) {
 """
 
 
-@pytest.mark.parametrize("language", ["numba", "c"])
+# Two seconds of Numba's, for which C stands, and the kernel that has no spec to fill.
+@pytest.mark.parametrize("language", [pytest.param("numba", marks=pytest.mark.slow), "c"])
 def test_a_compiled_kernel_fills_residuals_as_it_fills_outputs(language):
     lse = rows_op()
     if language == "c":
@@ -335,6 +334,7 @@ int32_t gather_grad_f64(const DLTensor *index, const DLTensor *dy, DLTensor *dsr
 """
 
 
+# One that returns its result takes Numba four seconds; one that fills it, and one in C, stand for it.
 @pytest.mark.parametrize(
     "kernel",
     [
