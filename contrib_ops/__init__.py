@@ -8,6 +8,8 @@ from contrib_ops.activations import snake as snake
 from contrib_ops.activations import squareplus as squareplus
 from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
+from contrib_ops.implicit import fixed_point as fixed_point
+from contrib_ops.implicit import ode_solve as ode_solve
 from contrib_ops.linear_algebra import cholesky as cholesky
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
 from contrib_ops.linear_algebra import sparse_solve as sparse_solve

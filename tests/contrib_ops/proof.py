@@ -17,6 +17,7 @@ SLOW = {
     "contrib::bag_products",
     "contrib::flash_attention",
     "contrib::focal_terms",
+    "contrib::ode_solve",
     "contrib::masked_select",
     "contrib::padded_from_ragged",
     "contrib::ragged_from_padded",

@@ -47,6 +47,22 @@ FAULTS = {
         ("sequences/flash_attention.c", "i + m - n + 1 < m ? i + m - n + 1", "i + m - n < m ? i + m - n"),
         ("sequences/flash_attention.c", "last == 1 ? 0 : j", "j"),
     ],
+    "fixed_point": [
+        ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx - opsdk.vjp"),
+        ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx + 0.5 * opsdk.vjp"),
+        ("implicit/fixed_point.py", "return dx + opsdk.vjp(lambda x: f(x, *theta), x, w)[1]", "return dx + 0 * w"),
+        ("implicit/fixed_point.py", "lambda x: f(x, *theta), x, w)", "lambda x: f(x, *theta), w, w)"),
+        ("implicit/fixed_point.py", "list(theta), w)[1])", "list(theta), dx)[1])"),
+        ("implicit/fixed_point.py", "lambda *theta: f(x, *theta)", "lambda *theta: f(dx, *theta)"),
+    ],
+    "ode_solve": [
+        ("implicit/ode_solve.py", "return packed([dy, -da,", "return packed([dy, da,"),
+        ("implicit/ode_solve.py", "*(-d for d in dtheta)", "*(d for d in dtheta)"),
+        ("implicit/ode_solve.py", "t0=t1, t1=t0, steps", "t0=t0, t1=t1, steps"),
+        ("implicit/ode_solve.py", "[y, *theta], a)", "[y, *theta], y)"),
+        ("implicit/ode_solve.py", "packed([y, dy, *map", "packed([dy, dy, *map"),
+        ("implicit/ode_solve.py", "_, dy0, *dtheta = unpacked", "dy0, _, *dtheta = unpacked"),
+    ],
     "batch_norm": [
         ("normalization/batch_norm.py", "dx -= centred", "dx += centred"),
         ("normalization/batch_norm.py", "rstd**3 * (drstd", "rstd**2 * (drstd"),
