@@ -157,9 +157,10 @@ def flash_attention_samples(rng):
         *of((2, 4, 3), (2, 6, 3), (2, 6, 2)), seen, reason="a mask, of one row all and of one all but one"
     )
     yield opsdk.Sample(*of((2, 3, 2), (2, 4, 2), (2, 4, 2)), rng.random((2, 1, 4)) < 0.7, reason="a mask of padding")
+    yield opsdk.Sample(*of((3, 2), (4, 2), (4, 2)), np.array([[True], [False], [True]]), reason="a mask of queries")
     q, k, v = of((2, 3), (BLOCK + 3, 3), (BLOCK + 3, 1))
-    k[BLOCK:] *= 4
-    yield opsdk.Sample(q, k, v, reason="two blocks of keys, with the greatest scores in the second")
+    k[BLOCK] = 2 * q[0]
+    yield opsdk.Sample(q, k, v, reason="two blocks of keys, with the greatest score in the second")
     yield opsdk.Sample(*of((3, 2), (0, 2), (0, 2)), reason="no keys")
     yield opsdk.Sample(*of((0, 2), (3, 2), (3, 2)), reason="no queries")
 

@@ -248,3 +248,13 @@ def test_a_residual_is_kept_with_its_bytes_or_as_an_object():
     explanation = explain(kept, np.ones((2, 3)))
     assert explanation.saves == ("residual top (16 bytes)", "residual rest", "residual plan (an object)")
     assert explanation.results == ("y: float64[2, 3]",)
+
+
+def test_what_decides_the_sizes_that_a_kernel_fills_is_told():
+    op = opsdk.op("t::some(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))(lambda x: x)
+    op.kernel("cpu", lambda x, y: 0, language="numba", bound=len_of)
+    assert explain(op, np.ones(3)).rows[0].reason == "runs, bound=len_of"
+
+
+def len_of(x):
+    return len(x)
