@@ -13,6 +13,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
+    "contrib::eigh",
     "contrib::flash_attention",
     "contrib::focal_terms",
     "contrib::ode_solve",
@@ -20,6 +21,8 @@ SLOW = {
     "contrib::padded_from_ragged",
     "contrib::ragged_from_padded",
     "contrib::lsq_gradients",
+    "contrib::negative_binomial_nll",
+    "contrib::probit_loss",
     "contrib::roi_align",
     "contrib::rotary_embedding",
     "contrib::scatter_max",
@@ -31,7 +34,9 @@ SLOW = {
     "contrib::snake",
     "contrib::soft_dtw",
     "contrib::sparse_solve",
+    "contrib::student_t_nll",
     "contrib::topk_straight_through",
+    "contrib::von_mises_nll",
     "contrib::unique",
 }
 
