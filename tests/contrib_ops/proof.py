@@ -13,12 +13,15 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
+    "contrib::eigh",
     "contrib::focal_terms",
     "contrib::ode_solve",
     "contrib::masked_select",
     "contrib::padded_from_ragged",
     "contrib::ragged_from_padded",
     "contrib::lsq_gradients",
+    "contrib::negative_binomial_nll",
+    "contrib::probit_loss",
     "contrib::roi_align",
     "contrib::rotary_embedding",
     "contrib::scatter_max",
@@ -29,7 +32,9 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::student_t_nll",
     "contrib::topk_straight_through",
+    "contrib::von_mises_nll",
     "contrib::unique",
 }
 
