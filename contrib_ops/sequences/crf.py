@@ -283,6 +283,8 @@ def viterbi_samples(rng):
     yield opsdk.Sample(
         1e4 * rng.normal(size=(1, 2, 2)), *drawn(rng, 1, 1, 2)[1:], np.array([2]), reason="exp would overflow"
     )
+    rows, turns = [[0.0, 2, 1], [3, 0.5, 0], [0, 2.5, 1]], [[0.0, 5, 0], [5, 0, 0], [0, 0, 5]]
+    yield opsdk.Sample(np.array([rows]), np.array(turns), *np.zeros((2, 3)), np.array([3]), reason="a path that turns")
     yield opsdk.Sample(*drawn(rng, 1, 0, 2), np.array([0]), reason="no steps")
     yield opsdk.Sample(*drawn(rng, 0, 2, 2), np.zeros(0, int), reason="no sequences")
 
