@@ -13,6 +13,7 @@ from contrib_ops.implicit import ode_solve as ode_solve
 from contrib_ops.linear_algebra import cholesky as cholesky
 from contrib_ops.linear_algebra import eigh as eigh
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
+from contrib_ops.linear_algebra import sparse_solve as sparse_solve
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss
 from contrib_ops.losses import negative_binomial_nll as negative_binomial_nll
@@ -36,5 +37,6 @@ from contrib_ops.segments import segment_sum as segment_sum
 from contrib_ops.selection import masked_select as masked_select
 from contrib_ops.selection import nonzero as nonzero
 from contrib_ops.selection import unique as unique
+from contrib_ops.sequences import flash_attention as flash_attention
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan

@@ -1,4 +1,5 @@
-"""Functions of sequences: rotary_embedding, selective_scan."""
+"""Functions of sequences: flash_attention, rotary_embedding, selective_scan."""
 
+from contrib_ops.sequences.flash_attention import flash_attention as flash_attention
 from contrib_ops.sequences.rotary_embedding import rotary_embedding as rotary_embedding
 from contrib_ops.sequences.selective_scan import selective_scan as selective_scan
