@@ -156,7 +156,8 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
     for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
         decl = opdef.schema.outputs[position]
         for item in value if isinstance(value, (list, tuple)) else [value]:
-            if not isinstance(item, Variable) and not (item is None and opdef.gradient_of is not None):
+            may_lack = opdef.gradient_of is not None or decl.kind == "optional"
+            if not isinstance(item, Variable) and not (item is None and may_lack):
                 raise ReturnError(
                     f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "
                     f"got {type(item).__name__}; compute it from the inputs with ops"
