@@ -20,9 +20,14 @@ from contrib_ops.quantization import fake_quantize as fake_quantize
 from contrib_ops.quantization import topk_straight_through as topk_straight_through
 from contrib_ops.regularization import stateful_dropout as stateful_dropout
 from contrib_ops.segments import embedding_bag as embedding_bag
+from contrib_ops.segments import padded_from_ragged as padded_from_ragged
+from contrib_ops.segments import ragged_from_padded as ragged_from_padded
 from contrib_ops.segments import scatter_max as scatter_max
 from contrib_ops.segments import scatter_mean as scatter_mean
 from contrib_ops.segments import segment_softmax as segment_softmax
 from contrib_ops.segments import segment_sum as segment_sum
+from contrib_ops.selection import masked_select as masked_select
+from contrib_ops.selection import nonzero as nonzero
+from contrib_ops.selection import unique as unique
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan

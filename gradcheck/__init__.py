@@ -3,6 +3,7 @@
 The package needs NumPy only and knows nothing of what calls it.
 """
 
+from gradcheck import domain
 from gradcheck.case import Case
 from gradcheck.check import check
 from gradcheck.door import gradcheck
@@ -24,6 +25,7 @@ __all__ = [
     "TaylorReport",
     "UsageError",
     "check",
+    "domain",
     "gradcheck",
     "render_html",
     "render_junit",

@@ -119,7 +119,9 @@ def check(
             such as the identity for a straight-through estimator; what it wraps in `gradcheck.stop_gradient` counts
             as constant. Its derivative is also what jvp is held to; everything else is judged of forward.
         domain: (low, high) for all inputs, or one (low, high) or None per input, or a mapping from names; inclusive.
-            Of a complex input they bound the real and the imaginary part, each by itself.
+            Of a complex input they bound the real and the imaginary part, each by itself. In place of a pair also what
+            is in `gradcheck.domain`, such as `gradcheck.domain.symmetric`, or a function that gives the nearest values
+            inside: the gradient is then judged along directions in which the input stays so.
         nondifferentiable: names or positions of floating inputs whose derivative is declared to be zero.
         nondifferentiable_outputs: positions of floating outputs through which no gradient is meant to flow; vjp gets
             zeros for them.
@@ -210,6 +212,10 @@ def _run(
         point = start_point(subject, inputs, "gradcheck.check", "surrogate")
         point.forward_eps = max(point.forward_eps, least_eps)  # vjp gets forward's outputs, and is no finer than those
         point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
+    for k in subject.ruled:
+        if k in subject.differentiable:
+            name, where = subject.names[k], subject.domain[k]
+            tally.note(f"gradient of {name!r}: judged along directions in which {name} stays {where.name}")
     values = PointCheck(subject, tally, seed, budget, tracer)
     judged = gather(point, np.random.default_rng([seed, 7]))
     if judged is not point:

@@ -66,6 +66,7 @@ from opsdk.ops.reduction import sum_to
 
 if TYPE_CHECKING:
     import gradcheck
+    from gradcheck import domain
     from opsdk import metric, nn, optimizer, static
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
@@ -125,6 +126,7 @@ __all__ = [
     "cos",
     "cumsum",
     "divide",
+    "domain",
     "equal",
     "erf",
     "exp",
@@ -213,8 +215,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"opsdk.{_FUNCTIONS[name]}"), name)
     elif name == "verify":
         value = importlib.import_module("opsdk.verify").verify
-    elif name == "gradcheck":
-        value = importlib.import_module("gradcheck")
+    elif name in ("gradcheck", "domain"):
+        value = importlib.import_module("gradcheck" if name == "gradcheck" else "gradcheck.domain")
     else:
         raise AttributeError(f"module 'opsdk' has no attribute {name!r}")
     globals()[name] = value

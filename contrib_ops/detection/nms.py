@@ -102,8 +102,13 @@ def nms_bench(rng, n):
     return opsdk.Sample(boxes, rng.uniform(size=len(boxes)), iou_threshold=0.5)
 
 
-@nms.kernel("cpu", language="numba")
-def nms_numba(boxes, scores, iou_threshold):
+nms.kernel("cpu", language="c", source="nms.c", bound="nms_most", contiguous=True)
+
+
+@nms.kernel(
+    "cpu", language="numba", bound=lambda scores: scores.size
+)  # after C: it takes boxes and scores of two dtypes
+def nms_numba(boxes, scores, iou_threshold, keep):
     order = np.argsort(-scores, kind="mergesort")
     count = order.size
     # What is left after each kept box moves together, so that the loop over it stays short and without a branch.
@@ -111,7 +116,6 @@ def nms_numba(boxes, scores, iou_threshold):
     for i in range(count):
         left[i], top[i], right[i], bottom[i] = boxes[order[i]]
         area[i] = (right[i] - left[i]) * (bottom[i] - top[i])
-    keep = np.empty(count, np.int64)
     kept = 0
     while count:
         keep[kept] = order[0]
@@ -125,4 +129,4 @@ def nms_numba(boxes, scores, iou_threshold):
             area[stays], order[stays] = area[j], order[j]
             stays += not common / (size + area[j] - common) > iou_threshold
         count = stays
-    return keep[:kept].copy()
+    return kept

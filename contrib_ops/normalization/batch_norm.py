@@ -25,11 +25,11 @@ def batch_norm_infer(x, weight, bias, running_mean, running_var):
 
 @opsdk.op(
     "contrib::batch_norm(Tensor x, Tensor weight, Tensor bias, Tensor(a!)? running_mean=None, "
-    "Tensor(b!)? running_var=None, *, bool training=True, float momentum=0.1, float eps=1e-05) "
+    "Tensor(b!)? running_var=None, *, bool training=True, 0 <= float <= 1 momentum=0.1, float > 0 eps=1e-05) "
     "-> (Tensor y, Tensor mean, Tensor rstd)",
     infer=batch_norm_infer,
     constant=STATISTICS,
-    domain={"eps": (1e-12, None), "momentum": (0.0, 1.0), "running_var": (0.0, None)},
+    domain={"running_var": (0.0, None)},
 )
 def batch_norm(x, weight, bias, running_mean, running_var, *, training, momentum, eps):
     """(x - mean) / √(var + eps) · weight + bias, over all but axis 1 (Ioffe and Szegedy 2015, algorithm 1 and 2).

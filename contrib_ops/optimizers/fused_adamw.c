@@ -6,7 +6,7 @@
                                int64_t grads_len, DLTensor *const *means, int64_t means_len,                         \
                                DLTensor *const *squares, int64_t squares_len, DLTensor *step, const DLTensor *lr,    \
                                double beta1, double beta2, double eps, double weight_decay) {                        \
-    const double number = (double)++*OPSDK_DATA(int64_t, step), rate = *OPSDK_DATA(const double, lr);                \
+    const double number = (double)++*OPSDK_DATA(int64_t, step), rate = *OPSDK_DATA(const T, lr);                     \
     const double share1 = 1 - pow(beta1, number), share2 = 1 - pow(beta2, number);                                   \
     (void)grads_len, (void)means_len, (void)squares_len;                                                             \
     for (int64_t k = 0; k < params_len; ++k) {                                                                       \

@@ -20,11 +20,11 @@ def fused_adamw_infer(params, grads, means, squares):
 
 @opsdk.op(
     "contrib::fused_adamw(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] means, Tensor(c!)[] squares, "
-    "Tensor<int>(d!) step, Tensor lr, *, float beta1=0.9, float beta2=0.999, float eps=1e-08, float weight_decay=0.01) "
-    "-> ()",
+    "Tensor<int>(d!) step, Tensor lr, *, 0 <= float < 1 beta1=0.9, 0 <= float < 1 beta2=0.999, float >= 0 eps=1e-08, "
+    "float >= 0 weight_decay=0.01) -> ()",
     infer=fused_adamw_infer,
     nondifferentiable=(*LISTS, "lr"),
-    domain={"lr": (0.0, 1.0), "beta1": (0.0, 0.99), "beta2": (0.0, 0.999), "squares": (0.0, None)},
+    domain={"lr": (0.0, 1.0), "squares": (0.0, None)},
 )
 def fused_adamw(params, grads, means, squares, step, lr, *, beta1, beta2, eps, weight_decay):
     """One step of AdamW (Loshchilov and Hutter 2019, algorithm 2), as `torch.optim.AdamW(fused=True)` takes it.
@@ -39,7 +39,7 @@ def fused_adamw(params, grads, means, squares, step, lr, *, beta1, beta2, eps, w
         means: running means of the gradients, likewise, changed in place; zeros at first.
         squares: running means of their squares, likewise.
         step: int64 array of shape (), the steps before this one, changed in place.
-        lr: the step size, one element; a tensor, so that a schedule can set it between the runs of a Program.
+        lr: the step size, one element of the dtype of params; a tensor, so that a schedule can set it between runs.
         beta1: what remains of means in a step.
         beta2: what remains of squares.
         eps: added to the root, > 0; in units of the gradient.
@@ -83,12 +83,6 @@ def fused_adamw_bench(rng, n):
     return opsdk.Sample(*([array] for array in rng.normal(size=(4, n)) ** 2), np.array(9), np.array([0.01]))
 
 
+OPTIONS = {"language": "c", "source": "fused_adamw.c", "dtypes": {"step": "int64"}, "contiguous": True}
 for dtype in ("float32", "float64"):
-    fused_adamw.kernel(
-        "cpu",
-        language="c",
-        dtype=dtype,
-        source="fused_adamw.c",
-        dtypes={"step": "int64", "lr": "float64"},
-        contiguous=True,
-    )
+    fused_adamw.kernel("cpu", dtype=dtype, **OPTIONS)

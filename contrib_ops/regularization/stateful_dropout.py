@@ -5,13 +5,7 @@ import numpy as np
 import opsdk
 
 
-def mask_infer(x, key):
-    return x
-
-
-@opsdk.op(
-    "contrib::dropped(Tensor x, Tensor<int> key, *, float p) -> Tensor y", infer=mask_infer, domain={"p": (0.0, 0.99)}
-)
+@opsdk.op("contrib::dropped(Tensor x, Tensor<int> key, *, 0 <= float < 1 p) -> Tensor y", infer=opsdk.infer.like("x"))
 def dropped(x, key, *, p):
     """x / (1 - p) where the random numbers of a key are not below p, else 0.
 
@@ -27,6 +21,10 @@ def dropped(x, key, *, p):
 
     Gradient: with respect to x, to any order: the same of the cotangent.
     """
+    return masked(x, key, p)
+
+
+def masked(x, key, p):
     seed, number = (int(word) % 2**64 for word in key)
     bits = np.random.Philox(key=seed, counter=[0, number, 0, 0])
     kept = np.random.Generator(bits).random(x.shape) >= p
@@ -34,10 +32,9 @@ def dropped(x, key, *, p):
 
 
 @opsdk.op(
-    "contrib::stateful_dropout(Tensor x, Tensor<int>(a!) state, *, float p=0.5, bool training=True) "
+    "contrib::stateful_dropout(Tensor x, Tensor<int>(a!) state, *, 0 <= float < 1 p=0.5, bool training=True) "
     "-> (Tensor y, Tensor<int> key)",
     infer=lambda x, state: (x, state),
-    domain={"p": (0.0, 0.99)},
 )
 def stateful_dropout(x, state, *, p, training):
     """x / (1 - p) where a random number is not below p, else 0 (Srivastava et al. 2014, as `torch.nn.Dropout` has it).
@@ -61,7 +58,7 @@ def stateful_dropout(x, state, *, p, training):
     key = state.copy()
     if training:
         state[1] += 1
-    return (dropped(x, key, p=p) if training else x.copy()), key
+    return (masked(x, key, p) if training else x.copy()), key
 
 
 @stateful_dropout.backward(composite=True)
@@ -74,20 +71,20 @@ def dropped_grad(key, dy, p):
     return dropped(dy, key, p=p)
 
 
-def wrong(state, p):
+def unlike_a_state(state):
     if state.shape != (2,) or state.dtype != np.int64:
         return f"state expected int64 of shape (2,), the key and the number of draws, got {state.dtype}{state.shape}"
-    return None if 0 <= p < 1 else f"p expected in [0, 1), got {p}; 1 would leave nothing"
+    return None
 
 
 @stateful_dropout.check
-def stateful_dropout_check(state, p):
-    return wrong(state, p)
+def stateful_dropout_check(state):
+    return unlike_a_state(state)
 
 
 @dropped.check
-def dropped_check(key, p):
-    return wrong(key, p)
+def dropped_check(key):
+    return unlike_a_state(key)
 
 
 @stateful_dropout.samples

@@ -156,8 +156,7 @@ class Reactions:
         session, runs = self.session, []
         for seed in range(REPEATS):
             generator = np.random.default_rng([session.seed, seed])
-            domain = session.subject.domain
-            moved = perturb_inputs(self.inputs, session.eps * SIGNS, generator, domain, self.places)
+            moved = perturb_inputs(self.inputs, session.eps * SIGNS, generator, session.subject, self.places)
             try:
                 runs.append(session.run(moved, self.cotangents))
             except Exception:  # there is no rounding to measure

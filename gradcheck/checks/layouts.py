@@ -8,8 +8,7 @@ import numpy as np
 
 from gradcheck.checks.agreement import Reactions, judge, largest_given
 from gradcheck.checks.session import Session, copy_arrays
-from gradcheck.model.domain import Bounds
-from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
+from gradcheck.model.dtypes import Array, as_float64, is_continuous
 from gradcheck.model.evaluation import call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.tolerance import ROUNDINGS, gradients_close
@@ -62,7 +61,8 @@ def check_layouts(session: Session) -> list[Finding]:
     """
     findings = _differences(session, session.inputs, _MANY_ROUNDINGS)
     if not findings and _differences(session, session.inputs, 0.0):
-        findings = _differences(session, tuple(map(_ordinary, session.inputs, session.subject.domain)), 0.0)
+        ordinary = tuple(_ordinary(session, k) for k in range(len(session.inputs)))
+        findings = _differences(session, ordinary, 0.0)
     unique = {(finding.input, finding.message.split(":")[0]): finding for finding in reversed(findings)}
     return list(unique.values())[::-1]
 
@@ -78,18 +78,27 @@ def _differences(session: Session, inputs: Sequence[object], roundings: float) -
         findings += _compare(session, f"cotangents in {label}", (inputs, inputs), (cotangents, other), slack)
     even = tuple(_even(cotangent) for cotangent in cotangents)
     findings += _compare(session, "cotangents of stride 0", (inputs, inputs), (copy_arrays(even), even), slack)
-    level = tuple(_even(v) if isinstance(v, np.ndarray) and is_continuous(v.dtype) else v for v in inputs)
+    level = tuple(_level(session, k, value) for k, value in enumerate(inputs))
     return findings + _compare(session, "inputs of stride 0", (level, level), (cotangents, cotangents), slack)
 
 
-def _ordinary(value: object, bounds: Bounds) -> object:
-    """Gives floating values brought to magnitudes near one, inside their bounds."""
+def _level(session: Session, k: int, value: object) -> object:
+    """Gives a floating input as one value at every place, if it may be so."""
+    if not isinstance(value, np.ndarray) or not is_continuous(value.dtype):
+        return value
+    even = _even(value)
+    return even if session.fits(k, even) else value
+
+
+def _ordinary(session: Session, k: int) -> object:
+    """Gives floating values brought to magnitudes near one, inside their domain."""
+    value = session.inputs[k]
     if not isinstance(value, np.ndarray) or not is_continuous(value.dtype):
         return value
     values = as_float64(value)
     used = np.abs(values[np.isfinite(values) & (values != 0)])
     scaled = values / float(np.median(used)) if used.size else values
-    return from_float64(bounds.clip(scaled), value)
+    return session.subject.inside(k, scaled, session.inputs)
 
 
 def _even(array: Array) -> Array:

@@ -28,7 +28,10 @@ def check_precision(point: Point, generator: np.random.Generator) -> list[Findin
     try:
         short = _gradients(point, point.given, cotangent)
         fine = _gradients(point, point.inputs, cotangent)
-        moved = [_gradients(point, perturb_inputs(point.inputs, eps * SIGNS, generator), cotangent) for _ in range(2)]
+        moved = [
+            _gradients(point, perturb_inputs(point.inputs, eps * SIGNS, generator, point.subject), cotangent)
+            for _ in range(2)
+        ]
     except Exception:  # one of the dtypes is refused: nothing to compare
         return []
     findings = []

@@ -18,10 +18,10 @@ from gradcheck.checks.points import PointCheck
 from gradcheck.checks.transpose import check_jvp
 from gradcheck.explain.wording import GIVEN
 from gradcheck.model.budget import Budget
-from gradcheck.model.domain import measure_room
+from gradcheck.model.domain import measure_room, named
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, is_continuous, is_floating
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp, carries, no_cotangent
-from gradcheck.model.perturb import draw_cotangents, perturb_array
+from gradcheck.model.perturb import draw_cotangents, perturb_inputs
 from gradcheck.model.protocol import Also, Subject, build_subject, copy_inputs
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.numeric.tolerance import ROUNDINGS
@@ -135,8 +135,9 @@ class Second:
         made = ["dy" if len(self.cotangents) == 1 else f"dy{j}" for j in self.entering]
         made = [f"cotangent {j}" if d in first.names else d for j, d in zip(self.entering, made, strict=True)]
         names = (*(first.names[k] for k in first.differentiable), *made)
-        bounds = [(first.domain[k].low, first.domain[k].high) for k in first.differentiable]
-        domain = (*bounds, *(None for _ in self.entering))
+        beside = named(first.names, self.inputs)
+        where = [first.domain[k].holding(beside) for k in first.differentiable]
+        domain = (*where, *(None for _ in self.entering))
         also = Also(convention=first.also.convention, accuracy=first.also.accuracy)
         return build_subject(self.forward, self.vjp, self.jvp, self.arrays(), names, domain, (), first.alias_ok, also)
 
@@ -263,15 +264,15 @@ def _check_symmetry(second: Second, point: Point, tally: Tally, generator: np.ra
     are_real = all(isinstance(value, np.ndarray) and is_floating(value.dtype) for value in second.arrays())
     if point.subject.also.surrogate is not None or not are_real:
         return []
-    drawn = [[_drawn(second.inputs[k], generator) for k in second.wanted] for _ in range(2)]
+    subject = second.as_subject()
     eps = max(point.vjp_eps, point.forward_eps)
     units = eps * np.arange(-_UNITS, _UNITS + 1)
     try:
         arrays = _moved(second, point, generator)
+        near = Point(subject, arrays, GIVEN)
+        drawn = [[_drawn(second, near, k, generator) for k in second.wanted] for _ in range(2)]
         terms = _products(second, arrays, *drawn)
-        others = [
-            _products(second, [perturb_array(a, units, generator) for a in arrays], *drawn) for _ in range(_REPEATS)
-        ]
+        others = [_products(second, perturb_inputs(arrays, units, generator, subject), *drawn) for _ in range(_REPEATS)]
         sizes = [*arrays, *call_forward(second.subject, second.split(arrays)[0])]
     except Exception:  # away from the given inputs the subject may refuse; what it does there is not judged here
         tally.note("symmetry: not judged, as forward, vjp or vjp2 raised beside the given inputs")
@@ -295,7 +296,7 @@ def _hidden_rounding(values: Sequence[object], point: Point) -> float:
 
 
 def _products(
-    second: Second, arrays: Sequence[Array], u: Sequence[Array], v: Sequence[Array]
+    second: Second, arrays: Sequence[Any], u: Sequence[Array], v: Sequence[Array]
 ) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
     """Gives, for each two inputs, the terms of <v, H u> and of <u, H v>: u moves the first, v the second."""
     made = second.forward(*arrays)
@@ -322,11 +323,11 @@ def _moved(second: Second, point: Point, generator: np.random.Generator) -> list
     """Gives the moving arrays in the dtype that vjp is judged in, the inputs moved by a share of their size."""
     moved: list[Array] = []
     for k in second.subject.differentiable:
-        values, like = point.values(k), point.vjp_inputs[k]
-        assert isinstance(like, np.ndarray)
+        values = point.values(k)
         room = measure_room(values, second.subject.domain[k])
         up = np.where(room.up * room.down > 0, generator.choice([-1.0, 1.0], values.shape), room.up - room.down)
-        moved.append(np.array(values + up * room.scale * generator.uniform(0.02, 0.1, values.shape), dtype=like.dtype))
+        shifted = values + up * room.scale * generator.uniform(0.02, 0.1, values.shape)
+        moved.append(second.subject.inside(k, shifted, point.vjp_inputs))
     inputs = list(point.vjp_inputs)
     for k, value in zip(second.subject.differentiable, moved, strict=True):
         inputs[k] = value
@@ -334,8 +335,12 @@ def _moved(second: Second, point: Point, generator: np.random.Generator) -> list
     return [*moved, *(np.array(second.cotangents[j], dtype=outputs[j].dtype) for j in second.entering)]
 
 
-def _drawn(value: Any, generator: np.random.Generator) -> Array:
-    return np.asarray(generator.choice([-1.0, 1.0], value.shape) * generator.integers(4, 13, value.shape) / 8.0)
+def _drawn(second: Second, near: Point, k: int, generator: np.random.Generator) -> Array:
+    """Gives a direction in which input `k` may move there."""
+    place = second.subject.differentiable.index(k)
+    shape = near.values(place).shape
+    drawn = generator.choice([-1.0, 1.0], shape) * generator.integers(4, 13, shape) / 8.0
+    return np.asarray(near.tangent(place, drawn))
 
 
 def _zeros(value: Any) -> Array:  # Any: an array, known to be one since it has a gradient

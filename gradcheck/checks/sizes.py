@@ -84,8 +84,8 @@ class _Sizes:
         """Gives the lengths that may vary: 2 or more, and not also a value that an integer input holds."""
         lengths = dict.fromkeys(length for shape in self.shapes for length in shape or ())
         held = {int(value) for value in self.inputs if isinstance(value, int) and not isinstance(value, bool)}
-        for value in self.inputs:
-            if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        for k, value in enumerate(self.inputs):
+            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and k not in self.subject.ruled:
                 held |= {length for length in lengths if (value == length).any()}
         return [length for length in lengths if length >= 2 and length not in held]
 

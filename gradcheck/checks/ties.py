@@ -48,6 +48,8 @@ def _equal_pairs(session: Session) -> list[tuple[int, int]]:
         if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray) or not is_continuous(first.dtype):
             continue
         alike = first.size and (first.shape, first.dtype) == (second.shape, second.dtype)
+        where = session.subject.domain
+        alike = alike and where[i].rules == where[j].rules and not where[i].of  # one array is held to one set
         if alike and session.fits(j, first):
             pairs.append((i, j))
     return pairs[:_PAIRS]
@@ -177,7 +179,12 @@ def _merged(subject: Subject, inputs: tuple[object, ...], i: int, j: int) -> Sub
 
     names = (f"{subject.names[i]} and {subject.names[j]}",)
     both = (subject.domain[i],)
-    also = Also(nondifferentiable_outputs=subject.also.nondifferentiable_outputs, convention=subject.also.convention)
+    declared = subject.also
+    also = Also(
+        nondifferentiable_outputs=declared.nondifferentiable_outputs,
+        convention=declared.convention,
+        accuracy=declared.accuracy,
+    )
     return replace(
         subject,
         forward=lambda value: subject.forward(*fill(value)),

@@ -45,7 +45,7 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
     open_ = np.ones(point.size, dtype=np.bool_)
     for _ in range(_DIRECTIONS):
         signs = generator.choice([-1.0, 1.0], room.scale.shape) * room.up * room.down  # zero where not finite
-        moves = displacements(room, signs)
+        moves = np.stack([point.tangent(k, move) for move in displacements(room, signs)])
         try:
             pushed = _push(point, k, moves[0])
         except Exception as error:

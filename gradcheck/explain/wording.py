@@ -45,6 +45,9 @@ def describe_values(outcome: Outcome) -> tuple[str, dict[str, object]]:
     )
     if outcome.point.label != GIVEN:
         sentence += f", at {outcome.point.label}"
+    where = outcome.point.subject.domain[outcome.k]
+    if where.rules:
+        sentence += f"; both as far as {name} stays {where.name}"
     sentence += describe_bound(outcome, analytic, numeric)
     return sentence, {"index": index, "analytic": analytic, "numeric": numeric, "error_bar": bar}
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcheck.judge.outcome import Outcome, Status
-from gradcheck.model.domain import Bounds
+from gradcheck.model.constraint import Domain
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, IntArray, is_floating
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.ladder import Probe
@@ -65,6 +65,8 @@ def sharpen(outcome: Outcome) -> Outcome:
     unsure = comparison.status == Status.UNSURE
     array = point.inputs[outcome.k]
     if not unsure.any() or not isinstance(array, np.ndarray) or array.dtype != np.float64 or point.is_short:
+        return outcome
+    if point.subject.domain[outcome.k].rules:  # no projection is analytic
         return outcome
     asked = comparison.elements[unsure]
     known = np.isin(comparison.status, (Status.RIGHT, Status.WRONG)) & ~comparison.kink
@@ -124,8 +126,8 @@ def _measure(outcome: Outcome) -> tuple[FloatArray, FloatArray] | None:
     return (value, bar) if np.isfinite(value + bar).all() else None
 
 
-def _beside(values: FloatArray, units: IntArray, bounds: Bounds) -> FloatArray:
-    return bounds.clip(values * (1.0 + FLOAT64_EPS * units))
+def _beside(values: FloatArray, units: IntArray, bounds: Domain) -> FloatArray:
+    return bounds.fold(values * (1.0 + FLOAT64_EPS * units))
 
 
 def _run(

@@ -183,7 +183,7 @@ def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
 
 def _perturbed(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
     """Changes every element of every floating input by a few units in the last place, up or down, inside its domain."""
-    return perturb_inputs(point.inputs, FLOAT64_EPS * _UNITS * SIGNS, generator, point.subject.domain)
+    return perturb_inputs(point.inputs, FLOAT64_EPS * _UNITS * SIGNS, generator, point.subject)
 
 
 def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradcheck.model.domain import measure_room
+from gradcheck.model.domain import measure_room, named
 from gradcheck.model.dtypes import Array, BoolArray, FloatArray, IntArray, as_float64, from_float64, is_continuous
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import Forward, Subject, copy_inputs, normalise_outputs
@@ -17,6 +17,7 @@ from gradcheck.numeric.columns import is_elementwise, owners
 Shape: TypeAlias = tuple[int, ...]
 
 SMALL = "small magnitudes and zeros"
+_LARGE = "large magnitudes"  # at the ends of a domain, where it has ends
 # Wide enough to part values that the stretch repeats, narrow enough to stay near what forward accepts.
 _JITTER = 0.1
 # From so many outputs on their columns, one for each output and element, take longer than forward. In
@@ -50,8 +51,37 @@ def vary_inputs(
             value = inputs[k]
             assert isinstance(value, np.ndarray) and is_continuous(value.dtype)
             values = change(as_float64(value), generator, k)
-            changed[k] = from_float64(subject.domain[k].clip(values), value)
+            if k in subject.ruled:
+                continue
+            where = subject.domain[k]
+            changed[k] = from_float64((where.pressed if label == _LARGE else where.fold)(values), value)
+        for k in subject.ruled:
+            made = _inside_rules(subject, k, changed, change, generator)
+            if made is None:
+                return
+            changed[k] = made
         yield label, tuple(changed)
+
+
+def _inside_rules(
+    subject: Subject, k: int, inputs: Sequence[object], change: _Change, generator: np.random.Generator
+) -> Array | None:
+    """Gives another value of an input that a rule holds: changed and moved inside, or drawn where it is of integers.
+
+    None where no such value can be had, as a function may be given that knows only some.
+    """
+    value, where = inputs[k], subject.domain[k]
+    if not isinstance(value, np.ndarray):
+        return None
+    beside = named(subject.names, inputs)
+    try:
+        if k in subject.differentiable:
+            values = change(as_float64(value), generator, k)
+            return from_float64(where.numbers(values, value, beside), value)
+        made = where.draw(value.shape, value.dtype, generator, beside)
+        return made if made.shape == value.shape else value
+    except Exception:
+        return None
 
 
 def _redraw(values: FloatArray, generator: np.random.Generator, place: int) -> FloatArray:
@@ -100,7 +130,7 @@ _CHANGES: tuple[tuple[str, _Change], ...] = (
     ("signs flipped", lambda values, generator, place: -values),
     ("random values", _redraw),
     (SMALL, _shrink_some),
-    ("large magnitudes", lambda values, generator, place: values * generator.uniform(3.0, 8.0, values.shape)),
+    (_LARGE, lambda values, generator, place: values * generator.uniform(3.0, 8.0, values.shape)),
     ("repeated values", _repeat),
 )
 
@@ -117,16 +147,36 @@ def resize_inputs(
         None when an integer array of other length would lose what makes it an index: that its elements differ.
     """
     resized = list(inputs)
-    for k, (value, shape) in enumerate(zip(inputs, shapes, strict=True)):
-        if not isinstance(value, np.ndarray) or shape is None or value.shape == shape:
+    for k in (*(k for k in range(len(resized)) if k not in subject.ruled), *subject.ruled):
+        value, shape = inputs[k], shapes[k]
+        if not isinstance(value, np.ndarray) or shape is None or (value.shape == shape and k not in subject.ruled):
             continue
-        made = _resize_array(value, shape, generator, is_drawn=k in subject.differentiable)
-        if made is None:
+        made = value
+        if k not in subject.ruled or is_continuous(value.dtype):
+            stretched = _resize_array(value, shape, generator, is_drawn=k in subject.differentiable)
+            if stretched is None:
+                return None
+            made = stretched
+        try:
+            resized[k] = _held(subject, k, made, shape, resized, generator)
+        except Exception:  # of such a shape there is no value inside
             return None
-        if is_continuous(value.dtype):
-            made = from_float64(subject.domain[k].clip(as_float64(made)), made)
-        resized[k] = made
     return tuple(resized)
+
+
+def _held(
+    subject: Subject, k: int, made: Array, shape: Shape, inputs: Sequence[object], generator: np.random.Generator
+) -> Array:
+    """Gives what input `k` is at another size: moved inside, or drawn where a rule holds integers or bools."""
+    where, beside = subject.domain[k], named(subject.names, inputs)
+    if is_continuous(made.dtype):
+        return from_float64(where.numbers(as_float64(made), made, beside), made)
+    if not where.rules:
+        return made
+    drawn = where.draw(shape, made.dtype, generator, beside)
+    if drawn.shape != shape:
+        raise ValueError(f"no values {where.name} of shape {shape}")
+    return drawn
 
 
 def _resize_array(value: Array, shape: Shape, generator: np.random.Generator, *, is_drawn: bool) -> Array | None:

@@ -8,9 +8,11 @@ import numpy as np
 
 from gradcheck.errors import UsageError, attach_note
 from gradcheck.model import dtypes
+from gradcheck.model.domain import named
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.surrogate import judged_function
+from gradcheck.model.tangents import Tangents, tangents_of
 
 _NO_NUMBERS = "OUSMm"  # kinds of dtype: objects, text, bytes, times
 # The label of the point that the caller gave; every other one was made from it.
@@ -78,7 +80,8 @@ class Point:
         self.subject = subject
         self.label = label
         self.is_resized = is_resized
-        self.given = tuple(inputs)
+        self.given = subject.held_inside(inputs)
+        self._tangents: dict[int, Tangents | None] = {}
         self.evaluations = 0
         self.shape_change: str | None = None
         self.dtype_change: str | None = None
@@ -105,9 +108,31 @@ class Point:
 
     def values(self, k: int) -> FloatArray:
         """Gives input `k` as float64, in its shape; the last axis is that of the two parts where it is complex."""
-        value = self.given[k]
+        value = self.inputs[k]
         assert isinstance(value, np.ndarray)
         return as_float64(value)
+
+    def tangent(self, k: int, direction: FloatArray) -> FloatArray:
+        """Gives the part of a direction in which input `k` may move: all of it, where no rule says otherwise."""
+        where = self.subject.domain[k]
+        if not where.rules or direction.shape != self.values(k).shape:
+            return direction
+        if k not in self._tangents:
+            value = self.inputs[k]
+            assert isinstance(value, np.ndarray)
+            beside = named(self.subject.names, self.inputs)
+            self._tangents[k] = tangents_of(where, self.values(k), value, beside)
+        tangents = self._tangents[k]
+        return direction if tangents is None else tangents.project(direction)
+
+    def moved(self, k: int, values: FloatArray) -> Array:
+        """Gives input `k` at other values; where a rule holds it, as far as these lie along its tangent space."""
+        value = self.inputs[k]
+        assert isinstance(value, np.ndarray)
+        if not self.subject.domain[k].rules:
+            return from_float64(values, value)
+        start = self.values(k)
+        return self.subject.inside(k, start + self.tangent(k, values - start), self.inputs)
 
     def forward_at(self, k: int, values: FloatArray) -> FloatArray:
         """Gives all floating outputs, flat, with input `k` replaced; NaN where forward raises or changes shape."""
@@ -118,9 +143,7 @@ class Point:
         self.evaluations += 1
         inputs = list(copy_inputs(self.inputs))
         for k, values in moved.items():
-            target = inputs[k]
-            assert isinstance(target, np.ndarray)
-            inputs[k] = from_float64(values, target)
+            inputs[k] = self.moved(k, values)
         try:
             outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
@@ -152,7 +175,21 @@ class Point:
             raise VjpError(f"forward raised on inputs it accepted before: {type(error).__name__}: {error}") from error
         made = call_vjp(self.subject, inputs, outputs, self.split(cotangent, outputs))
         matched = (dtypes.match_kind(g, v) for g, v in zip(made, inputs, strict=False))
-        return tuple(None if g is None else to_conjugate(g, self.subject.also.convention) for g in matched)
+        found = (None if g is None else to_conjugate(g, self.subject.also.convention) for g in matched)
+        return tuple(self._along(k, gradient) for k, gradient in enumerate(found))
+
+    def _along(self, k: int, gradient: Array | None) -> Array | None:
+        """Gives the part of a gradient that says something, of the directions in which the input can move."""
+        if gradient is None or k >= len(self.inputs) or not self.subject.domain[k].rules:
+            return gradient
+        value = self.inputs[k]
+        fits = isinstance(value, np.ndarray) and gradient.shape == value.shape
+        if not fits or not is_continuous(gradient.dtype):
+            return gradient  # of another form than its input: a finding already
+        numbers = as_float64(gradient)
+        if not np.isfinite(numbers).all():
+            return gradient
+        return from_float64(self.tangent(k, numbers), gradient)
 
     def split(self, cotangent: FloatArray, outputs: Sequence[Array]) -> tuple[Array, ...]:
         """Cuts a flat cotangent into one array per output, in the convention; zeros for one without a gradient."""
@@ -179,9 +216,11 @@ class Point:
         self.evaluations += 1
         if not self.is_short:
             return self.given, self._judged(self.given)
-        raised = tuple(
-            dtypes.widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
-            for value in self.given
+        raised = self.subject.held_inside(
+            [
+                dtypes.widened(value) if isinstance(value, np.ndarray) and is_continuous(value.dtype) else value
+                for value in self.given
+            ]
         )
         try:
             return raised, self._judged(raised)

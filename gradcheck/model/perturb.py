@@ -7,12 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gradcheck.model.domain import Bounds
 from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, is_complex, is_continuous
-from gradcheck.model.protocol import copy_inputs
+from gradcheck.model.protocol import Subject, copy_inputs
 
 SIGNS = np.array([-1.0, 1.0])
-_OPEN = Bounds()
 # Ones, which are read in messages, two of few bits and one of all 53; linearity combines three of them. Each costs a
 # vjp at each point, and twice as many find no more in the bank.
 _COTANGENTS = 4
@@ -36,24 +34,25 @@ def perturb_within(values: Array, reach: float, generator: np.random.Generator) 
     return np.asarray(values * (1.0 + generator.uniform(-reach, reach, values.shape)))
 
 
-def perturb_array(array: Array, units: Units, generator: np.random.Generator, bounds: Bounds = _OPEN) -> Array:
-    """Gives an array of a floating or complex dtype perturbed, each part of a complex number alone, inside bounds."""
-    return from_float64(bounds.clip(perturb(as_float64(array), units, generator)), array)
+def perturb_array(array: Array, units: Units, generator: np.random.Generator) -> Array:
+    """Gives an array of a floating or complex dtype perturbed, each part of a complex number alone."""
+    return from_float64(perturb(as_float64(array), units, generator), array)
 
 
 def perturb_inputs(
     inputs: Sequence[object],
     units: Units,
     generator: np.random.Generator,
-    domain: Sequence[Bounds] | None = None,
+    subject: Subject | None = None,
     places: Iterable[int] | None = None,
 ) -> tuple[object, ...]:
-    """Gives copies of inputs, of which the floating ones at `places`, or all, are perturbed inside their domain."""
+    """Gives copies of inputs, of which the floating ones at `places`, or all, are perturbed inside the domain."""
     moved = list(copy_inputs(inputs))
     for k in range(len(moved)) if places is None else places:
         value = moved[k]
         if isinstance(value, np.ndarray) and is_continuous(value.dtype):
-            moved[k] = perturb_array(value, units, generator, _OPEN if domain is None else domain[k])
+            numbers = perturb(as_float64(value), units, generator)
+            moved[k] = from_float64(numbers if subject is None else subject.numbers(k, numbers, moved), value)
     return tuple(moved)
 
 

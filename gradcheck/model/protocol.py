@@ -6,13 +6,15 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gradcheck.errors import UsageError
-from gradcheck.model.domain import Bounds, check_inside, read_domain
-from gradcheck.model.dtypes import Array, is_continuous, is_discrete
+from gradcheck.model.constraint import Domain
+from gradcheck.model.domain import check_inside, named, read_domain
+from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, is_continuous, is_discrete
 
 # The subject's functions take and give whatever NumPy takes and gives; `normalise_outputs` narrows it.
 Forward = Callable[..., Any]
@@ -65,7 +67,7 @@ class Subject:
         vjp: vjp(inputs, outputs, cotangents) -> one gradient, or None, per input.
         jvp: jvp(inputs, tangents) -> one tangent per output; None when the subject has none.
         names: one name per input.
-        domain: one (low, high) per input; infinite where there is no bound.
+        domain: one per input; of all values where nothing was declared.
         differentiable: indices of inputs whose gradient is compared.
         declared: indices of floating inputs that the caller declared non-differentiable.
         alias_ok: kinds of memory sharing that the caller allows.
@@ -76,11 +78,40 @@ class Subject:
     vjp: Vjp
     jvp: Jvp | None
     names: tuple[str, ...]
-    domain: tuple[Bounds, ...]
+    domain: tuple[Domain, ...]
     differentiable: tuple[int, ...]
     declared: tuple[int, ...]
     alias_ok: frozenset[str]
     also: Also
+
+    @cached_property
+    def ruled(self) -> tuple[int, ...]:
+        """Positions of the inputs that are held to more than an interval, those that others decide about at the end."""
+        found = [k for k, where in enumerate(self.domain) if where.rules]
+        return tuple(sorted(found, key=lambda k: bool(self.domain[k].of)))
+
+    def numbers(self, k: int, values: FloatArray, inputs: Sequence[object]) -> FloatArray:
+        """Moves numbers of input `k` into its domain, beside the other inputs."""
+        where, value = self.domain[k], inputs[k]
+        assert isinstance(value, np.ndarray)
+        return where.numbers(values, value, named(self.names, inputs) if where.of else {})
+
+    def inside(self, k: int, values: FloatArray, inputs: Sequence[object]) -> Array:
+        """Gives the same as an array like input `k`."""
+        value = inputs[k]
+        assert isinstance(value, np.ndarray)
+        return from_float64(self.numbers(k, values, inputs), value)
+
+    def held_inside(self, inputs: Sequence[object]) -> tuple[object, ...]:
+        """Gives inputs of which the floating ones with rules are moved into their domains."""
+        if not self.ruled:
+            return tuple(inputs)
+        moved = list(inputs)
+        for k in self.ruled:
+            value = moved[k]
+            if isinstance(value, np.ndarray) and is_continuous(value.dtype):
+                moved[k] = self.inside(k, as_float64(value), moved)
+        return tuple(moved)
 
 
 def read_inputs(inputs: Sequence[object]) -> tuple[object, ...]:

@@ -50,7 +50,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
         return FLOAT64_EPS
     values = point.values(k)
     bounds = point.subject.domain[k]
-    full = bounds.clip(values * (1.0 + _DIGITS * generator.random(values.shape)))
+    full = bounds.fold(values * (1.0 + _DIGITS * generator.random(values.shape)))
     reference = point.forward_at(k, full)
     found = FLOAT64_EPS
     for eps, dtype in _SHORT:
@@ -58,7 +58,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
         lost = np.isfinite(full) & ~np.isfinite(rounded)
         if lost.any() or np.array_equal(rounded, full, equal_nan=True):
             continue
-        shifted = point.forward_at(k, bounds.clip(full * (1.0 - _SHIFT * eps)))
+        shifted = point.forward_at(k, bounds.fold(full * (1.0 - _SHIFT * eps)))
         moved = np.isfinite(reference) & (np.abs(shifted - reference) > _CLEAR * np.abs(reference))
         # Whole numbers that the short dtype holds exactly are counts rather than rounded.
         moved &= (reference != np.round(reference)) | (np.abs(reference) >= 2.0 / eps)
@@ -66,7 +66,7 @@ def _input_eps(point: Point, k: int, generator: np.random.Generator) -> float:
             continue
         fits = bool(np.all(reference[moved].astype(dtype).astype(np.float64) == reference[moved]))
         if fits:
-            several = np.concatenate([point.forward_at(k, bounds.clip(full * share)) for share in _SHARES])
+            several = np.concatenate([point.forward_at(k, bounds.fold(full * share)) for share in _SHARES])
             if _is_grid(several[np.isfinite(several) & (several != 0)], eps):
                 continue
         if fits or (
@@ -85,13 +85,13 @@ def _always_rounds(point: Point, k: int, dtype: DTypeLike, generator: np.random.
     bounds, values = point.subject.domain[k], point.values(k)
     moved = 0.0
     for _ in range(_DRAWS):
-        full = bounds.clip(values * (1.0 + _AROUND * generator.random(values.shape)))
+        full = bounds.fold(values * (1.0 + _AROUND * generator.random(values.shape)))
         rounded = full.astype(dtype).astype(np.float64)
         outputs = point.forward_at(k, rounded)
         if not np.array_equal(outputs, point.forward_at(k, full), equal_nan=True):
             return False
         beside = np.nextafter(full.astype(dtype), np.asarray(np.inf, dtype)).astype(np.float64)
-        changed = (point.forward_at(k, bounds.clip(beside)) != outputs)[moving]
+        changed = (point.forward_at(k, bounds.fold(beside)) != outputs)[moving]
         moved += float(np.mean(changed)) / _DRAWS
     return moved >= _MOST_ALIKE
 

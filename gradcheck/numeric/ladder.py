@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from gradcheck.model.domain import Room
-from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, fit_gradient, from_float64
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, fit_gradient
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.numeric.noise import least_noise
@@ -169,9 +169,7 @@ class Probe:
     def neighbour(self, shift: FloatArray) -> Neighbour | None:
         """Gives the subject with the probed input shifted; None where forward or vjp refuses that."""
         inputs = list(self.point.inputs)
-        target = inputs[self.k]
-        assert isinstance(target, np.ndarray)
-        inputs[self.k] = from_float64(self.point.values(self.k) + shift, target)
+        inputs[self.k] = self.point.moved(self.k, self.point.values(self.k) + shift)
         return self.at(inputs)
 
     def at(self, inputs: Sequence[object]) -> Neighbour | None:

@@ -70,7 +70,9 @@ def op(
         infer: rule for shapes and dtypes; like the first input unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient.
         constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
-        domain: per input, or int or float attribute, the least and the greatest value it may hold; None for no bound.
+        domain: per input, or int or float attribute, the values that `verify` tries and samples keep to: the least and
+            the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
+            `opsdk.domain.symmetric`, or a function that gives the nearest values inside.
         deterministic: the same inputs give the same bits.
         accuracy: declares that the backward approximates, as a continuous adjoint or a truncated series does: each
             element of an input's gradient may be off by this share, at most 0.1, of the largest element of that

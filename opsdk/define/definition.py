@@ -15,7 +15,8 @@ from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
 from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask
+from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask, named_by
+from opsdk.define.schema.attr_type import Range
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.scalars import GIVEN
 from opsdk.define.schema.schema import OpSchema
@@ -213,24 +214,46 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
         )
     numeric = [decl.name for decl in schema.attrs if decl.type.is_ordered]
     known = (*schema.input_names, *numeric)
+    found: dict[str, Bounds] = {}
     for name, bounds in given.items():
         if name not in known:
             raise DefinitionError(
                 f"{subject}: expected names of inputs or of int and float attributes, got {name!r}; "
                 f"it may name {', '.join(known) or 'nothing of this op'}"
             )
+        if (callable(bounds) or isinstance(bounds, Range)) and name not in numeric:
+            found[name] = bounds
+            _check_named(schema, name, bounds)
+            continue
         is_pair = isinstance(bounds, (tuple, list)) and len(bounds) == 2
         low, high = bounds if is_pair else (None, None)
         wrong = ""
         if not is_pair or not all(bound is None or isinstance(bound, Real) for bound in bounds):
-            wrong = f"(least, greatest), each a number or None, got {bounds!r}; write (0.0, None)"
+            more = "" if name in numeric else ", one of opsdk.domain, or a function that moves values inside"
+            wrong = f"(least, greatest), each a number or None{more}, got {bounds!r}; write (0.0, None)"
         elif any(bound is not None and bound != bound for bound in bounds):
             wrong = f"numbers, got {bounds!r}; None stands for no bound"
         elif low is not None and high is not None and low > high:
             wrong = f"least ≤ greatest, got {bounds!r}; write ({high!r}, {low!r})"
         if wrong:
             raise DefinitionError(f"{subject} of {name!r}: expected {wrong}")
-    return {name: (low, high) for name, (low, high) in given.items()}
+        found[name] = (low, high)
+    return found
+
+
+def _check_named(schema: OpSchema, name: str, declared: Any) -> None:
+    """Checks that what the domain of an input names beside the values are inputs or attributes of the op.
+
+    Raises:
+        DefinitionError: one is not.
+    """
+    known = [other for other in (*schema.input_names, *schema.attr_names) if other != name]
+    for other in named_by(declared):
+        if other not in known:
+            raise DefinitionError(
+                f"{schema.subject}, domain of {name!r}: expected names among {', '.join(known) or 'none'} beside the "
+                f"values, got {other!r}; name an input or attribute"
+            )
 
 
 def _ranged(schema: OpSchema, domain: dict[str, Bounds]) -> tuple[OpSchema, dict[str, Bounds]]:
@@ -239,8 +262,12 @@ def _ranged(schema: OpSchema, domain: dict[str, Bounds]) -> tuple[OpSchema, dict
     Raises:
         SchemaError: a type is bounded already, has no number within the bounds, or the default lies outside.
     """
-    attrs = tuple(decl.within(*domain.pop(decl.name), schema.subject) if decl.name in domain else decl
-                  for decl in schema.attrs)  # fmt: skip
+    pairs: dict[str, tuple[float | None, float | None]] = {
+        decl.name: domain.pop(decl.name) for decl in schema.attrs if decl.name in domain
+    }
+    attrs = tuple(
+        decl.within(*pairs[decl.name], schema.subject) if decl.name in pairs else decl for decl in schema.attrs
+    )
     return replaced(schema, attrs=attrs), domain
 
 

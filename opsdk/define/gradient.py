@@ -11,7 +11,7 @@ from opsdk.core.nested import each, flat, named
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define import infer
-from opsdk.define.opdef import MASK, GradRule, Handle, OpDef, Source, Traits
+from opsdk.define.opdef import MASK, Bounds, GradRule, Handle, OpDef, Source, Traits, named_by
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import name_of, parameters_among, read_parameters, reorder
@@ -258,6 +258,7 @@ def make_gradient(
             deterministic=forward.traits.deterministic,
             accuracy=forward.traits.accuracy,
             constant=constant,
+            domain=_read(forward.traits.domain, gradient_schema),
         ),
         function,
         reorder(function, gradient_schema.input_names),
@@ -277,6 +278,12 @@ def make_gradient(
         complex=complex,
         objects=objects,
     )
+
+
+def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
+    """Returns what was declared of those inputs and attributes that a gradient op has too, with all that it names."""
+    known = {*schema.input_names, *schema.attr_names}
+    return {name: declared for name, declared in domain.items() if {name, *named_by(declared)} <= known}
 
 
 def _objects(schema: OpSchema) -> dict[str, Source]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin, origin_of, registrar
@@ -23,7 +24,9 @@ from opsdk.define.kernel.kernel import (
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
 
-Bounds = tuple["float | None", "float | None"]  # the least and the greatest value of a domain
+# What may be declared of an input, or of an int or float attribute: the least and the greatest value, one of
+# `gradcheck.domain`, or a function that gives the nearest values inside. Any: what gradcheck reads, once it is asked.
+Bounds = Any
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
@@ -143,7 +146,7 @@ class Traits:
         deterministic: the same inputs give the same bits.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input the least and the greatest value; those of attributes are in their types.
+        domain: per input what values it may have; what was said of attributes is in their types.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
         accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
             a gradient op its values are meant too.
@@ -156,6 +159,15 @@ class Traits:
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
     accuracy: float | None = None
+
+
+def named_by(declared: Bounds) -> tuple[str, ...]:
+    """Returns the names of the inputs and attributes that a domain takes beside the values of its own input."""
+    if hasattr(declared, "of"):
+        return tuple(declared.of)
+    if not callable(declared):
+        return ()
+    return tuple(p.name for p in signature(declared).parameters.values() if p.default is p.empty)[1:]
 
 
 @dataclass(eq=False)

@@ -17,6 +17,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.derivative import ask
 from opsdk.verify.gradients import Arrays, Subject, array_of, call_on_tape, carried, carriers, pulled_back, subject_of
 from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float, refill, with_imaginary
+from opsdk.verify.inputs.domains import held
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Session, said
 
@@ -76,6 +77,10 @@ def _calls(session: Session) -> Iterator[Call]:
                 made += 1
                 beside = each(call.inputs, lambda a: with_imaginary(a, rng) if is_float(a) else a)
                 turned = [beside[i] if i in wanted else v for i, v in enumerate(call.inputs)]
+                try:
+                    turned = list(held(opdef, replace(call, inputs=turned)).inputs)
+                except Exception:  # what a rule says of real numbers only
+                    continue
                 yield Call(turned, call.attrs, f"{call.reason}, made complex", call.declared)
                 if len(arrays) > 1 and made == 1:
                     some = [turned[i] if i == wanted[0] else v for i, v in enumerate(call.inputs)]
@@ -143,14 +148,14 @@ def _subjects(session: Session, call: Call, outputs: Sequence[Any]) -> tuple[Sub
     rng = np.random.default_rng([session.seed, 22])
     drawn = [_drawn(array, rng) for array in carried(opdef, outputs) if is_differentiable(array.dtype)]
     labels = [f"cotangent {i}" for i in range(len(drawn))]
-    first = subject_of(opdef, forward, vjp, names, inputs)
-    second = subject_of(opdef, gradients, second_vjp, [*names, *labels], [*inputs, *drawn])
+    first = subject_of(opdef, call, forward, vjp, names, inputs)
+    second = subject_of(opdef, call, gradients, second_vjp, [*names, *labels], [*inputs, *drawn])
     return _unbounded(first), _unbounded(second)
 
 
 def _unbounded(subject: Subject) -> Subject:
-    """Returns a subject without bounds, which complex numbers have none of."""
-    return replace(subject, domain=(None,) * len(subject.domain))
+    """Returns a subject without intervals, which complex numbers have none of."""
+    return replace(subject, domain=tuple(replace(where, low=-np.inf, high=np.inf) for where in subject.domain))
 
 
 def _drawn(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients
 from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, flat, is_float
+from opsdk.verify.inputs.domains import held
 from opsdk.verify.kernels.agreement import Rounding, measure, same_bits
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
@@ -213,7 +215,8 @@ def _rounds_alike(
         return [gradients.by_rule(opdef, case.kernel, there, outputs, cotangents, mask)[position]]
 
     eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs()).apart
+    holding = partial(held, opdef)
+    moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs(), holding=holding).apart
     return all(
         a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
         for (a, b), change in zip(pairs, moved, strict=True)

@@ -22,6 +22,7 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.ops.reduction import sum_to
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
+from opsdk.verify.inputs.domains import bound
 from opsdk.verify.kernels.launch import Outputs, launch
 
 PROBE = "(probe)"
@@ -234,10 +235,10 @@ class Subject:
     accuracy: float | None = None
 
 
-def subject_of(opdef: OpDef, forward: Forward, vjp: Vjp, names: Sequence[str], inputs: Arrays) -> Subject:
+def subject_of(opdef: OpDef, call: Call, forward: Forward, vjp: Vjp, names: Sequence[str], inputs: Arrays) -> Subject:
     """Returns a pair of functions with what was declared of the inputs that the names begin with."""
     roots = [name.partition("[")[0] for name in names]
-    domain = tuple(opdef.traits.domain.get(root) for root in roots)
+    domain = tuple(bound(opdef, names, inputs, call.attrs))
     every = zip(names, roots, inputs, strict=True)
     declared = tuple(n for n, root, a in every if is_float(a) and root in opdef.traits.nondifferentiable)
     return Subject(forward, vjp, tuple(inputs), tuple(names), domain, declared, accuracy=opdef.traits.accuracy)
@@ -265,7 +266,7 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
 
     names = opdef.schema.input_names
     vjp = through_rule if opdef.grad is not None else by_tape
-    subject = subject_of(opdef, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
+    subject = subject_of(opdef, call, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
     if not callable(opdef.traits.surrogate):
         return subject
     function = reorder(opdef.traits.surrogate, names)
@@ -297,7 +298,7 @@ def no_gradient(opdef: OpDef, call: Call) -> Subject:
         return (*(None,) * (len(inputs) - 1), cotangents[-1].copy())
 
     probe = np.asarray(1.5, call.float_dtype)
-    return subject_of(opdef, forward, vjp, [*plain.names, PROBE], [*plain.inputs, probe])
+    return subject_of(opdef, call, forward, vjp, [*plain.names, PROBE], [*plain.inputs, probe])
 
 
 def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
@@ -342,7 +343,7 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     for i in arriving:
         names += flat_names([f"d{opdef.schema.output_names[i]}"], [cotangents[i]])
     inputs = [*flat(call.inputs), *flat([cotangents[i] for i in arriving])]
-    return subject_of(opdef, forward, vjp, names, inputs)
+    return subject_of(opdef, call, forward, vjp, names, inputs)
 
 
 def without_constants(opdef: OpDef, subject: Subject) -> Subject:

@@ -26,6 +26,7 @@ GRADCHECK_FLOORS = {
     "picture": 0,
     "report": 0,
     "model": 1,
+    "domain": 1,
     "numeric": 2,
     "judge": 3,
     "explain": 4,

@@ -1,10 +1,12 @@
 """The ops of contrib_ops for the tests that prove them, a family in each file, so that processes share the work."""
 
+import numpy as np
 import pytest
 
 import contrib_ops
 import opsdk
 
+LONG = np.dtype("float64")
 PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") and op.opdef.gradient_of is None]
 
 
@@ -14,6 +16,9 @@ SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
     "contrib::focal_terms",
+    "contrib::masked_select",
+    "contrib::padded_from_ragged",
+    "contrib::ragged_from_padded",
     "contrib::lsq_gradients",
     "contrib::roi_align",
     "contrib::rotary_embedding",
@@ -26,6 +31,7 @@ SLOW = {
     "contrib::snake",
     "contrib::soft_dtw",
     "contrib::topk_straight_through",
+    "contrib::unique",
 }
 
 
@@ -33,6 +39,14 @@ def named(ops, slow=()):
     """Gives a test each of the ops; those whose names are in `slow` are marked so."""
     params = [pytest.param(op, id=op.__name__, marks=pytest.mark.slow if op.opdef.name in slow else ()) for op in ops]
     return pytest.mark.parametrize("op", params)
+
+
+def by_kernel(opdef):
+    """Gives a test each kernel of an op; what is compiled by Numba for other dtypes than float64 is marked slow."""
+    others = {kernel for kernel in opdef.kernels if kernel.language == "numba" and kernel.key.dtype not in (None, LONG)}
+    # one text for all dtypes, compiled for each and each number of dimensions; float64 stands for them in make test
+    params = [pytest.param(k, id=str(k), marks=pytest.mark.slow if k in others else ()) for k in opdef.kernels]
+    return pytest.mark.parametrize("kernel", params)
 
 
 def proven(family):

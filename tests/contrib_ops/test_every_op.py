@@ -13,7 +13,7 @@ from tests.contrib_ops.proof import PLAIN, SLOW, named, ops_of
 pytest.importorskip("numba")
 
 # Ops whose outputs say where or which, not how much: what a gradient would be of does not exist.
-WITHOUT_GRADIENT = {"contrib::fused_adamw", "contrib::nms"}
+WITHOUT_GRADIENT = {"contrib::fused_adamw", "contrib::nms", "contrib::nonzero", "contrib::unique"}
 SOURCE = re.compile(r"\b(19|20)\d\d\b|`torch\w*\.")  # the year of a paper, or the function that it is that of
 PUBLIC = [value for value in vars(contrib_ops).values() if isinstance(value, opsdk.Op)]
 

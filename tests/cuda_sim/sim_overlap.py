@@ -62,3 +62,67 @@ def test_a_device_array_whose_elements_share_memory_is_not_changed_in_place(add)
         with pytest.raises(InPlaceError, match=r"input 'x': expected an array .* whose elements share memory, going"):
             add(x, w)
     assert array.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+# -- states, with gradients beside -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["reference", "cuda"])
+def tracked(request):
+    """x², which adds x to a state where one is given."""
+
+    @opsdk.op("t::tracked(Tensor x, Tensor(a!)? seen=None) -> Tensor y", nondifferentiable=["seen"])
+    def tracked(x, seen):
+        if seen is not None:
+            seen += x
+        return x * x
+
+    @tracked.backward
+    def tracked_grad(x, dy):
+        return 2 * x * dy
+
+    if request.param == "cuda":
+
+        @tracked.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("x", threads=1))
+        def tracked_cuda(x, seen, y):
+            i = cuda.grid(1)
+            if i < x.size:
+                y[i] = x[i] * x[i]
+                if seen is not None:
+                    seen[i] += x[i]
+
+    return tracked
+
+
+def test_a_state_on_a_device_is_moved_on_beside_the_gradient(tracked):
+    state = opsdk.to_tensor(np.zeros(3), place=opsdk.CUDAPlace(0))
+    view = state.reshape([3, 1])
+    for turn in range(1, 3):
+        x = opsdk.to_tensor(np.arange(3.0), place=opsdk.CUDAPlace(0), stop_gradient=False)
+        tracked(x, state).sum().backward()
+        assert x.grad.tolist() == [0, 2, 4]
+        assert view.numpy().ravel().tolist() == [0, turn, 2 * turn]
+    assert tracked(x).tolist() == [0, 1, 4]
+    with pytest.raises(
+        InPlaceError, match="'seen': expected a tensor outside of the graph, since no output passes its"
+    ):
+        tracked(x, x * 2.0)
+
+
+def test_the_gradient_of_a_list_that_is_changed_on_a_device_is_that_of_the_host():
+    @opsdk.op("t::scale_all_(Tensor(a!)[] xs, *, float k) -> Tensor(a!)[] ys")
+    def scale_all_(xs, *, k):
+        for x in xs:
+            x *= k
+
+    @scale_all_.backward
+    def scale_all_grad(dys, k):
+        return [k * dy for dy in dys]
+
+    found = []
+    for place in (opsdk.CPUPlace(), opsdk.CUDAPlace(0)):
+        w = opsdk.to_tensor(np.arange(3.0), place=place, stop_gradient=False)
+        first, second = scale_all_([w * 1.0, w * w], k=3.0)
+        (first * 2.0 + second).sum().backward()
+        found.append(w.grad.tolist())
+    assert found == [[6, 12, 18]] * 2

@@ -414,8 +414,16 @@ def test_a_domain_names_inputs_and_numeric_attributes_only(name):
 @pytest.mark.parametrize("bounds", [3, (0,), ("a", 1), None, "ab"])
 def test_bounds_are_two_numbers_or_none(bounds):
     assert refused({"x": bounds}) == (
-        "op 't::scaled', domain of 'x': expected (least, greatest), each a number or None, "
-        f"got {bounds!r}; write (0.0, None)"
+        "op 't::scaled', domain of 'x': expected (least, greatest), each a number or None, one of opsdk.domain, or a "
+        f"function that moves values inside, got {bounds!r}; write (0.0, None)"
+    )
+
+
+@pytest.mark.parametrize("declared", [opsdk.domain.positions(of="y"), lambda values, y: values])
+def test_what_a_domain_names_beside_the_values_is_an_input_or_an_attribute(declared):
+    assert refused({"x": declared}) == (
+        "op 't::scaled', domain of 'x': expected names among by, n, mode beside the values, got 'y'; name an input or "
+        "attribute"
     )
 
 

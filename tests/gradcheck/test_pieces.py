@@ -10,7 +10,8 @@ from gradcheck.explain.wording import repro_call, tell_apart
 from gradcheck.judge.outcome import Status
 from gradcheck.judge.values import Limits, judge_input, sample_elements, take_gradients
 from gradcheck.judge.variation import vary_inputs
-from gradcheck.model.domain import Bounds, measure_room
+from gradcheck.model.constraint import Domain
+from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import fit_gradient, is_discrete, is_floating, resolution, same_bits, summed_axes
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.perturb import draw_cotangents, perturb_cotangent
@@ -91,7 +92,7 @@ def test_elementwise_functions_are_told_from_others() -> None:
     def verdict(forward: Any) -> bool:
         here = point(forward, X)
         owner = owners(here, 0)
-        return owner is not None and is_elementwise(here, 0, owner, measure_room(X, Bounds()))
+        return owner is not None and is_elementwise(here, 0, owner, measure_room(X, Domain()))
 
     assert verdict(np.sin)
     assert verdict(lambda x: x + np.zeros((2, 1, 1)))

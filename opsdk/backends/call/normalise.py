@@ -294,9 +294,9 @@ def separate(opdef: OpDef, position: int, array: Any, inputs: Sequence[Any]) -> 
             name, output = schema.inputs[i].name, schema.outputs[position].name
             what = f"input {name!r} itself" if array is source else f"a view of input {name!r}"
             if isinstance(schema.outputs[position], ResidualDecl):
+                keeping = "" if i in schema.mutated_inputs else f"name {name!r} in the backward, which keeps it, or "
                 raise AliasError(
-                    f"{opdef.subject}, residual {output!r}: expected a new array, got {what}; name {name!r} in the "
-                    "backward, which keeps it, or return a copy",
+                    f"{opdef.subject}, residual {output!r}: expected a new array, got {what}; {keeping}return a copy",
                     at=str(opdef.origin),
                 )
             raise AliasError(

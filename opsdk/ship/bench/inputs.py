@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -22,7 +23,8 @@ from opsdk.define.sample import Sample
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.inputs.calls import Call, each, flat, is_float
-from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, from_sample, numbers_of_shape
+from opsdk.verify.inputs.domains import held
+from opsdk.verify.inputs.sampling import NoValuesError, UnusableSamplesError, calls_of, from_sample, numbers_of_shape
 
 T = TypeVar("T")
 ROW = 1024  # elements along the last axis, which is what a row op works on
@@ -96,13 +98,16 @@ def _candidates(opdef: OpDef, n: int, rng: np.random.Generator) -> Iterator[Call
     """Yields calls, the likeliest to be one of the op first; whether it takes them is another question."""
     if (opdef.samples is None or _takes_any_shape(opdef)) and opdef.schema.inputs:
         shape = (n // ROW, ROW) if n >= ROW else (n,)
-        yield Call(numbers_of_shape(opdef, shape, rng), {}, f"{n} elements", declared=False)
+        with suppress(NoValuesError):
+            yield Call(numbers_of_shape(opdef, shape, rng), {}, f"{n} elements", declared=False)
     for call in sorted(calls_of(opdef, None, 0), key=_suitability) if opdef.samples is not None else ():
         arrays = [array for array in flat(call.inputs) if array.size]
         if arrays:
             biggest = max(arrays, key=lambda array: array.size)
             for lengths in _growths(biggest.shape, n):
-                yield replace(call, inputs=each(call.inputs, partial(grown, lengths=lengths, rng=rng)))
+                made = replace(call, inputs=each(call.inputs, partial(grown, lengths=lengths, rng=rng)))
+                with suppress(Exception):  # a rule refuses such a shape: another call may have values inside
+                    yield held(opdef, made)
 
 
 def _takes_any_shape(opdef: OpDef) -> bool:

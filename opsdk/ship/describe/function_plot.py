@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.model.constraint import Domain
 from gradcheck.show.axes import Axis, Curve, marks_between
 from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.functional import grad
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.output.plot import plot
+from opsdk.verify.inputs.domains import domain_of
 
 REACH = 6.0  # where nothing is declared, x is drawn from minus this to this
 POINTS = 481  # odd, so that 0, where most kinks are, is one of them
@@ -55,14 +57,14 @@ def _takes_one_number(opdef: OpDef) -> bool:
 def _grid(opdef: OpDef) -> np.ndarray:
     """Returns points inside the domain; a bound itself is one of them."""
     names = opdef.schema.input_names
-    low, high = opdef.traits.domain.get(names[0], (None, None)) if names else (None, None)
-    start = -REACH if low is None else float(low)
-    end = REACH if high is None else float(high)
-    if low is None and high is not None:
+    where = domain_of(opdef, names[0]) if names else Domain()
+    start = where.low if np.isfinite(where.low) else -REACH
+    end = where.high if np.isfinite(where.high) else REACH
+    if where.low == -np.inf:
         start = min(start, end - 2 * REACH)
-    if high is None and low is not None:
+    if where.high == np.inf:
         end = max(end, start + 2 * REACH)
-    return np.linspace(start, end, POINTS)
+    return where.fold(np.linspace(start, end, POINTS))
 
 
 def _values(op: Op, x: np.ndarray) -> np.ndarray | None:

@@ -16,6 +16,7 @@ from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import scalar_of, static_of
 from opsdk.ship.describe import catalog
 from opsdk.ship.output.table import wrapped
+from opsdk.verify.inputs.domains import domain_of
 
 _BYTES = 4  # of one element of float32, for which what is saved is told
 _LABEL = 11  # columns of a label with what stands before it
@@ -167,13 +168,9 @@ def _infer(opdef: OpDef) -> str:
 def _declared(opdef: OpDef) -> str:
     traits = opdef.traits
     parts = [f"nondifferentiable {', '.join(traits.nondifferentiable)}"] if traits.nondifferentiable else []
-    parts += [f"{name} in [{_bound(low, '-')}, {_bound(high, '')}]" for name, (low, high) in traits.domain.items()]
+    parts += [f"{name} {domain_of(opdef, name).name.replace('inf', '∞')}" for name in traits.domain]
     parts += [] if traits.deterministic else ["not deterministic"]
     parts += [f"gradient accurate to {traits.accuracy:g}"] if traits.accuracy is not None else []
     parts += ["linear"] if traits.linear else []
     parts += [f"values checked at {shorten(str(origin_of(opdef.check.function)))}"] if opdef.check is not None else []
     return "; ".join(parts)
-
-
-def _bound(value: float | None, sign: str) -> str:
-    return f"{sign}∞" if value is None else f"{value:g}"

@@ -132,7 +132,7 @@ def connect(
         role = OPTIMIZE  # an update; who gives something beside, and changes what is frozen, keeps statistics of it
     operator = operator_of(opdef, inputs, outputs, attrs, role)
     operator.records = is_grad_enabled()
-    if changed and not all(stops(opdef, inputs)):
+    if changed and opdef.grad is not None and not all(stops(opdef, inputs)):
         operator.freed = _freed(opdef, inputs)
     opdef.usage.in_graph = True
     block.insert(len(block.ops), operator)

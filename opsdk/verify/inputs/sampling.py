@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gradcheck.model.constraint import Domain
 from opsdk.backends.call.arrays import as_arrays
 from opsdk.core.errors import AttributeValueError, DefinitionError, UnknownOpError
 from opsdk.core.origin import origin_of
@@ -27,6 +29,7 @@ from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.attributes import draws, needed, others
 from opsdk.verify.inputs.calls import Call, each, flat, is_inexact, refill
+from opsdk.verify.inputs.domains import beside, broken, domain_of, ruled
 from opsdk.verify.kernels.launch import launch
 
 SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a kernel
@@ -47,6 +50,10 @@ PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((), (3, 5)),
     ((4, 1), (1, 5)),
 )
+
+
+class NoValuesError(ValueError):
+    """A domain has no values of a shape, as no symmetric matrix is a vector."""
 
 
 class UnusableSamplesError(DefinitionError):
@@ -130,18 +137,35 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
         seed: of the random values; every source gets a generator of its own.
 
     Raises:
-        UnusableSamplesError: the op's own samples cannot be had, or are none.
+        UnusableSamplesError: the op's own samples cannot be had, or are none, or a sample lies outside the domain.
     """
     rng = np.random.default_rng([seed, 5])
     if samples is not None:
-        return [from_sample(opdef, sample) for sample in samples]
+        return _inside_domain(opdef, [from_sample(opdef, sample) for sample in samples])
     if opdef.samples is not None:
-        return calls_of_samples(opdef, opdef.samples, rng)
+        return _inside_domain(opdef, calls_of_samples(opdef, opdef.samples, rng))
     forward = forward_of(opdef)
     if forward is not None:
         return list(_derived(forward, seed))
     given = needed(opdef)
     return [replace(call, attrs={**given, **call.attrs}) if given else call for call in _defaults(opdef, rng)]
+
+
+def _inside_domain(opdef: OpDef, calls: list[Call]) -> list[Call]:
+    """Returns calls that lie inside the op's domain, all.
+
+    Raises:
+        UnusableSamplesError: one does not; the message has the sample, the input, what was declared and the element.
+    """
+    for call in calls:
+        problem = broken(opdef, call)
+        if problem:
+            at = str(opdef.origin if opdef.samples is None else origin_of(opdef.samples))
+            raise UnusableSamplesError(
+                f"{opdef.subject}, samples: expected {problem}, in sample {call}; correct the sample or the domain",
+                at=at,
+            )
+    return calls
 
 
 def forward_of(opdef: OpDef) -> OpDef | None:
@@ -184,9 +208,18 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         return
     for shape, reason in SHAPES:
         if shape or not isinstance(opdef.infer, RowInfer):  # 0-d has no rows
-            yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False)
+            with suppress(NoValuesError):
+                yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False)
+    with suppress(NoValuesError):
+        yield from _further(opdef, rng)
+
+
+def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
+    """Yields calls beside those of every shape: of other inputs, dtypes, sizes, attributes and broadcasts."""
+    inputs = opdef.schema.inputs
     if any(decl.kind == "optional" for decl in inputs):
-        given = [None if decl.kind == "optional" else _value(opdef, i, [(3, 5)], rng) for i, decl in enumerate(inputs)]
+        given = numbers_of_shape(opdef, (3, 5), rng)
+        given = [None if decl.kind == "optional" else value for decl, value in zip(inputs, given, strict=True)]
         yield Call(given, {}, "without the optional inputs", False)
     if any("int" in decl.elements for decl in inputs):
         given = numbers_of_shape(opdef, (3, 5), rng)
@@ -194,9 +227,10 @@ def _defaults(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call(narrow, {}, "int32", False, extra=True)
     for shape, reason in LARGER:
         yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False, extra=True)
-    yield from _great(opdef, rng)
+    if not ruled(opdef):
+        yield from _great(opdef, rng)
     for name, value, invented in others(opdef):
-        given = numbers_of_shape(opdef, (3, 5), rng)
+        given = numbers_of_shape(opdef, (3, 5), rng, {name: value})
         is_extra = invented is not None
         yield Call(given, {name: value}, f"another {name}", False, extra=is_extra, invented=invented)
     is_list = any(decl.kind == "list" for decl in inputs)
@@ -214,7 +248,7 @@ def _beside(opdef: OpDef, shapes: Sequence[tuple[int, ...]], rng: np.random.Gene
     """Returns inputs of shapes that broadcast, one after the other; two of them in a list."""
     every = [shapes[i % len(shapes)] for i in range(len(opdef.schema.inputs) + 1)]
     lists = [decl.kind == "list" for decl in opdef.schema.inputs]
-    return [_value(opdef, i, every[i : i + 2] if many else [every[i]], rng) for i, many in enumerate(lists)]
+    return _values(opdef, [every[i : i + 2] if many else [every[i]] for i, many in enumerate(lists)], rng, {})
 
 
 def _great(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
@@ -242,27 +276,62 @@ def _is_other(decl: InputDecl) -> bool:
 
 def _inside(opdef: OpDef, decl: InputDecl) -> np.ndarray:
     """Returns the great magnitudes that lie in the domain of an input; all where it is not of real numbers."""
-    low, high = (None, None) if _is_other(decl) else opdef.traits.domain.get(decl.name, (None, None))
-    return np.array([m for m in MAGNITUDES if (low is None or m >= low) and (high is None or m <= high)])
+    where = Domain() if _is_other(decl) else domain_of(opdef, decl.name)
+    great = np.array(MAGNITUDES)
+    return np.asarray(great[where.fold(great) == great])
 
 
-# Any: an array, or a list of two for a variadic input.
-def numbers_of_shape(opdef: OpDef, shape: tuple[int, ...], rng: np.random.Generator) -> list[Any]:
-    """Returns an input each of a shape, or of what belongs beside it in a row op, inside the op's domain."""
-    return [_value(opdef, i, [shape], rng) for i in range(len(opdef.schema.inputs))]
+# Any: an array, or a list of two for a variadic input; and values of attributes.
+def numbers_of_shape(
+    opdef: OpDef, shape: tuple[int, ...], rng: np.random.Generator, attrs: Mapping[str, Any] = {}
+) -> list[Any]:
+    """Returns an input each of a shape, or of what belongs beside it in a row op, inside the op's domain.
+
+    Raises:
+        NoValuesError: the domain has none of such a shape.
+    """
+    return _values(opdef, [[shape]] * len(opdef.schema.inputs), rng, attrs)
+
+
+def _values(
+    opdef: OpDef, shapes: Sequence[Sequence[tuple[int, ...]]], rng: np.random.Generator, attrs: Mapping[str, Any]
+) -> list[Any]:
+    """Returns inputs of shapes; what rules of the domain hold is drawn after what they may name."""
+    held = ruled(opdef)
+    made = [None if i in held else _value(opdef, i, shapes[i], rng) for i in range(len(shapes))]
+    for i in held:
+        decl, where = opdef.schema.inputs[i], domain_of(opdef, opdef.schema.input_names[i])
+        around = beside(opdef, made, attrs)
+        try:
+            drawn = [where.draw(shape, _dtype(decl, where), rng, around) for shape in _shapes(opdef, i, shapes[i])]
+        except Exception as error:
+            raise NoValuesError(f"{opdef.subject}: no values {where.name} of shape {shapes[i][0]}: {error}") from error
+        made[i] = drawn if decl.kind == "list" else drawn[0]
+    return made
+
+
+def _dtype(decl: InputDecl, where: Domain) -> np.dtype[Any]:
+    """Returns the dtype that values of an input are drawn in."""
+    if not _is_other(decl):
+        return np.dtype(where.dtype if not decl.elements else "float64")
+    return np.dtype("int64" if "int" in decl.elements else "bool" if "bool" in decl.elements else "complex128")
 
 
 # Any: an array, or a list of two for a variadic input.
 def _value(opdef: OpDef, position: int, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> Any:
     decl = opdef.schema.inputs[position]
-    rule = opdef.infer
+    sizes = shapes[0][-1:] if isinstance(opdef.infer, RowInfer) else None
+    made = [_elements(opdef, decl, shape, rng, sizes or shape) for shape in _shapes(opdef, position, shapes)]
+    return made if decl.kind == "list" else made[0]
+
+
+def _shapes(opdef: OpDef, position: int, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+    """Returns the shapes of an input's arrays: two for a variadic one, and what belongs in its place in a row op."""
+    rule, full = opdef.infer, shapes[0]
     if isinstance(rule, RowInfer):
-        role, full = rule.roles[position], shapes[0]
-        shape = full[-1:] if role == COLUMN else (*full[:-1], 1) if role == ROW and full else full
-        return _elements(opdef, decl, shape, rng, full[-1:])
-    if decl.kind == "list":
-        return [_elements(opdef, decl, shape, rng, shape) for shape in (*shapes, *shapes)[:2]]
-    return _elements(opdef, decl, shapes[0], rng, shapes[0])
+        role = rule.roles[position]
+        return [full[-1:] if role == COLUMN else (*full[:-1], 1) if role == ROW and full else full]
+    return (*shapes, *shapes)[:2] if opdef.schema.inputs[position].kind == "list" else shapes[:1]
 
 
 def _elements(
@@ -275,9 +344,10 @@ def _elements(
     if not _is_other(decl):
         return _numbers(opdef, decl.name, shape, rng)
     if "int" in decl.elements:
-        low, high = opdef.traits.domain.get(decl.name, (None, None))
-        least = 0 if low is None or low == -math.inf else math.ceil(low)
-        most = least + max(min(sizes, default=1), 1) - 1 if high is None or high == math.inf else math.floor(high)
+        where = domain_of(opdef, decl.name)
+        low, high = where.low, where.high
+        least = 0 if low == -math.inf else math.ceil(low)
+        most = least + max(min(sizes, default=1), 1) - 1 if high == math.inf else math.floor(high)
         return np.asarray(rng.integers(min(least, most), most, shape, endpoint=True))
     if "bool" in decl.elements:
         return np.asarray(rng.integers(0, 1, shape, endpoint=True) == 1)
@@ -286,15 +356,16 @@ def _elements(
 
 def _numbers(opdef: OpDef, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Returns signed random numbers inside the domain; one is exactly 0 where 0 lies inside."""
-    low, high = opdef.traits.domain.get(name, (None, None))
-    if low is not None and high is not None:
+    where = domain_of(opdef, name)
+    low, high = where.low, where.high
+    if math.isfinite(low) and math.isfinite(high):
         values = rng.uniform(low, high, shape)
-    elif low is not None or high is not None:
+    elif where.is_bounded:
         away = np.abs(rng.standard_normal(shape)) + 0.1
-        values = low + away if low is not None else high - away  # type: ignore[operator]
+        values = low + away if math.isfinite(low) else high - away
     else:
         values = rng.standard_normal(shape)
-    values = np.asarray(values)
-    if values.size > 1 and (low is None or low < 0) and (high is None or high > 0):
+    values = where.fold(np.asarray(values))
+    if values.size > 1 and low < 0 < high:
         values.flat[1] = 0.0
     return values

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from gradcheck.model.perturb import SIGNS, perturb, perturb_within
 from opsdk.core.errors import ShapeError
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, flat, is_float, is_inexact, paired
+from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.sampling import GREAT
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.session import Case
@@ -156,6 +157,7 @@ class Rounding:
         seed: of everything that is drawn.
         constant: positions of inputs that stay.
         center: the outputs there, where they are known: of another run nobody knows whether it gives the same.
+        holding: moves the values of a call into their domain.
     """
 
     run: Callable[[Call], list[Any]]
@@ -164,6 +166,7 @@ class Rounding:
     seed: int
     constant: Sequence[int] = ()
     center: Sequence[Any] | None = None
+    holding: Callable[[Call], Call] = lambda call: call
 
     @cached_property
     def together(self) -> Moves:
@@ -210,7 +213,7 @@ class Rounding:
         for number, arrays in enumerate([moved, *changes]):
             inputs = calls.refill(self.call.inputs, [np.asarray(array) for array in arrays])
             try:
-                made = flat(self.run(replace(self.call, inputs=inputs)))
+                made = flat(self.run(self.holding(replace(self.call, inputs=inputs))))
             except Exception:  # a step out of the domain tells nothing about rounding
                 continue
             yield made
@@ -232,8 +235,8 @@ class Rounding:
                 value if i in self.constant else calls.each([value], lambda a: near(a, rng))[0]
                 for i, value in enumerate(self.call.inputs)
             ]
-            short = replace(self.call, inputs=inputs).cast(np.dtype("float32"))
             try:
+                short = self.holding(replace(self.call, inputs=inputs)).cast(np.dtype("float32"))
                 pairs = list(zip(flat(self.run(short)), flat(self.run(short.cast(np.dtype("float64")))), strict=True))
             except Exception:  # written for one dtype only, or out of the domain
                 continue
@@ -281,7 +284,7 @@ def check_values(case: Case, made: list[Any], units: float) -> None:
         return
     floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_inexact(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
-    rounding = Rounding(run, long, eps, case.session.seed, opdef.constant_inputs(), truth)
+    rounding = Rounding(run, long, eps, case.session.seed, opdef.constant_inputs(), truth, partial(held, opdef))
     moved = rounding.together
     names = calls.result_names(opdef)
     declared = opdef.traits.accuracy or 0.0 if opdef.gradient_of is not None else 0.0

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.model.constraint import Domain
 from opsdk.backends.call.language import language_of
 from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.define.opdef import Bounds
 from opsdk.verify.inputs.calls import Call, copies, each, flat
+from opsdk.verify.inputs.domains import domain_of, held
 from opsdk.verify.kernels.launch import out_of_bounds, plan_of
 from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
@@ -104,27 +105,32 @@ def _patterned(session: Session, call: Call, is_first: bool) -> Iterator[Call]:
     """Yields a call with each pattern in all inputs at once; the first call also with it in each input alone."""
     count = len(call.inputs)
     chosen = [range(count), *([range(i, i + 1) for i in range(count)] if count > 1 and is_first else [])]
-    names = session.opdef.schema.input_names
-    bounds = [session.opdef.traits.domain.get(name, (None, None)) for name in names]
+    opdef = session.opdef
+    intervals = [domain_of(opdef, name) for name in opdef.schema.input_names]
     for reason in (*ORDERS, *NUMBERS):
         for positions in chosen:
             inputs = list(call.inputs)
             for i in positions:
-                (inputs[i],) = each([call.inputs[i]], partial(_changed, reason=reason, bounds=bounds[i]))
+                (inputs[i],) = each([call.inputs[i]], partial(_changed, reason=reason, where=intervals[i]))
             if any(new is not old for new, old in zip(flat(inputs), flat(call.inputs), strict=True)):
-                yield replace(call, inputs=inputs, reason=f"values: {reason}", declared=False)
+                made = replace(call, inputs=inputs, reason=f"values: {reason}", declared=False)
+                try:
+                    yield held(opdef, made)
+                except Exception:  # what no rule moves inside is no pattern of this input
+                    continue
 
 
-def _changed(array: np.ndarray, reason: str, bounds: Bounds) -> np.ndarray:
+def _changed(array: np.ndarray, reason: str, where: Domain) -> np.ndarray:
     """Returns an input with a pattern of values; itself where the pattern does not apply."""
     if array.dtype.kind not in ("f" if reason in NUMBERS else "fiu"):
         return array
     pattern = ORDERS.get(reason) or NUMBERS[reason]
     made: np.ndarray = pattern(np.ravel(array)).astype(array.dtype).reshape(array.shape)
-    low, high = bounds
-    if low is None and high is None:
+    if not (where.is_bounded or where.rules):
         return made
-    return array if np.isnan(made).any() else np.clip(made, low, high).astype(array.dtype)
+    if made.dtype.kind == "f" and not np.isfinite(made).all() and (where.rules or np.isnan(made).any()):
+        return array
+    return replace(where, rules=()).project(made)
 
 
 def _runs(session: Session, kernel: Kernel, patterned: Call, call: Call) -> bool:

@@ -21,7 +21,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.verify.inputs.calls import Call, Values, copies, each, only_changed, outputs_of, paired
+from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, only_changed, outputs_of, paired
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
 # does not lead to these plans, so they are kept apart from the op's own.
@@ -75,12 +75,17 @@ def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
 
 
 def _own(opdef: OpDef, values: Values) -> list[Any]:
-    # What is changed in place has to be an array of its own elements: no copy of a broadcast view is.
-    return each(values, np.array) if opdef.schema.mutated_inputs else copies(values)
+    return each(values, _apart) if opdef.schema.mutated_inputs else copies(values)
 
 
 def _made(opdef: OpDef, kernel: Kernel | None, inputs: Values, attrs: Mapping[str, Any]) -> Any:
     return plan_of(opdef, kernel, inputs, attrs).run(inputs, attrs)
+
+
+def _apart(array: np.ndarray) -> np.ndarray:
+    """Returns a copy whose elements lie apart, as of what is changed they have to; laid out alike if the array's do."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return alike(array) if high - low >= array.nbytes else np.array(array)
 
 
 # Any: what a plan gave, an array or a tuple.

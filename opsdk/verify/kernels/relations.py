@@ -16,8 +16,8 @@ from opsdk.define.infer import Assumed, like
 from opsdk.define.schema.binding import reorder
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.gradients import by_rule, draw_cotangents, rule_of
-from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float, paired, refill
-from opsdk.verify.kernels.launch import launch
+from opsdk.verify.inputs.calls import Call, Values, called, each, flat, is_float, paired, refill, result_names
+from opsdk.verify.kernels.launch import launch, results
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import Case, Session, said
 
@@ -69,7 +69,7 @@ def check_linear(session: Session) -> None:
 def check_layouts(session: Session) -> None:
     """Runs every kernel on inputs in other layouts, and compares with contiguous ones of the same values."""
     opdef = session.opdef
-    if opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+    if not opdef.traits.deterministic:
         return
     ranked = sorted(session.calls, key=lambda call: -max((a.ndim for a in flat(call.inputs) if a.size > 1), default=0))
     calls = [call for call in ranked[:_CALLS] if any(a.size > 1 and a.ndim for a in flat(call.inputs))]
@@ -85,21 +85,21 @@ def check_layouts(session: Session) -> None:
 def _check_layouts_of(case: Case) -> None:
     opdef, call, kernel = case.opdef, case.call, case.kernel
     try:
-        expected = launch(opdef, kernel, call.inputs, call.attrs)
+        expected = results(opdef, kernel, call.inputs, call.attrs)
     except Exception:  # said where the kernels are run
         return
     case.did("layout")
     for what, inputs in _laid_out(call):
         try:
-            made = launch(opdef, kernel, inputs, call.attrs)
+            made = results(opdef, kernel, inputs, call.attrs)
         except Exception as error:
             case.find("layout", f"{opdef.subject}, kernel {kernel}: expected to accept {what}, raised {said(error)}")
             return
-        for name, want, got in paired(opdef.schema.output_names, expected, made):
+        for name, want, got in paired(result_names(opdef), expected, made):
             if not _agree(want, got):
                 message = (
-                    f"{opdef.subject}, output {name!r}: expected what contiguous inputs give, got other values for "
-                    f"{what}; index by element, not by memory"
+                    f"{opdef.subject}, {called(opdef, name)}: expected what contiguous inputs give, got other values "
+                    f"for {what}; index by element, not by memory"
                 )
                 case.find(f"layout.{name}", message)
 

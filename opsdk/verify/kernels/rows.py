@@ -24,6 +24,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
+from opsdk.verify.inputs.domains import broken, held, ruled
 from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
 from opsdk.verify.kernels.launch import launch, out_of_bounds, plan_of, results, results_of, unwritten
 from opsdk.verify.session import Case, Session, cannot_run_here, said
@@ -169,9 +170,22 @@ def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
     if any(map(is_inexact, flat(call.inputs))):
         own: tuple[np.dtype[Any], ...] = () if only is None else (only,)
         for dtype in own or (_LONG, _SHORT, *_written_for(opdef, kernel, call)):
-            variant = call.cast(dtype)
+            variant = _cast(opdef, call, dtype)
+            if variant is None:
+                continue
             if given != [array.dtype for array in flat(variant.inputs)] and serves(opdef, kernel, variant):
                 yield variant
+
+
+def _cast(opdef: OpDef, call: Call, dtype: np.dtype[Any]) -> Call | None:
+    """Returns a call in another dtype, inside its domain; None where that has no values of the dtype."""
+    if dtype in (_LONG, _SHORT) or not ruled(opdef):
+        return call.cast(dtype)
+    try:
+        variant = held(opdef, call.cast(dtype))
+        return None if broken(opdef, variant) else variant
+    except Exception:
+        return None
 
 
 def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any], ...]:

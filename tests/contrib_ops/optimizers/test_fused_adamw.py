@@ -25,14 +25,13 @@ def test_steps_are_those_of_torch(dtype, rtol, rng):
     means, squares, step = zeros(SHAPES, dtype), zeros(SHAPES, dtype), np.array(0)
     theirs = [torch.nn.Parameter(torch.tensor(param.copy())) for param in params]
     optimizer = torch.optim.AdamW(theirs, lr=0.05, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1)
+    rate = np.array(0.05, dtype)
     for _ in range(5):
         grads = arrays(rng, SHAPES, dtype)
         for parameter, grad in zip(theirs, grads, strict=True):
             parameter.grad = torch.tensor(grad)
         optimizer.step()
-        fused_adamw(
-            params, grads, means, squares, step, np.array(0.05), beta1=0.8, beta2=0.95, eps=1e-6, weight_decay=0.1
-        )
+        fused_adamw(params, grads, means, squares, step, rate, beta1=0.8, beta2=0.95, eps=1e-6, weight_decay=0.1)
     assert step == 5
     for param, other in zip(params, theirs, strict=True):
         np.testing.assert_allclose(param, other.detach().numpy(), rtol=rtol, atol=rtol)

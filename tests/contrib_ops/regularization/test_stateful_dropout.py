@@ -116,7 +116,7 @@ def test_a_run_that_raises_takes_back_its_draw(rng):
     [
         (np.array([1, 2, 3]), 0.5, r"expected int64 of shape \(2,\), the key and the number of draws, got int64\(3,\)"),
         (np.array([1, 2], np.int32), 0.5, r"expected int64 of shape \(2,\), .*, got int32\(2,\)"),
-        (np.array([1, 2]), 1.0, r"p expected in \[0, 1\), got 1.0"),
+        (np.array([1, 2]), 1.0, "attribute 'p' expected 0 <= float < 1, got 1.0"),
     ],
 )
 def test_another_state_or_share_is_refused_and_changes_nothing(state, p, text):

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from gradcheck.errors import UsageError
-from gradcheck.model.domain import Bounds, check_inside, measure_room, read_domain
+from gradcheck.model.constraint import Domain
+from gradcheck.model.domain import check_inside, measure_room, read_domain
 
 
 @pytest.mark.parametrize(
     ("domain", "expected"),
     [
-        (None, (Bounds(), Bounds())),
-        ((0, 1), (Bounds(0, 1), Bounds(0, 1))),
-        ([(0, None), None], (Bounds(0, np.inf), Bounds())),
-        ({"b": (-1, 1)}, (Bounds(), Bounds(-1, 1))),
+        (None, (Domain(), Domain())),
+        ((0, 1), (Domain(0, 1), Domain(0, 1))),
+        ([(0, None), None], (Domain(0, np.inf), Domain())),
+        ({"b": (-1, 1)}, (Domain(), Domain(-1, 1))),
     ],
 )
 def test_every_form_of_domain_is_read(domain: Any, expected: Any) -> None:
@@ -39,12 +40,12 @@ def test_another_form_is_refused(domain: Any, text: str) -> None:
 def test_an_input_outside_its_domain_is_refused_with_index_and_value() -> None:
     text = "input 'x': expected values in [0, 1], got 2 at [1]; move it inside or widen domain"
     with pytest.raises(UsageError, match=re.escape(text)):
-        check_inside((np.array([0.5, 2.0]),), (Bounds(0, 1),), ("x",))
+        check_inside((np.array([0.5, 2.0]),), (Domain(0, 1),), ("x",))
 
 
 def test_room_is_a_power_of_two_that_stays_inside() -> None:
     values = np.array([0.3, 0.9, 1.0, 0.0])
-    room = measure_room(values, Bounds(0.0, 1.0))
+    room = measure_room(values, Domain(0.0, 1.0))
     assert np.array_equal(np.exp2(np.round(np.log2(room.scale))), room.scale)
     assert (values + room.up * room.scale / 8 <= 1.0).all()
     assert (values - room.down * room.scale / 8 >= 0.0).all()
@@ -54,6 +55,6 @@ def test_room_is_a_power_of_two_that_stays_inside() -> None:
 
 def test_reach_widens_to_one_and_narrows_to_the_element() -> None:
     values = np.array([2.0**-20, 2.0**-4, 2.0**-4])
-    assert measure_room(values, Bounds()).scale.tolist() == [2.0**-4] * 3
-    assert measure_room(values, Bounds(), "wide").scale.tolist() == [1.0] * 3
-    assert measure_room(values, Bounds(), "narrow").scale.tolist() == [2.0**-20, 2.0**-4, 2.0**-4]
+    assert measure_room(values, Domain()).scale.tolist() == [2.0**-4] * 3
+    assert measure_room(values, Domain(), "wide").scale.tolist() == [1.0] * 3
+    assert measure_room(values, Domain(), "narrow").scale.tolist() == [2.0**-20, 2.0**-4, 2.0**-4]

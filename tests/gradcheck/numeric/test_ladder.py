@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.model.domain import Bounds, measure_room
+from gradcheck.model.constraint import Domain
+from gradcheck.model.domain import measure_room
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
 from gradcheck.numeric.ladder import Probe, ladder_steps
@@ -14,7 +15,7 @@ X = np.array([1.0, 2.0, 4.0])
 
 def probe(forward: Any = np.square, vjp: Any = lambda i, o, c: (2 * c[0] * i[0],)) -> Probe:
     point = Point(build_subject(forward, vjp, None, (X,), ["x"], None, (), ()), (X,), GIVEN)
-    room = measure_room(X, Bounds(high=4.0))
+    room = measure_room(X, Domain(high=4.0))
     return Probe(
         point, 0, room, np.full(3, 1e-9), ladder_steps(2.0**-52), np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0]])
     )

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck.model.domain import Bounds, measure_room
+from gradcheck.model.constraint import Domain
+from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FloatArray
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
@@ -17,7 +18,7 @@ EPS = 2.0**-52
 def noise_of(forward: Any, x: FloatArray, seed: int) -> FloatArray:
     subject = build_subject(forward, lambda i, o, c: c, None, (x,), None, None, (), ())
     point = Point(subject, (x,), GIVEN)
-    return measure_noise(point, 0, measure_room(point.values(0), Bounds()), np.random.default_rng(seed))
+    return measure_noise(point, 0, measure_room(point.values(0), Domain()), np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -108,3 +108,25 @@ def test_a_numba_row_of_a_list_passes(infer):
 
     report = verify(op)
     assert report.verdict == "pass", str(report)
+
+
+def define_step(change):
+    @opsdk.op(
+        "layouts::step_(Tensor(a!) x, Tensor(b!) n, Tensor g) -> Tensor(a!) y", nondifferentiable=["x", "n", "g", "y"]
+    )
+    def step_(x, n, g):
+        change(x, g)
+        n += 1
+
+    return step_
+
+
+def by_memory(x, g):
+    flat, other = (np.ndarray(a.size, a.dtype, a) if a.flags.forc else a.reshape(-1) for a in (x, g))
+    flat -= other
+
+
+@pytest.mark.parametrize("change", [lambda x, g: np.subtract(x, g, out=x), by_memory], ids=["element", "memory"])
+def test_what_is_changed_is_held_to_what_contiguous_inputs_become(change):
+    found = {finding.check for finding in opsdk.verify(define_step(change)).findings}
+    assert found == (set() if change is not by_memory else {"layout.y"})

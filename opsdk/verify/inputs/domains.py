@@ -1,0 +1,88 @@
+"""Domains of inputs: what an op declares of each, as gradcheck takes it, and values brought inside or drawn there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcheck.model.constraint import Domain, read_one
+from gradcheck.model.dtypes import as_float64, is_continuous, name_number
+from opsdk.define.opdef import OpDef
+from opsdk.verify.inputs.calls import Call, Values, each, flat
+
+
+def domain_of(opdef: OpDef, name: str) -> Domain:
+    """Returns the domain of an input; of all values where nothing was declared."""
+    return read_one(opdef.traits.domain.get(name), name)
+
+
+def ruled(opdef: OpDef) -> list[int]:
+    """Returns the positions of inputs that are held to more than an interval, those that others decide about last."""
+    if not opdef.traits.domain:
+        return []
+    names = opdef.schema.input_names
+    found = [i for i, name in enumerate(names) if name in opdef.traits.domain and domain_of(opdef, name).rules]
+    return sorted(found, key=lambda i: bool(domain_of(opdef, names[i]).of))
+
+
+def beside(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what rules may name: inputs and attributes, by name."""
+    defaults = {decl.name: decl.default for decl in opdef.schema.attrs}
+    return {**defaults, **attrs, **dict(zip(opdef.schema.input_names, inputs, strict=True))}
+
+
+def held(opdef: OpDef, call: Call) -> Call:
+    """Returns a call whose values are moved onto what rules of the op's domain hold them to.
+
+    Raises:
+        ValueError: numbers are too large to be moved.
+        Exception: whatever a rule raises of such values.
+    """
+    inputs, positions = list(call.inputs), ruled(opdef)
+    if not positions:
+        return call
+    for i in positions:
+        where = domain_of(opdef, opdef.schema.input_names[i])
+        (inputs[i],) = each([inputs[i]], partial(_held, where, around=beside(opdef, inputs, call.attrs)))
+    return replace(call, inputs=inputs)
+
+
+def _held(where: Domain, array: np.ndarray, around: Mapping[str, Any]) -> np.ndarray:
+    made = where.project(array, around)
+    if is_continuous(made.dtype) and np.isfinite(as_float64(array)).all() > np.isfinite(as_float64(made)).all():
+        raise ValueError(f"numbers too large to be made {where.name}")
+    return made
+
+
+def broken(opdef: OpDef, call: Call) -> str:
+    """Returns which input of a call lies outside its domain, and where; nothing if none does."""
+    names = opdef.schema.input_names
+    for name, value in zip(names, call.inputs, strict=True):
+        if name not in opdef.traits.domain:
+            continue
+        where = domain_of(opdef, name)
+        for array in flat([value]):
+            if not (where.rules or is_continuous(array.dtype)):
+                continue
+            try:
+                found = where.broken(array, beside(opdef, call.inputs, call.attrs))
+            except Exception as error:
+                return f"input {name!r} to be {where.name} as domain= says, {error}"
+            if found is not None:
+                number, there = found
+                index, part = name_number(number, array.dtype)
+                right = f", where {there:.6g} would be right" if where.rules else ""
+                got = f"{array[index]:.6g} at {list(index)}{part}{right}"
+                return f"input {name!r} to be {where.name} as domain= says, got {got}"
+    return ""
+
+
+def bound(opdef: OpDef, names: Sequence[str], inputs: Sequence[np.ndarray], attrs: Mapping[str, Any]) -> list[Domain]:
+    """Returns the domains of flat inputs, by names that begin with those of the op, with what rules name at hand."""
+    defaults = {decl.name: decl.default for decl in opdef.schema.attrs}
+    values = {**defaults, **attrs, **dict(zip(names, inputs, strict=True))}
+    return [domain_of(opdef, name.partition("[")[0]).holding(values) for name in names]
