@@ -8,6 +8,8 @@ from contrib_ops.activations import snake as snake
 from contrib_ops.activations import squareplus as squareplus
 from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
+from contrib_ops.implicit import fixed_point as fixed_point
+from contrib_ops.implicit import ode_solve as ode_solve
 from contrib_ops.linear_algebra import cholesky as cholesky
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
 from contrib_ops.losses import ctc_loss as ctc_loss
@@ -31,3 +33,4 @@ from contrib_ops.selection import nonzero as nonzero
 from contrib_ops.selection import unique as unique
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan
+from contrib_ops.sequences import spline as spline

@@ -57,6 +57,7 @@ from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
 from opsdk.define.schema.attr_type import Range
+from opsdk.define.vjp import vjp
 from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.expr.primitives.own import primitive
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
@@ -98,6 +99,7 @@ __all__ = [
     "Tensor",
     "to_tensor",
     "grad",
+    "vjp",
     "no_grad",
     "enable_grad",
     "set_grad_enabled",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,14 +16,18 @@ from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import opaque_gradient
+from opsdk.backends.call.constant import as_constant
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
 from opsdk.backends.memory.device import memory_at, memory_of
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
 from opsdk.core.nested import flat
 from opsdk.core.origin import trimming
 from opsdk.define.op import Op
+from opsdk.define.vjp import register_vjp
+from opsdk.ops.creation import fill_any_like
 from opsdk.ops.elementwise import elementwise_add
 from opsdk.ops.reduction import sum_to_like
 
@@ -256,6 +260,48 @@ def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retai
     cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
     seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
     engine.run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
+
+
+def _pulled(
+    function: Callable[..., list[Any]], inputs: Sequence[Any], given: Sequence[Any] | None, create_graph: bool | None
+) -> tuple[list[Any], list[Any]]:
+    """Returns outputs and gradients of a function of tensors, as `vjp` does."""
+    values = [value if isinstance(value, Tensor) else tensor_of(as_constant(value, None, "vjp")) for value in inputs]
+    entering = [] if given is None else [value for value in given if isinstance(value, Tensor)]
+    is_recorded = create_graph
+    if is_recorded is None:
+        is_recorded = is_grad_enabled() and not all(value.stop_gradient for value in (*values, *entering))
+    with GradMode(True):
+        taken = [_apart(value, is_recorded) for value in values]
+        outputs = function(*taken)
+        cotangents = [None] * len(outputs) if given is None else given
+        ends = [(y, dy) for y, dy in zip(outputs, cotangents, strict=True) if not _is_cut(y)]
+        targets = [tensor for tensor in taken if not tensor.stop_gradient]
+        found: Any = iter([None] * len(targets))
+        if ends and targets:
+            roots, seeds = [y for y, _ in ends], [dy for _, dy in ends]
+            found = iter(grad(roots, targets, seeds, create_graph=is_recorded, allow_unused=True))
+    gradients = [None if tensor.stop_gradient else next(found) for tensor in taken]
+    pairs = zip(gradients, taken, strict=True)
+    filled = [fill_any_like(x) if dx is None and not x.stop_gradient else dx for dx, x in pairs]
+    return [y.detach() if isinstance(y, Tensor) and not is_recorded else y for y in outputs], filled
+
+
+def _is_cut(value: Any) -> bool:
+    return not isinstance(value, Tensor) or value.stop_gradient
+
+
+def _apart(value: Tensor, is_recorded: bool) -> Tensor:
+    """Returns a value as one that a gradient is asked of and nothing before it; in the graph where that is recorded."""
+    if is_recorded and not value.stop_gradient:
+        return value.clone()
+    made = tensor_of(value._array, not is_differentiable(value.dtype))
+    made._version = value._version
+    return made
+
+
+for _values in ("dynamic tensors", "CUDA tensors"):
+    register_vjp(_values, _pulled)
 
 
 def _one_each(given: Any, count: int, expected: str) -> list[Any]:

@@ -9,10 +9,14 @@ import numpy as np
 
 from opsdk.core.dtype import KINDS, word_of
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, OpsdkError, ReturnError, ShapeError
+from opsdk.core.modes import is_grad_enabled
 from opsdk.core.nested import each, flat, named
+from opsdk.core.origin import origin_of
 from opsdk.core.random import Draw, Generator, next_seed
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
+from opsdk.define.frontend import owner_of
+from opsdk.define.identity.callables import callable_text, captured
 from opsdk.define.infer import STOCK, Inferred, Specs
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attr_type import AttrType
@@ -112,7 +116,20 @@ def body_attrs(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
     complete = complete_attrs(opdef, {name: value for name, value in attrs.items() if name not in asks})
     for name in opdef.schema.generators:
         complete[name] = Generator(complete[name])
-    return complete
+    return interpreted(opdef, complete) if opdef.schema.callables else complete
+
+
+def interpreted(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns attributes for the body of a composite: in place of what Numba compiled for arrays, Python functions."""
+    made = dict(attrs)
+    for name in opdef.schema.callables:
+        if name in made:
+            made[name] = _interpreted(made[name])
+    return made
+
+
+def _interpreted(value: Any) -> Any:
+    return tuple(map(_interpreted, value)) if isinstance(value, tuple) else getattr(value, "py_func", value)
 
 
 def take_draws(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -188,6 +205,30 @@ def given(
 
 def _detached(value: Any) -> Any:
     return each(value, lambda item: item if item.stop_gradient else item.detach())
+
+
+def check_captured(opdef: OpDef, attrs: Mapping[str, Any]) -> None:
+    """Checks that callables hold no value that needs a gradient: gradients go to the inputs of a call alone.
+
+    Raises:
+        AttributeValueError: one does.
+    """
+    if not is_grad_enabled():
+        return
+    for name in opdef.schema.callables:
+        for function in flat(attrs.get(name)):
+            for of, value in captured(function, _needs_gradient):
+                raise AttributeValueError(
+                    f"{opdef.subject}: attribute {name!r} expected a callable that holds nothing that needs a gradient"
+                    f", since none would arrive there, got {callable_text(function)}, which reads {of!r} of shape "
+                    f"{tuple(value.shape)}; make that an argument of it and an input of the call, or let it hold a "
+                    "detach()",
+                    at=str(origin_of(function)),
+                )
+
+
+def _needs_gradient(value: Any) -> bool:
+    return getattr(value, "stop_gradient", True) is False and owner_of(value) is not None
 
 
 def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:

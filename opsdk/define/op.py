@@ -12,7 +12,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import trimmed
-from opsdk.define.call import absences, bind, take_draws
+from opsdk.define.call import absences, bind, check_captured, take_draws
 from opsdk.define.expectation import Expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
@@ -52,6 +52,7 @@ class Op(Handle):
         opdef.kernels.forget()  # plans hold the definition before, also those of an op that this one is the gradient of
         self._left_out = absences(opdef)
         self._attrs, self._lists = frozenset(opdef.schema.attr_names), opdef.schema.list_attrs
+        self._callables = opdef.schema.callables
         self._generators = opdef.schema.generators
         self._is_unary = list(self._left_out) == [1]
         self.__name__ = opdef.schema.name
@@ -75,6 +76,8 @@ class Op(Handle):
                 args += absent
             if attrs and self._lists:
                 freeze(attrs, self._lists)
+            if attrs and self._callables:
+                check_captured(self._opdef, attrs)
             for argument in args:
                 apply = APPLY.get(argument.__class__)
                 if apply is not None:

@@ -384,7 +384,7 @@ def check_plain(schema: OpSchema) -> None:
     """Checks that there are inputs, and that inputs and outputs are single tensors of their own.
 
     Raises:
-        DefinitionError: there is none, or one is optional, a list, or changed in place; or an attribute is a generator.
+        DefinitionError: there is none, or one is optional, a list, or changed in place; or an attribute is an object.
     """
     if not schema.inputs:
         raise DefinitionError(
@@ -392,7 +392,7 @@ def check_plain(schema: OpSchema) -> None:
         )
     decls: list[InputDecl | OutputDecl] = [*schema.inputs, *schema.outputs]
     wrong = [(decl, "a plain Tensor") for decl in decls if decl.kind != "tensor" or decl.mutated]
-    for decl, wanted in [*wrong, *((decl, "a value") for decl in schema.attrs if decl.type.is_random)]:
+    for decl, wanted in [*wrong, *((decl, "a value") for decl in schema.attrs if decl.type.is_object)]:
         raise DefinitionError(
             f"op {schema.qualified_name!r}: {decl.name!r} expected {wanted} in an op made of an expression, "
             f"got {decl}; write it with @opsdk.op"

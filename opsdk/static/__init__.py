@@ -6,6 +6,7 @@ from opsdk.static.build.backward import append_backward, gradients
 from opsdk.static.build.frontend import Recorder as _Recorder  # noqa: F401 - the import makes Variables known to ops
 from opsdk.static.build.input import InputSpec, data
 from opsdk.static.build.py_func import py_func
+from opsdk.static.build.vjp import pulled as _pulled  # noqa: F401 - the import makes products with Jacobians known
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import Operator
 from opsdk.static.ir.parameter import create_global_var, create_parameter

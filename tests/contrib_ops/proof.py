@@ -16,6 +16,7 @@ SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
     "contrib::focal_terms",
+    "contrib::ode_solve",
     "contrib::masked_select",
     "contrib::padded_from_ragged",
     "contrib::ragged_from_padded",
@@ -30,6 +31,8 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::spline",
+    "contrib::spline_values",
     "contrib::topk_straight_through",
     "contrib::unique",
 }

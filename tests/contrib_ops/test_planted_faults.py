@@ -11,6 +11,22 @@ from tests.contracts.tree import REPOSITORY
 pytest.importorskip("numba")
 
 FAULTS = {
+    "fixed_point": [
+        ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx - opsdk.vjp"),
+        ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx + 0.5 * opsdk.vjp"),
+        ("implicit/fixed_point.py", "return dx + opsdk.vjp(lambda x: f(x, *theta), x, w)[1]", "return dx + 0 * w"),
+        ("implicit/fixed_point.py", "lambda x: f(x, *theta), x, w)", "lambda x: f(x, *theta), w, w)"),
+        ("implicit/fixed_point.py", "list(theta), w)[1])", "list(theta), dx)[1])"),
+        ("implicit/fixed_point.py", "lambda *theta: f(x, *theta)", "lambda *theta: f(dx, *theta)"),
+    ],
+    "ode_solve": [
+        ("implicit/ode_solve.py", "return packed([dy, -da,", "return packed([dy, da,"),
+        ("implicit/ode_solve.py", "*(-d for d in dtheta)", "*(d for d in dtheta)"),
+        ("implicit/ode_solve.py", "t0=t1, t1=t0, steps", "t0=t0, t1=t1, steps"),
+        ("implicit/ode_solve.py", "[y, *theta], a)", "[y, *theta], y)"),
+        ("implicit/ode_solve.py", "packed([y, dy, *map", "packed([dy, dy, *map"),
+        ("implicit/ode_solve.py", "_, dy0, *dtheta = unpacked", "dy0, _, *dtheta = unpacked"),
+    ],
     "batch_norm": [
         ("normalization/batch_norm.py", "dx -= centred", "dx += centred"),
         ("normalization/batch_norm.py", "rstd**3 * (drstd", "rstd**2 * (drstd"),
@@ -45,6 +61,31 @@ FAULTS = {
         ("optimizers/fused_adamw.c", "rate * (weight_decay * p[i] +", "rate * (-weight_decay * p[i] +"),
         ("optimizers/fused_adamw.c", "v[i] = (T)square;", ""),
         ("optimizers/fused_adamw.c", "means[k])", "means[0])"),
+    ],
+    "spline": [
+        ("sequences/spline.py", "summed(dy * slope)\n\n\n@spline_values", "summed(-dy * slope)\n\n\n@spline_values"),
+        (
+            "sequences/spline.py",
+            "slope = spline(knots, values, x, order=order + 1",
+            "slope = spline(knots, values, x, order=order",
+        ),
+        (
+            "sequences/spline.py",
+            "return spline_values(knots, x, dy, order=order,",
+            "return spline_values(knots, x, 2 * dy, order=order,",
+        ),
+        ("sequences/spline_numba.py", "made[k, j] = f0 * f[i] + f1 * f[i + 1]", "made[k, j] = f0 * f[i] + f1 * f[i]"),
+        (
+            "sequences/spline_numba.py",
+            "A[0, 2], A[0, 3], A[0, 4] = k, -h - k, h",
+            "A[0, 2], A[0, 3], A[0, 4] = k, h + k, h",
+        ),
+        (
+            "sequences/spline_numba.py",
+            "f += times(turned(R), solved(turned(A), bend))",
+            "f += times(R, solved(turned(A), bend))",
+        ),
+        ("sequences/spline_numba.py", "            bend[i + 1] += m1 * arriving[k, j]\n", ""),
     ],
     "scatter_mean": [
         ("segments/scatter.py", "shares = lines_of(wide(dy), axis)", "shares = -lines_of(wide(dy), axis)"),

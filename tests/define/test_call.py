@@ -161,3 +161,73 @@ def test_an_absent_tensor_of_a_list_is_an_error_in_every_runtime():
         for value in (opsdk.to_tensor(x), opsdk.to_tensor(x, stop_gradient=False), variable):
             with pytest.raises(ArityError, match="op 't::join': input 'xs' expected tensors, got None at 1; leave it"):
                 join([value, None])
+
+
+CALLED = "t::called(Tensor x, *, Callable f) -> Tensor y"
+
+
+@pytest.fixture
+def called():
+    op = opsdk.op(CALLED)(lambda x, f: np.asarray(f(x)))
+    op.backward(composite=True)(lambda x, dy, f: opsdk.vjp(f, x, dy)[1])
+    return op
+
+
+def test_a_callable_that_holds_what_needs_a_gradient_is_refused(called):
+    weight = opsdk.to_tensor([2.0], stop_gradient=False)
+    wanted = r"op 't::called': attribute 'f' expected a callable that holds nothing that needs a gradient, .* 'weight'"
+    for x in (opsdk.ones([1]), np.ones(1, np.float32)):
+        with pytest.raises(AttributeValueError, match=wanted):
+            called(x, f=lambda x: x * weight)
+    held = weight.detach()
+    assert called(opsdk.ones([1]), f=lambda x: x * held).tolist() == [2.0]
+    with opsdk.no_grad():
+        assert called(opsdk.ones([1]), f=lambda x: x * weight).tolist() == [2.0]
+
+
+def test_one_that_holds_what_a_program_trains_is_refused_where_it_is_built(called):
+    with opsdk.static.program_guard(opsdk.static.Program(), opsdk.static.Program()):
+        x, weight = opsdk.static.data("x", [1]), opsdk.static.create_parameter([1], "float32")
+        with pytest.raises(AttributeValueError, match="reads 'weight' of shape"):
+            called(x, f=lambda x: x * weight)
+
+
+def test_a_composite_is_given_the_python_function_of_what_numba_compiled(called):
+    numba = pytest.importorskip("numba")
+    square = numba.njit(lambda x: x * x)
+    x = opsdk.to_tensor([3.0], stop_gradient=False)
+    called(x, f=square).sum().backward()
+    assert x.grad.tolist() == [6.0]
+    op = opsdk.op(CALLED, composite=True)(lambda x, f: f(f(x)))
+    assert op(np.array([3.0]), f=square).tolist() == [81.0]
+    with opsdk.static.program_guard(opsdk.static.Program()):
+        y = op(opsdk.static.data("x", [1]), f=square)
+        assert opsdk.static.Executor().run(feed={"x": np.ones(1, "float32") * 3}, fetch_list=[y])[0].tolist() == [81.0]
+
+
+def test_nothing_keeps_a_callable_alive_that_was_given(called):
+    import gc
+    import weakref
+
+    def made():
+        held = np.ones(3)
+
+        def f(x):
+            return x * held
+
+        return f
+
+    first = made()
+    alive = weakref.ref(first)
+    for _ in range(3):
+        called(np.ones(3), f=first)
+        called(opsdk.ones([3], "float64"), f=first)
+    del first
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("decorator", [opsdk.elementwise, opsdk.rowwise])
+def test_an_expression_has_no_callable(decorator):
+    with pytest.raises(opsdk.errors.DefinitionError, match="'f' expected a value in an op made of an expression, got"):
+        decorator("t::called(Tensor x, *, Callable f) -> Tensor y")(lambda x, f: x)

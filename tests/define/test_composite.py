@@ -217,3 +217,26 @@ def test_what_a_composite_is_made_of_draws_anew_in_each_run_and_is_told_that_it_
         y = noisy(v)
     (tested,) = static.Executor().run(main.clone(for_test=True), feed={"v": X}, fetch_list=[y])
     assert tested.tolist() == [2.0, 4.0]
+
+
+@pytest.fixture
+def exponential():
+    op = opsdk.op("test_composite::exponential(Tensor x) -> Tensor y")(lambda x: np.exp(x))
+    op.backward(composite=True)(lambda x, dy: dy * op(x))  # itself, so that it has derivatives of every order
+    return op
+
+
+def test_an_op_that_calls_itself_in_its_backward_has_every_order_in_both_runtimes(exponential):
+    values = np.array([0.0, 0.5, -1.0])
+    x = opsdk.to_tensor(values, stop_gradient=False)
+    order = exponential(x)
+    for _ in range(3):
+        (order,) = opsdk.grad(order.sum(), x, create_graph=True)
+        np.testing.assert_allclose(order.numpy(), np.exp(values), rtol=1e-15)
+    with opsdk.static.program_guard(opsdk.static.Program()):
+        v = opsdk.static.data("v", [3], "float64")
+        order = exponential(v)
+        for _ in range(3):
+            (order,) = opsdk.static.gradients([order], [v])
+        found = opsdk.static.Executor().run(feed={"v": values}, fetch_list=[order])[0]
+    np.testing.assert_allclose(found, np.exp(values), rtol=1e-15)

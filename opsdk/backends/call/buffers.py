@@ -201,6 +201,8 @@ def without_unneeded(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Lau
 class Hold:
     """The check of the outputs of one kind of call; the rule is asked once for inputs of the same shapes.
 
+    Where a call has a callable it is asked each time: that may decide something, and nothing here keeps it alive.
+
     What an author's kernel takes and gives is held to the op's infer rule in every call, whatever it is made of.
     """
 
@@ -221,7 +223,7 @@ class Hold:
     def inferred(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
         """Returns what the rule gives, or raises what it raises."""
         try:
-            known = self._known.get(_key(inputs, attrs))
+            known = self._known.get(_key(inputs, attrs)) if self._known else None
         except TypeError:  # an attribute that has no hash
             known = None
         if known is None:
@@ -240,6 +242,8 @@ class Hold:
 
     def remember(self, inputs: Sequence[Any], attrs: Mapping[str, Any], inferred: Inferred) -> None:
         """Keeps what the rule gave."""
+        if self._opdef.schema.callables:
+            return
         with suppress(TypeError):  # an attribute that has no hash
             self._known[_key(inputs, attrs)] = inferred
 

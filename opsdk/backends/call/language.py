@@ -14,6 +14,7 @@ from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.random import Draw, Generator
 from opsdk.core.spec import TensorSpec
+from opsdk.define.call import interpreted
 from opsdk.define.frontend import over_arrays
 from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel
 from opsdk.define.kernel.notation import LANGUAGES, Notation
@@ -89,6 +90,10 @@ class Language(Notation):
             )
         return slow(self.module).launch_of(opdef, kernel)
 
+    def can_call(self, functions: Sequence[Callable[..., Any]]) -> bool:
+        """Whether a kernel of the language can call these, where it `takes_callables`."""
+        return True
+
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns why a call with tensors of these dtypes will fail, as far as is known without compiling anything."""
         return ""
@@ -145,6 +150,7 @@ class PyFunc(Language):
     """
 
     reads_python = True
+    takes_callables = True
     flags = ("parallel", "contiguous")
     manner = "the reference"
 
@@ -159,6 +165,8 @@ class PyFunc(Language):
         assert callable(source), kernel
         if self.name == COMPOSITE and not opdef.is_builtin:  # built-in ones call nothing but ops
             source = over_arrays(source)
+        if self.name == COMPOSITE and opdef.schema.callables:
+            source = _interpreting(opdef, source)
         asks = [name for name, _ in getattr(opdef.infer, "asks", ()) if name not in opdef.schema.attr_names]
         generators = opdef.schema.generators
         if not asks and not generators:
@@ -244,12 +252,18 @@ def check_packages(opdef: OpDef, language: Language) -> None:
         optional(package, extra=language.extra, subject=f"{opdef.subject}, {language.name} kernel")
 
 
-def is_usable(kernel: Kernel) -> bool:
+def _interpreting(opdef: OpDef, body: Launch) -> Launch:
+    """Returns the body of a composite as one that is given callables which take tensors."""
+    return lambda *values, **attrs: body(*values, **interpreted(opdef, attrs))
+
+
+def is_usable(kernel: Kernel, functions: Sequence[Callable[..., Any]] = ()) -> bool:
     """Whether a kernel may be chosen here: a derived one only where it can be compiled, else the reference serves.
 
     A kernel that an author wrote is never passed over in silence: what it needs is missing with an error that says so.
+    Only what it cannot call, of the functions that are attributes of the call, leaves it to the reference.
     """
-    return not missing_packages(kernel)
+    return not missing_packages(kernel) and (not functions or language_of(kernel).can_call(functions))
 
 
 def missing_packages(kernel: Kernel) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from opsdk.define.call import check_inputs, complete_attrs
 from opsdk.define.infer import STOCK, Inferred
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.scalars import CALLABLE, OBJECT
 from opsdk.define.schema.schema import ResidualDecl
 
 Run = Callable[[Sequence[Any], Mapping[str, Any]], Any]  # any: inputs, attribute values and what comes of them
@@ -124,8 +124,8 @@ class CallPlan:
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
         self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
-        keeps = all(decl.type.scalar != OBJECT for decl in opdef.schema.attrs)
-        self._attrs = complete if keeps else {}  # a residual is its call's: no plan keeps that one alive
+        keeps = all(decl.type.scalar not in (OBJECT, CALLABLE) for decl in opdef.schema.attrs)
+        self._attrs = complete if keeps else {}  # no plan keeps residuals and what callables hold alive
         self._outputs = outputs
         self.run: Run = self._way()
 
@@ -331,10 +331,13 @@ def make_plan(
     """
     named = zip(opdef.schema.input_names, inputs, strict=True)
     present = [(name, value) for name, entry in named for value in flat(entry)]
+    usable = is_usable
+    if opdef.schema.callables:
+        usable = partial(is_usable, functions=flat([attrs.get(name) for name in opdef.schema.callables]))
     deciding = opdef.schema.deciding(inputs)
     name = next((name for name, value in present if value is deciding), "")
     dtype = None if deciding is None else deciding.dtype
-    kernel = row or opdef.kernels.select(place.kind, dtype, [value.dtype for _, value in present], is_usable)
+    kernel = row or opdef.kernels.select(place.kind, dtype, [value.dtype for _, value in present], usable)
     if kernel is None and place is not CPU:
         kernel = opdef.kernels.reference()
     is_untold = any(name not in attrs for name, _ in getattr(opdef.infer, "asks", ()))

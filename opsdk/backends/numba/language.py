@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.call.language import Language, NativeEntry, register_language
@@ -26,11 +27,17 @@ class NumbaCPU(Language):
     name = "numba"
     flags = ("parallel", "contiguous")
     freezes = True
+    takes_callables = True
     stays_inside = False
     has_entry = True
     module = "opsdk.backends.numba.cpu"
     packages = ("numba",)
     extra = "numba"
+
+    def can_call(self, functions: Sequence[Callable[..., Any]]) -> bool:
+        """Whether Numba compiled all of them; where it is switched off it calls any."""
+        numba = sys.modules.get("numba")
+        return all(hasattr(function, "py_func") for function in functions) or bool(numba and numba.config.DISABLE_JIT)
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
         """Returns the options, with what decides open sizes made ready.

@@ -37,6 +37,7 @@ class Notation:
         takes_text: whether a source is a text or the name of a file, and no Python function.
         fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
+        takes_callables: whether it has kernels of ops that have callables among their attributes.
         reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         flags: options that are True or False; `options` says what others there are.
     """
@@ -47,6 +48,7 @@ class Notation:
     takes_text: bool = False
     fills: bool = False
     freezes: bool = False
+    takes_callables: bool = False
     reads_python: bool = False
     flags: tuple[str, ...] = ()
 
@@ -132,9 +134,14 @@ class Notation:
         """Checks that kernels which are no Python neither make nor take an object of Python.
 
         Raises:
-            DefinitionError: the op has a residual that is one.
+            DefinitionError: the op has a residual that is one, or a callable that the language does not call.
         """
         schema = opdef.schema
+        if schema.callables and not self.takes_callables:
+            raise DefinitionError(
+                f"{subject}: expected attributes that the language has values for, got the callable "
+                f"{schema.callables[0]!r}; write the kernel in Numba, which calls what it compiled, or in Python"
+            )
         makes = next((decl.name for decl in schema.outputs if decl.kind == OBJECT), None)
         takes = next((decl.name for decl in schema.attrs if decl.type.scalar == OBJECT), None)
         if not self.reads_python and (makes or takes):

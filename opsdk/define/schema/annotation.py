@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from opsdk.core.errors import SchemaError
 from opsdk.define.schema.attr_type import AttrType, Range
-from opsdk.define.schema.scalars import SCALARS, TYPES
+from opsdk.define.schema.scalars import CALLABLE, SCALARS, TYPES
 
 _LISTS = {"list", "List", "Sequence"}
 _TUPLES = {"tuple", "Tuple"}
@@ -85,8 +85,8 @@ def _read(node: ast.AST) -> AttrType | None:
         return _choices(items)
     if head == "Annotated":
         return _annotated(_read(items[0]), items[1:])
-    if head == "dtype":
-        return AttrType("dtype")
+    if head in ("dtype", CALLABLE):
+        return AttrType(head)
     if head in _LISTS:
         return _listed(_read(items[0]), None) if len(items) == 1 else None
     if head in _TUPLES:

@@ -13,7 +13,7 @@ import numpy as np
 
 from opsdk.core.errors import SchemaError
 from opsdk.define.schema.grammar import expected, pattern
-from opsdk.define.schema.scalars import BAD, END, GIVEN, RANDOM, TYPES
+from opsdk.define.schema.scalars import BAD, CALLABLE, END, GIVEN, RANDOM, TYPES
 
 _SIDES = {"both": (True, True), "left": (True, False), "right": (False, True), "neither": (False, False)}
 _INTEGERS = {int}
@@ -162,6 +162,16 @@ class AttrType:
     def is_random(self) -> bool:
         """Whether it is a generator, of whose draws a call takes one."""
         return self.scalar == RANDOM
+
+    @property
+    def is_object(self) -> bool:
+        """Whether its values are no numbers or texts, but objects: generators and callables."""
+        return self.is_random or self.is_callable
+
+    @property
+    def is_callable(self) -> bool:
+        """Whether its values are callables."""
+        return self.scalar == CALLABLE
 
     @cached_property
     def is_bounded(self) -> bool:

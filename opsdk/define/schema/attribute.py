@@ -12,6 +12,7 @@ from opsdk.core.errors import AttributeValueError, SchemaError
 from opsdk.core.fit import shown
 from opsdk.core.spec import OpenSize
 from opsdk.core.suggest import nearest
+from opsdk.define.identity.callables import value_text
 from opsdk.define.schema.attr_type import AttrType, Range
 from opsdk.define.schema.scalars import BAD, TYPES
 
@@ -50,11 +51,17 @@ class AttrDecl:
         """Returns the attribute with a default.
 
         Raises:
-            AttributeValueError: the value is none of the type; a generator has no default but None, the global one.
+            AttributeValueError: the value is none of the type; a generator has no default but None, the global one, and
+            a callable none but None, where it may be left out.
         """
         if self.type.is_random and value is not None:
             raise AttributeValueError(
                 f"{subject}: default of {self.name!r} expected None, the global generator, got {value!r}"
+            )
+        if self.type.is_callable and value is not None:
+            raise AttributeValueError(
+                f"{subject}: default of {self.name!r} expected None, of Callable?, since a schema has no text for a "
+                f"callable, got {value_text(value)}"
             )
         return replace(self, default=None if self.type.is_random else coerce(self, value, subject))
 
@@ -93,7 +100,7 @@ def literal(value: Any) -> str:
         return "[" + ", ".join(literal(item) for item in value) + "]"
     if isinstance(value, np.dtype):
         return str(value.name)
-    return repr(value)
+    return value_text(value)
 
 
 def coerce(decl: AttrDecl, value: Any, subject: str) -> Any:

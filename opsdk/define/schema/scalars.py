@@ -15,6 +15,7 @@ from opsdk.core.spec import TensorSpec
 
 OBJECT, SPEC = "object", "spec"  # what runtimes give gradient ops: a residual, and what an input's array was like
 RANDOM = "Generator"  # whose values are draws: a call that is given a generator, or none, takes one
+CALLABLE = "Callable"
 BAD = object()  # what a conversion gives for a value of another type
 END = 2**63  # of int, which is 64 bits wide in every kernel
 
@@ -78,6 +79,10 @@ def _dtype(value: Any) -> Any:
         return BAD
 
 
+def _callable(value: Any) -> Any:
+    return value if callable(value) else BAD
+
+
 def _draw(value: Any) -> Any:
     if value is None:
         return Draw(next_seed())
@@ -98,6 +103,9 @@ SCALARS = {
     "str": Scalar("str", str, '"text"', _str, "a text"),
     "complex": Scalar("complex", complex, "1j", _complex, "a complex number", "a number that complex128 holds"),
     "dtype": Scalar("np.dtype", np.dtype, '"float32"', _dtype, "a dtype"),
+    CALLABLE: Scalar(
+        CALLABLE, Callable, "opsdk.tanh", _callable, "a function, an op, or whatever else can be called"
+    ),
     RANDOM: Scalar(
         "opsdk.Generator", Generator, "opsdk.Generator(0)", _draw, "random numbers; left out, the global generator"
     ),

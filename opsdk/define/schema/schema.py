@@ -161,6 +161,11 @@ class OpSchema:
         return tuple(decl.name for decl in self.attrs if decl.type.is_random)
 
     @cached_property
+    def callables(self) -> tuple[str, ...]:
+        """Names of the attributes that are callables, or lists of them."""
+        return tuple(decl.name for decl in self.attrs if decl.type.is_callable)
+
+    @cached_property
     def nondifferentiable(self) -> tuple[str, ...]:
         """Names of the inputs and outputs whose elements are declared as whole numbers or truth values."""
         every: tuple[TensorDecl, ...] = (*self.inputs, *self.outputs)

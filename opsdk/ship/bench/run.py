@@ -23,6 +23,7 @@ from opsdk.backends.memory.device import memory_at
 from opsdk.backends.numba.failure import is_compile_failure
 from opsdk.core.errors import DTypeError, KernelNotFoundError, MissingDependencyError, TargetError
 from opsdk.core.place import CPU, Place
+from opsdk.define.identity.callables import value_text
 from opsdk.define.kernel.kernel import COMPOSITE, REFERENCE, Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.ship.bench.inputs import large_call, placed
@@ -163,7 +164,7 @@ def _is_tensor(value: Any) -> bool:
 def described(opdef: OpDef, call: Call) -> str:
     """Returns inputs and attributes of a call, as `x float32(1024, 1024), axis=0`."""
     inputs = [f"{name} {_spec(value)}" for name, value in zip(opdef.schema.input_names, call.inputs, strict=True)]
-    return ", ".join([*inputs, *(f"{name}={value!r}" for name, value in call.attrs.items())])
+    return ", ".join([*inputs, *(f"{name}={value_text(value)}" for name, value in call.attrs.items())])
 
 
 def _spec(value: Any) -> str:

@@ -13,6 +13,7 @@ from opsdk.core.errors import OpsdkError, TargetError
 from opsdk.core.origin import Origin, shorten
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
+from opsdk.define.identity.callables import value_text
 from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
@@ -131,7 +132,8 @@ def _samples(opdef: OpDef) -> str:
         return ""
     lines = []
     for call in (call for call in calls if not call.extra):
-        given = ", ".join([*map(_spec, call.inputs), *(f"{name}={value!r}" for name, value in call.attrs.items())])
+        attrs = [f"{name}={value_text(value)}" for name, value in call.attrs.items()]
+        given = ", ".join([*map(_spec, call.inputs), *attrs])
         made = _outputs(opdef, call)
         lines += [f"| {_cell(given)} | {_cell(made)} | {_cell(call.reason)} |"] if made else []
     return "\n".join(["| inputs | outputs | why it is tried |", "|---|---|---|", *lines]) if lines else ""

@@ -127,7 +127,7 @@ def _guard_of(opdef: OpDef) -> OpDef:
     return _guards.setdefault(opdef, OpDef(named, like(), Traits(), opdef.origin, kernels))
 
 
-class _Maker:
+class Maker:
     """Makes Variables of a block where the body of a composite makes values of nothing."""
 
     def __init__(self, block: Block) -> None:
@@ -151,7 +151,7 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
     """
     assert opdef.body is not None
     first = len(block.ops)
-    with MAKER.held(_Maker(block)):
+    with MAKER.held(Maker(block)):
         made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **body_attrs(opdef, attrs)))
     for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
         decl = opdef.schema.outputs[position]

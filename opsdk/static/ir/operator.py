@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from opsdk.core.errors import ProgramError
+from opsdk.core.nested import flat
 from opsdk.core.origin import Origin
 from opsdk.core.suggest import alternatives
 from opsdk.define.gradient import asked_of
+from opsdk.define.identity.callables import importable_name
 from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.attribute import literal
 from opsdk.define.schema.schema import InputDecl, OutputDecl
@@ -41,7 +43,14 @@ class Attrs(dict[str, Any]):  # Any: attribute values of the schema language
     __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
+        for name, value in self.items():
+            for function in flat(value):
+                if callable(function):
+                    importable_name(function, f"attrs of an operator, {name!r}")
         return Attrs, (dict(self),)
+
+    def __deepcopy__(self, memo: object) -> Attrs:
+        return Attrs(self)  # values of attributes never change
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.core import nested
 from opsdk.core.spec import TensorSpec
+from opsdk.define.identity.callables import callable_text
 from opsdk.define.opdef import OpDef
 
 # One entry per tensor input or output: an array, a list of arrays for a variadic one, None for an absent one.
@@ -139,7 +140,9 @@ def _cast_spec(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Returns an attribute's value as text; a residual, which may be anything, by its type."""
+    """Returns an attribute's value as text; a callable by its name, a residual, which may be anything, by its type."""
+    if callable(value):
+        return callable_text(value)
     plain = (bool, int, float, complex, str, np.dtype, TensorSpec, type(None))
     items = value if isinstance(value, (tuple, list)) else [value]
     return repr(value) if all(isinstance(item, plain) for item in items) else f"<{type(value).__name__}>"

@@ -202,7 +202,10 @@ def _written_for(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[np.dtype[Any
 
 
 def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
-    """Whether a kernel is meant for the dtypes of a call."""
+    """Whether a kernel is meant for the dtypes of a call, and can call what it is given."""
+    functions: Any = flat([call.attrs.get(name) for name in opdef.schema.callables])
+    if functions and not language_of(kernel).can_call(functions):
+        return False
     dtypes = [array.dtype for array in flat(call.inputs)]
     deciding = opdef.schema.deciding(call.inputs)
     return kernel.key.serves(kernel.key.place, None if deciding is None else deciding.dtype, dtypes)

@@ -104,3 +104,17 @@ def test_a_range_that_is_none_is_refused_where_it_is_annotated():
 )
 def test_what_a_signature_says_of_a_type_reads_as_that_type(kind):
     assert attribute_type(annotation_of(AttrType.of(kind))) == AttrType.of(kind)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (collections.abc.Callable, "Callable"),
+        (typing.Callable[[float], float], "Callable"),
+        ("Callable[..., np.ndarray]", "Callable"),
+        ("collections.abc.Callable[[int, list[int]], int] | None", "Callable?"),
+        (list[collections.abc.Callable[..., int]], "Callable[]"),
+    ],
+)
+def test_a_callable_is_read_whatever_it_takes_and_gives(annotation, kind):
+    assert str(attribute_type(annotation)) == kind

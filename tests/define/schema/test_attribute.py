@@ -31,6 +31,9 @@ from opsdk.define.schema.attribute import REQUIRED, AttrDecl, coerce, freeze, li
         ("int?", None, None),
         ("int[]?", None, None),
         ("str?", "a", "a"),
+        ("Callable", np.sin, np.sin),
+        ("Callable?", None, None),
+        ("Callable[]", [np.sin, opsdk.tanh], (np.sin, opsdk.tanh)),
     ],
 )
 def test_a_value_is_taken_in_the_attributes_own_type(kind, value, kept):
@@ -239,6 +242,16 @@ def test_a_gradient_holds_its_attributes_to_the_same_range():
 def test_a_default_outside_is_refused_where_the_op_is_defined():
     with pytest.raises(SchemaError, match="default of 'p' expected a literal of type 0 <= float < 1, got '1'"):
         opsdk.op("t::f(Tensor x, *, 0 <= float < 1 p=1) -> Tensor y")(lambda x, p: x)
+
+
+def test_what_cannot_be_called_is_no_callable_and_one_is_no_default():
+    decl = AttrDecl("f", AttrType.of("Callable"))
+    with pytest.raises(AttributeValueError, match=r"op 'f': attribute 'f' expected Callable, got 3 \(int\); write f="):
+        coerce(decl, 3, "op 'f'")
+    with pytest.raises(AttributeValueError, match=r"op 'f': default of 'f' expected None, of Callable\?, since a"):
+        decl.with_default(np.sin, "op 'f'")
+    assert str(AttrDecl("f", AttrType.of("Callable?")).with_default(None, "op 'f'")) == "Callable? f=None"
+    assert (literal(opsdk.tanh), literal((np.sin,))) == ("opsdk::tanh", "[sin]")
 
 
 def test_the_default_of_a_generator_is_the_global_one():

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.scalars import SCALARS
 from opsdk.define.schema.signature import schema_of
 
-NAMES = {"opsdk": opsdk, "np": np, "Annotated": Annotated, "Literal": Literal, "NDArray": NDArray}
+NAMES = {"opsdk": opsdk, "np": np, "Annotated": Annotated, "Literal": Literal, "NDArray": NDArray, "Callable": Callable}
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form.python], ids=lambda form: form.text)

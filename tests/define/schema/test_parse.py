@@ -123,7 +123,8 @@ def test_a_parameter_that_is_no_type_and_name_is_refused(part):
 def test_an_unknown_type_is_refused_with_those_there_are(kind):
     assert refused(f"f({kind} x) -> Tensor y") == (
         f"schema 'f({kind} x) -> Tensor y': type expected Tensor, Tensor?, Tensor[], int, float, bool, str, complex, "
-        f"dtype, Generator (with [], [2] or ?), a range as 0 <= float < 1, or a choice as 'a' | 'b', got {kind!r}"
+        "dtype, Callable, Generator (with [], [2] or ?), a range as 0 <= float < 1, or a choice as 'a' | 'b', "
+        f"got {kind!r}"
     )
 
 

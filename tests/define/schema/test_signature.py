@@ -85,8 +85,8 @@ def test_an_attribute_without_a_type_is_refused():
         return 0
 
     assert refused(f) == (
-        "op 'f': attribute 'axis' expected an annotation (int, float, bool, str, complex, np.dtype, opsdk.Generator, "
-        "list[int], Literal['a', 'b'], or one of them with '| None'), got <class 'inspect._empty'>"
+        "op 'f': attribute 'axis' expected an annotation (int, float, bool, str, complex, np.dtype, Callable, "
+        "opsdk.Generator, list[int], Literal['a', 'b'], or one of them with '| None'), got <class 'inspect._empty'>"
     )
 
 

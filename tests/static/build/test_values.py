@@ -85,6 +85,14 @@ def what_was_given_and_stopped_again(w, x):
     return (x * w).sum(), []
 
 
+def stopped_and_changed(w, x):
+    h = w * x
+    h.stop_gradient = True
+    before = h + w
+    define_add()(h, w)
+    return (h * 3.0 + before).sum(), []
+
+
 def without_recording(w, x):
     h = w * x
     with opsdk.no_grad():
@@ -113,7 +121,8 @@ def written_where_it_was_read(w, x):
 
 ALIKE = [
     a_change, two_changes_with_a_read_between, what_is_there_now, nothing_after, a_sum_of_squares, into_what_was_given,
-    what_was_given_and_stopped_again, without_recording, statistics_beside, lists, written_where_it_was_read,
+    what_was_given_and_stopped_again, stopped_and_changed, without_recording, statistics_beside, lists,
+    written_where_it_was_read,
 ]  # fmt: skip
 EXPECTED = {
     a_change: [X * 2.75],
@@ -123,6 +132,7 @@ EXPECTED = {
     a_sum_of_squares: [4 * W**3 * (1 + X * X) ** 2],
     into_what_was_given: [4 * W * (W * W + X)],
     what_was_given_and_stopped_again: [X + W * W],
+    stopped_and_changed: [6 * W + 1],
     without_recording: [X * 3.0, np.full(3, 3.0)],
     statistics_beside: [2 * W * X**2 * (W * X) + 2 * W],
     written_where_it_was_read: [X + 2 * W * X * X, np.ones(3)],

@@ -1,11 +1,13 @@
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk import static
-from opsdk.core.errors import ProgramError
+from opsdk.core.errors import AttributeValueError, ProgramError
 
 
 @pytest.fixture
@@ -125,3 +127,17 @@ def test_attributes_are_read_alone_since_a_gradient_holds_those_of_its_forward(c
         change(scaled)
     value, gradient = static.Executor().run(main, feed={"x": np.ones(2, "float32")}, fetch_list=[loss, dx])
     assert (value, gradient.tolist()) == (6.0, [3.0, 3.0])
+
+
+def test_callables_are_printed_by_name_copied_and_pickled_where_they_can_be_imported(block):
+    x = static.data("x", [None, 3], "float32")
+    op = opsdk.op("test_ops::called(Tensor x, *, Callable f) -> Tensor y")(lambda x, f: f(x))
+    op(x, f=np.square)
+    op(x, f=lambda x: x)
+    named, nameless = block.ops
+    assert ", f = square," in str(named)
+    assert re.search(r", f = \S*<lambda> at \S*test_operator.py:\d+,", str(nameless))
+    assert pickle.loads(pickle.dumps(named.attrs)) == {"f": np.square}
+    assert copy.deepcopy(nameless.attrs) == nameless.attrs
+    with pytest.raises(AttributeValueError, match="attrs of an operator, 'f': expected a callable that can be"):
+        pickle.dumps(nameless.attrs)
