@@ -1,12 +1,10 @@
 """The ops of contrib_ops for the tests that prove them, a family in each file, so that processes share the work."""
 
-import numpy as np
 import pytest
 
 import contrib_ops
 import opsdk
 
-LONG = np.dtype("float64")
 PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") and op.opdef.gradient_of is None]
 
 
@@ -44,12 +42,21 @@ def named(ops, slow=()):
     return pytest.mark.parametrize("op", params)
 
 
-def by_kernel(opdef):
-    """Gives a test each kernel of an op; what is compiled by Numba for other dtypes than float64 is marked slow."""
-    others = {kernel for kernel in opdef.kernels if kernel.language == "numba" and kernel.key.dtype not in (None, LONG)}
-    # one text for all dtypes, compiled for each and each number of dimensions; float64 stands for them in make test
+def by_kernel(opdef, quick="float64"):
+    """Gives a test each kernel of an op; what is compiled by Numba for other dtypes than one is marked slow."""
+    others = {
+        kernel
+        for kernel in opdef.kernels
+        if kernel.language == "numba" and str(kernel.key.dtype) not in ("None", quick)
+    }
+    # one text for all dtypes, compiled for each; the quick one, or the kernel in C, stands for them in make test
     params = [pytest.param(k, id=str(k), marks=pytest.mark.slow if k in others else ()) for k in opdef.kernels]
     return pytest.mark.parametrize("kernel", params)
+
+
+def shapes_for(kernel):
+    """Gives the shapes that a kernel is tried on; Numba compiles for each number of axes, and the sweeps prove all."""
+    return [(5, 7)] if kernel.language == "numba" else [(5, 7), (67,), (2, 3, 4), (), (1,), (0, 3)]
 
 
 def proven(family):

@@ -2,8 +2,8 @@
 
 A loop and the function that counts for it may disagree, and compiled code that writes beyond its buffer ends the
 process later, or worse. So a kernel says how many it filled, and behind each buffer lies a guard that no right kernel
-touches. In the first call of a kind, in calls 2, 4, 8 and so on, and in debug mode there is room behind it for whatever
-the inputs could fill.
+touches. There is room behind it for whatever the inputs could fill, up to 64 KiB; in the first call of a kind, in calls
+2, 4, 8 and so on, and in debug mode up to 64 MiB.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from opsdk.define.schema.binding import called_by_name
 _GUARD = 4096  # bytes behind each buffer
 _MARK = 0xA5
 _MARKS = bytes([_MARK]) * _GUARD
-_MOST_ROOM = 64 << 20  # bytes behind a buffer in calls that are watched; what is not touched costs addresses only
+_ROOM = 64 << 10  # bytes behind a buffer at most
+_WATCHED_ROOM = 64 << 20  # likewise in calls that are watched; what is not touched costs addresses only
 
 
 # Any, in this file: arrays, lists of them, None; attribute values; what a size function or a kernel returned.
@@ -75,8 +76,8 @@ class Sized:
         entries = [inferred[i] for i in self.opdef.schema.fresh_outputs]
         names = [self.opdef.schema.output_names[i] for i in self.opdef.schema.fresh_outputs]
         leaves = self._leaves(names, entries)
-        places = [f"{name}.shape[{i}]" for name, spec in leaves for i, dim in enumerate(spec.shape) if dim is None]
-        if not places:
+        count = sum([spec.shape.count(None) for _, spec in leaves])
+        if not count:
             raise ShapeError(
                 f"{self.subject}: {self.decides} expected a size that the infer rule leaves open, got "
                 f"{', '.join(f'{name} {spec}' for name, spec in leaves)}; let the rule give None for it, or leave "
@@ -87,21 +88,25 @@ class Sized:
             given = self._call({**dict(zip(self.opdef.schema.input_names, inputs, strict=True)), **attrs})
         else:
             assert ask is not None, self.decides
-            given = ask(len(places))
-        sizes = self.whole(given, places, str(self.decides))
+            given = ask(count)
+        sizes = self.whole(given, count, leaves, self.decides)
         number = next(self._numbers)
-        elements = sum(array.size for array in flat(inputs)) if FLAGS.debug or not number & (number - 1) else 0
+        most = _WATCHED_ROOM if FLAGS.debug or not number & (number - 1) else _ROOM
+        elements = sum([array.size for array in flat(inputs)])
         shapes = list(_closed([spec.shape for _, spec in leaves], sizes))
         try:
-            memory = [_Guarded(shape, spec, elements, empty) for shape, (_, spec) in zip(shapes, leaves, strict=True)]
+            memory = [
+                _Guarded(shape, spec, elements, most, empty) for shape, (_, spec) in zip(shapes, leaves, strict=True)
+            ]
         except (MemoryError, ValueError, OverflowError) as error:
             raise SizeError(
                 f"{self.subject}: {self.decides} expected sizes that memory has room for, got "
-                f"{', '.join(f'{size} for {place}' for place, size in zip(places, sizes, strict=True))} ({error})",
+                f"{', '.join(f'{size} for {place}' for place, size in zip(_places(leaves), sizes, strict=True))} "
+                f"({error})",
                 at=self.at,
             ) from error
         changed = [inputs[i] for i in self.opdef.schema.mutated_inputs]
-        return Room(self, entries, leaves, places, sizes, memory, changed, empty)
+        return Room(self, entries, leaves, sizes, memory, changed, empty)
 
     def _leaves(self, names: Sequence[str], entries: Sequence[Any]) -> list[tuple[str, TensorSpec]]:
         for name, entry in zip(names, entries, strict=True):
@@ -113,18 +118,20 @@ class Sized:
                 )
         return [pair for name, entry in zip(names, entries, strict=True) for pair in named(name, entry)]
 
-    def whole(self, given: Any, places: Sequence[str], who: str) -> list[int]:
-        """Returns one size for each place: what was given, or for all the one number that was.
+    def whole(self, given: Any, count: int, leaves: Sequence[tuple[str, TensorSpec]], who: object) -> list[int]:
+        """Returns one size for each that is open: what was given, or for all the one number that was.
 
         Raises:
             SizeError: it is no whole number from 0 on, or another number of them.
         """
+        if given.__class__ is int and given >= 0:
+            return [given] * count
         many = isinstance(given, (tuple, list)) or (isinstance(given, np.ndarray) and given.ndim == 1)
-        items = list(given) if many else [given] * len(places)
-        wanted = " and ".join(places)
-        if len(items) != len(places):
+        items = list(given) if many else [given] * count
+        wanted = " and ".join(_places(leaves))
+        if len(items) != count:
             raise SizeError(
-                f"{self.subject}: {who} expected {len(places)} sizes, of {wanted}, or one number for all, "
+                f"{self.subject}: {who} expected {count} sizes, of {wanted}, or one number for all, "
                 f"got {len(items)}, {given!r}",
                 at=self.at,
             )
@@ -155,17 +162,16 @@ class Room:
         sized: Sized,
         entries: Sequence[Any],
         leaves: Sequence[tuple[str, TensorSpec]],
-        places: Sequence[str],
         sizes: Sequence[int],
         memory: Sequence[_Guarded],
         changed: Sequence[Any],
         empty: Callable[..., Any],
     ) -> None:
-        self._sized, self._leaves, self._places, self._sizes = sized, leaves, places, sizes
+        self._sized, self._leaves, self._sizes = sized, leaves, sizes
         self._memory, self._entries, self._empty = memory, entries, empty
         buffers = iter([one.buffer for one in memory])
         self.buffers: list[Any] = [refill(entry, buffers) for entry in entries]
-        self.count = len(places)
+        self.count = len(sizes)
         self._before = [(array, array.copy()) for array in flat(changed)]
 
     def results(self, returned: Any) -> list[Any]:
@@ -200,17 +206,17 @@ class Room:
                 )
         if returned is None:
             raise SizeError(
-                f"{sized.subject}: expected it to say how many it filled, of {' and '.join(self._places)}, got None; "
-                "return the number at its end",
+                f"{sized.subject}: expected it to say how many it filled, of {' and '.join(_places(self._leaves))}, "
+                "got None; return the number at its end",
                 at=sized.at,
             )
-        filled = sized.whole(returned, self._places, "what the kernel says it filled")
-        for place, size, most in zip(self._places, filled, self._sizes, strict=True):
+        filled = sized.whole(returned, self.count, self._leaves, "what the kernel says it filled")
+        for i, (size, most) in enumerate(zip(filled, self._sizes, strict=True)):
             if size > most or (size < most and decides.option == "sizes"):
                 word = "at most " if decides.option == "bound" else ""
                 raise SizeError(
-                    f"{sized.subject}: expected {word}{most} for {place}, which {decides} gave, got {size} filled; "
-                    "one of the two counts wrong",
+                    f"{sized.subject}: expected {word}{most} for {_places(self._leaves)[i]}, which {decides} gave, got "
+                    f"{size} filled; one of the two counts wrong",
                     at=sized.at,
                 )
         return filled
@@ -219,10 +225,13 @@ class Room:
 class _Guarded:
     """One buffer, with a guard behind it."""
 
-    def __init__(self, shape: tuple[int, ...], spec: TensorSpec, elements: int, empty: Callable[..., Any]) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], spec: TensorSpec, elements: int, most: int, empty: Callable[..., Any]
+    ) -> None:
         size, item = math.prod(shape), spec.dtype.itemsize
         row = item * math.prod(dim for dim in spec.shape if dim is not None)
-        behind = max(_GUARD, min(elements * row, _MOST_ROOM))
+        behind = max(_GUARD, min(elements * row, most))
+        self._is_much = 4 * behind > size * item
         self._memory = empty((size - (-behind // item),), spec.dtype)
         self._guard = self._memory[size:].view(np.uint8)[:_GUARD]
         self._guard[...] = _MARK
@@ -233,12 +242,21 @@ class _Guarded:
         return bool(self._guard.tobytes() != _MARKS)
 
     def cut(self, shape: tuple[int, ...], empty: Callable[..., Any]) -> Any:
-        """Returns the beginning of the buffer in memory of its own: a full one as it is, where the arena lent it."""
-        if shape == self.buffer.shape and self._memory.base.__class__ is arena.Lease:
+        """Returns the beginning of the buffer in memory of its own: a full one as it is, where the arena lent it.
+
+        What has much room behind it is copied, so that no result holds on to that.
+        """
+        is_lent = not self._is_much and self._memory.base.__class__ is arena.Lease
+        if is_lent and shape == self.buffer.shape:
             return np.ndarray(shape, self.buffer.dtype, self._memory.base)
         made = empty(shape, self.buffer.dtype)
         made[...] = self.buffer[tuple(map(slice, shape))]
         return made
+
+
+def _places(leaves: Sequence[tuple[str, TensorSpec]]) -> list[str]:
+    """Returns what the open sizes are called."""
+    return [f"{name}.shape[{i}]" for name, spec in leaves for i, dim in enumerate(spec.shape) if dim is None]
 
 
 def _closed(shapes: Sequence[tuple[int | None, ...]], sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:

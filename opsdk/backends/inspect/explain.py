@@ -18,6 +18,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
 from opsdk.define.infer import Specs
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op, find_op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.formula import as_written, formulas
@@ -166,7 +167,8 @@ def _why_chosen(opdef: OpDef, row: Kernel, place: str, dtypes: Sequence[np.dtype
         return f"runs, and fails: {lacking}"
     if row.key.place != place:
         return f"runs, on arrays at {place} as they are"
-    return f"runs, {language.manner}" if language.manner else "runs"
+    decides = size_function(row)
+    return f"runs, {decides or language.manner}" if decides or language.manner else "runs"
 
 
 def _outputs(opdef: OpDef, specs: Specs, attrs: Mapping[str, Any]) -> tuple[Sequence[Any], tuple[str, ...]]:

@@ -9,6 +9,7 @@ from inspect import cleandoc
 from opsdk.core.origin import origin_of, shorten
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
+from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
 from opsdk.expr.formula import formulas
@@ -24,7 +25,7 @@ _LABEL = 11  # columns of a label with what stands before it
 
 @dataclass(frozen=True)
 class RowFacts:
-    """One kernel: its place and dtype, its language, and file:line."""
+    """One kernel: its place and dtype, its language, and file:line, with what decides the open sizes that it fills."""
 
     op: str
     row: str
@@ -142,7 +143,11 @@ def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _rows(opdef: OpDef) -> tuple[RowFacts, ...]:
-    return tuple(RowFacts(opdef.name, str(row), str(row.origin)) for row in opdef.kernels)
+    return tuple(
+        RowFacts(opdef.name, str(row), f"{row.origin}, {decides}" if decides else str(row.origin))
+        for row in opdef.kernels
+        for decides in [size_function(row)]
+    )
 
 
 def _infer(opdef: OpDef) -> str:

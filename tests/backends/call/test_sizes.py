@@ -132,8 +132,10 @@ def test_one_element_behind_a_buffer_is_seen_whatever_its_dtype(dtype):
 
 def test_what_the_inputs_could_fill_has_room_behind_a_buffer_in_watched_calls():
     of = sized(lambda x: 0)
-    behind = [room(of, np.zeros(1000)).buffers[0].base.nbytes for _ in range(5)]
-    assert behind == [16_000, 16_000, 4096, 16_000, 4096]  # two float64 for each of 1000, in calls 1, 2 and 4
+    behind = [room(of, np.zeros(10_000)).buffers[0].base.nbytes for _ in range(5)]
+    assert behind == [160_000, 160_000, 65_536, 160_000, 65_536]  # two float64 for each of 10 000, in calls 1, 2 and 4
+    assert room(of, np.zeros(1000)).buffers[0].base.nbytes == 16_000
+    assert room(of, np.zeros(1)).buffers[0].base.nbytes == 4096
 
 
 def test_results_are_memory_of_their_own():
@@ -147,10 +149,15 @@ def test_results_are_memory_of_their_own():
         assert not np.may_share_memory(result, made.buffers[0]) or filled == "all"
 
 
-def test_a_large_buffer_that_was_filled_is_the_result_itself():
-    made = room(sized(lambda x: x.size), np.zeros(50_000))
-    at = made.buffers[0].ctypes.data
-    assert made.results(50_000)[0].ctypes.data == at
+def test_a_large_buffer_that_was_filled_is_the_result_itself_unless_there_was_room_behind_it():
+    of, kept = sized(lambda x: x.size), []
+    for _ in range(5):
+        made = room(of, np.zeros(50_000))
+        at = made.buffers[0].ctypes.data
+        (result,) = made.results(50_000)
+        kept.append(result.ctypes.data == at)
+        assert result.base.base.capacity <= 1.25 * 1.25 * result.nbytes  # a block of the arena
+    assert kept == [False, False, True, False, True]  # calls 1, 2 and 4 are watched
 
 
 def test_what_a_bound_took_beyond_the_result_goes_back_to_the_arena():

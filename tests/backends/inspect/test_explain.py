@@ -236,3 +236,13 @@ def test_static_attributes_choose_the_formula():
 
     assert explain(f, F32).formulas == ("y = x + 1",)
     assert explain(f, F32, square=True).formulas == ("y = x * x",)
+
+
+def test_what_decides_the_sizes_that_a_kernel_fills_is_told():
+    op = opsdk.op("t::some(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))(lambda x: x)
+    op.kernel("cpu", lambda x, y: 0, language="numba", bound=len_of)
+    assert explain(op, np.ones(3)).rows[0].reason == "runs, bound=len_of"
+
+
+def len_of(x):
+    return len(x)

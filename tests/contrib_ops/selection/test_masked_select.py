@@ -8,7 +8,7 @@ from contrib_ops import masked_select
 from opsdk import static
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.verify.kernels.launch import launch
-from tests.contrib_ops.proof import by_kernel
+from tests.contrib_ops.proof import by_kernel, shapes_for
 
 GRADIENT = masked_select.grad.opdef
 
@@ -20,7 +20,7 @@ def by_walk(x, mask):
 @by_kernel(masked_select.opdef)
 def test_every_kernel_takes_what_a_walk_takes(kernel, rng):
     dtype = kernel.key.dtype or np.dtype("int8")
-    for shape in [(5, 7), (67,), (2, 3, 4), (), (0, 3)]:
+    for shape in shapes_for(kernel):
         x = np.array(rng.integers(-99, 99, shape)).astype(dtype)
         for least in (0.0, 0.5, 1.0):  # all, some, nothing
             mask = np.array(rng.uniform(size=shape)) >= least

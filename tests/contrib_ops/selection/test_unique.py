@@ -10,7 +10,7 @@ from contrib_ops import unique
 from opsdk import static
 from opsdk.core.errors import GradientMissingError
 from opsdk.verify.kernels.launch import launch
-from tests.contrib_ops.proof import by_kernel
+from tests.contrib_ops.proof import by_kernel, shapes_for
 
 KERNELS = list(unique.opdef.kernels)
 
@@ -24,10 +24,10 @@ def assert_is_unique(x, values, inverse, counts):
     assert values[inverse].tolist() == x.tolist()
 
 
-@by_kernel(unique.opdef)
+@by_kernel(unique.opdef, quick="")  # Numba takes seconds to compile a sort
 def test_every_kernel_counts_what_a_dictionary_counts(kernel, rng):
     dtype = kernel.key.dtype or np.dtype("int8")
-    for shape in [(5, 7), (67,), (2, 3, 4), (), (1,), (0, 3)]:
+    for shape in shapes_for(kernel):
         for most in (1, 4, 100):
             x = np.array(rng.integers(-most, most, shape)).astype(dtype)
             assert_is_unique(x, *launch(unique.opdef, kernel, [x], {}))
@@ -35,7 +35,7 @@ def test_every_kernel_counts_what_a_dictionary_counts(kernel, rng):
     assert_is_unique(laid_out, *launch(unique.opdef, kernel, [laid_out], {}))
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if "float64" in str(kernel)], ids=str)
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.language != "numba" and "int" not in str(k)], ids=str)
 def test_nan_is_one_value_behind_all_others(kernel):
     x = np.array([np.nan, 2, -np.inf, np.nan, np.inf, 2], kernel.key.dtype or "float64")
     values, inverse, counts = launch(unique.opdef, kernel, [x], {})

@@ -69,6 +69,16 @@ def test_promises_are_told():
     assert facts.infer.startswith("a function at ")
 
 
+def test_a_kernel_says_what_decides_the_sizes_that_it_fills():
+    op = define(infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
+
+    def most(x):
+        return x.size
+
+    op.kernel("cpu", lambda x, y: 0, language="numba", bound=most)
+    assert facts_of(op).rows[-1].where.endswith(", bound=most")
+
+
 def test_a_screen_fits_its_width():
     for name in ("gelu", "layer_norm", "matmul", "reduce_sum"):
         for width in (60, 80, 100):
