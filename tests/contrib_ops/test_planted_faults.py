@@ -62,6 +62,11 @@ FAULTS = {
         ("optimizers/fused_adamw.c", "v[i] = (T)square;", ""),
         ("optimizers/fused_adamw.c", "means[k])", "means[0])"),
     ],
+    "learned_step": [
+        ("quantization/learned_step.py", "2 ** (bits - 1) - 1) if signed", "2 ** (bits - 1)) if signed"),
+        ("quantization/learned_step.py", "quant_max=highest, grad_factor=factor", "quant_max=highest, grad_factor=1.0"),
+        ("quantization/learned_step.py", "quant_min=lowest", "quant_min=lowest + 1"),
+    ],
     "spline": [
         ("sequences/spline.py", "summed(dy * slope)\n\n\n@spline_values", "summed(-dy * slope)\n\n\n@spline_values"),
         (
