@@ -11,6 +11,7 @@ from contrib_ops.detection import roi_align as roi_align
 from contrib_ops.implicit import fixed_point as fixed_point
 from contrib_ops.implicit import ode_solve as ode_solve
 from contrib_ops.linear_algebra import cholesky as cholesky
+from contrib_ops.linear_algebra import eigh as eigh
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss

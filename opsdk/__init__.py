@@ -53,6 +53,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
 from opsdk.define import infer
 from opsdk.define.decorators import op, register_op, scoped_registry, unregister
+from opsdk.define.determinism import Repeats
 from opsdk.define.kernel import launch
 from opsdk.define.op import REGISTRY, Op, find_op
 from opsdk.define.sample import Sample
@@ -91,6 +92,7 @@ __all__ = [
     "scoped_registry",
     "Sample",
     "Range",
+    "Repeats",
     "infer",
     "launch",
     "TensorSpec",

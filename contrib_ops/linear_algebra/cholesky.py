@@ -12,13 +12,13 @@ def cholesky_infer(A):
     return A
 
 
-@opsdk.op("contrib::cholesky(Tensor A) -> Tensor L", infer=cholesky_infer)
+@opsdk.op("contrib::cholesky(Tensor A) -> Tensor L", infer=cholesky_infer, domain={"A": opsdk.domain.positive_definite})
 def cholesky(A):
-    """The lower triangular L with positive diagonal and L Lᵀ = (A + Aᵀ) / 2.
+    """The lower triangular L with positive diagonal and L Lᵀ = A.
 
     Args:
-        A: float array (…, n, n), symmetric and positive definite. Of a matrix that is not symmetric the symmetric part
-            is factored; `torch.linalg.cholesky` looks at the lower triangle alone.
+        A: float array (…, n, n), symmetric and positive definite; the lower triangle alone is looked at, as in
+            `torch.linalg.cholesky`.
 
     Returns L of the shape and dtype of A.
 
@@ -31,7 +31,7 @@ def cholesky(A):
     of dL has no influence, as that of L is 0.
     """
     try:
-        return np.linalg.cholesky(symmetric(A))
+        return np.linalg.cholesky(A)
     except np.linalg.LinAlgError:
         raise errors.InputValueError(f"op 'contrib::cholesky': {unfactored(A)}") from None
 
@@ -40,7 +40,7 @@ def unfactored(A):
     """Returns the message about the first matrix without a factor."""
     for b, matrix in enumerate(A.reshape(-1, *A.shape[-2:])):
         try:
-            np.linalg.cholesky(symmetric(matrix))
+            np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             return f"A[{b}] expected positive definite, got a matrix that is not; add to its diagonal"
     raise AssertionError("no matrix fails alone")

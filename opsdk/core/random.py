@@ -151,6 +151,14 @@ def _scattered(value: int) -> int:
     return value ^ value >> 16
 
 
+def stream() -> np.random.Generator:
+    """Returns the generator of the one stream of seeds that calls take theirs from."""
+    with _lock:
+        if not _generators:
+            _generators.append(np.random.default_rng())
+        return _generators[0]
+
+
 def next_seed() -> int:
     """Returns a seed drawn from the global generator; a random op carries its seed as an attribute, to be replayed."""
     with _lock:

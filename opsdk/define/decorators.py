@@ -10,6 +10,7 @@ from typing import Any, overload
 from opsdk.core.errors import DefinitionError, NameClashError, UnknownOpError
 from opsdk.core.origin import origin_of
 from opsdk.define.definition import check_forward, define_op, name_for, namespace_of
+from opsdk.define.determinism import Repeats
 from opsdk.define.giving import gives_another, renewed
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel.kernel import KernelTable
@@ -33,7 +34,7 @@ def op(
     nondifferentiable: Sequence[str] = ...,
     constant: Sequence[str] = ...,
     domain: Domain | None = ...,
-    deterministic: bool = ...,
+    deterministic: bool | Repeats = ...,
     accuracy: float | None = ...,
     linear: bool = ...,
     surrogate: bool | Callable[..., Any] = ...,
@@ -53,7 +54,7 @@ def op(
     nondifferentiable: Sequence[str] = (),
     constant: Sequence[str] = (),
     domain: Domain | None = None,
-    deterministic: bool = True,
+    deterministic: bool | Repeats = True,
     accuracy: float | None = None,
     linear: bool = False,
     surrogate: bool | Callable[..., Any] = False,
@@ -73,7 +74,9 @@ def op(
         domain: per input, or int or float attribute, the values that `verify` tries and samples keep to: the least and
             the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
             `opsdk.domain.symmetric`, or a function that gives the nearest values inside.
-        deterministic: the same inputs give the same bits.
+        deterministic: the same inputs give the same bits. Where they do not, `verify` judges the gradient with the
+            draws fixed, if they come from generators that the op can reach; with `opsdk.Repeats(64)` else means over
+            so many draws.
         accuracy: declares that the backward approximates, as a continuous adjoint or a truncated series does: each
             element of an input's gradient may be off by this share, at most 0.1, of the largest element of that
             gradient. `verify` judges gradients of every order by it, and says so; kernels of the op itself are

@@ -10,6 +10,7 @@ from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError, SchemaError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
+from opsdk.define.determinism import Repeats
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule
@@ -90,6 +91,11 @@ def define_op(
             "pass the function whose derivative the backward is"
         )
     _check_accuracy(schema, traits.accuracy)
+    if not isinstance(traits.deterministic, (bool, Repeats)):
+        raise DefinitionError(
+            f"{schema.subject}, deterministic: expected True, False or opsdk.Repeats(64), got "
+            f"{traits.deterministic!r}; choose one"
+        )
     check_reserved(schema, origin_of(function))
     opdef = OpDef.of(
         schema,

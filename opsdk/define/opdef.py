@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.define.determinism import Repeats
 from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.infer import InferRule
@@ -143,7 +144,7 @@ class Traits:
 
     Args:
         nondifferentiable: names of inputs and outputs that carry no gradient.
-        deterministic: the same inputs give the same bits.
+        deterministic: the same inputs give the same bits; False where they do not, or over how many means are taken.
         linear: the op is linear in its inputs.
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
         domain: per input what values it may have; what was said of attributes is in their types.
@@ -153,7 +154,7 @@ class Traits:
     """
 
     nondifferentiable: tuple[str, ...] = ()
-    deterministic: bool = True
+    deterministic: bool | Repeats = True
     linear: bool = False
     surrogate: bool | Callable[..., Any] = False
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)

@@ -17,6 +17,7 @@ from opsdk.define.sample import Sample
 from opsdk.verify.checks import in_order, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
+from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
@@ -162,6 +163,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     check_broadcasting(session)
     if not is_last:
         check_gradient(session)
+        check_drawn(session)
         check_residuals(session)
         check_complex(session)
         check_runtimes(session)

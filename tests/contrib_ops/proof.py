@@ -13,6 +13,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
+    "contrib::eigh",
     "contrib::focal_terms",
     "contrib::ode_solve",
     "contrib::masked_select",

@@ -33,7 +33,7 @@ class ProgramTrial:
 
     def takes(self, opdef: OpDef) -> bool:
         """Whether a call has a Variable, and a run of it gives what a call on arrays gives."""
-        return bool(opdef.schema.inputs) and opdef.traits.deterministic
+        return bool(opdef.schema.inputs) and opdef.traits.deterministic is True
 
     def differentiates(self, opdef: OpDef) -> bool:
         """Whether there is a gradient: by the op's rule or, of a composite, through what it is made of."""
