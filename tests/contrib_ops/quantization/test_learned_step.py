@@ -1,4 +1,4 @@
-"""learned_step: values by hand, gradients beside LSQ's pseudo-code with detached tensors, scaled as the paper scales."""
+"""learned_step: values by hand, gradients beside the pseudo-code of LSQ with detached tensors, scaled as in the paper."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 import opsdk
 from contrib_ops import learned_step
 from tests.contrib_ops.quantization.test_fake_quantize import lsq
-
 
 CASES = [(8, True, ()), (2, True, (3, 1)), (3, False, ()), (4, False, (4,))]
 
