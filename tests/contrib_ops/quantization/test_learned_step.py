@@ -1,4 +1,4 @@
-"""learned_step: values by hand, gradients beside the pseudo-code of LSQ with detached tensors, scaled as in the paper."""
+"""learned_step: values by hand, gradients beside the pseudo-code of LSQ, scaled as in the paper."""
 
 import numpy as np
 import pytest
